@@ -1,0 +1,52 @@
+"""The contracts: all that a plugin author reads."""
+
+from icefield.abc.catalog import CatalogBackend, NamespaceName, Page, TableName
+from icefield.abc.commit import Committed, CommitStrategy, Conflict, Pointer
+from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned
+from icefield.abc.file_format import (
+    FileFormat,
+    FormatAbility,
+    FormatReader,
+    FormatWriter,
+    ReadRequest,
+    Split,
+    WrittenFile,
+)
+from icefield.abc.file_system import (
+    FileInfo,
+    FileSystem,
+    FileSystemAbility,
+    FsspecFileSystem,
+    InputFile,
+    OutputStream,
+    PutMode,
+)
+
+__all__ = [
+    "CatalogBackend",
+    "CommitConflict",
+    "CommitMade",
+    "CommitStrategy",
+    "Committed",
+    "Conflict",
+    "Event",
+    "FileFormat",
+    "FileInfo",
+    "FileSystem",
+    "FileSystemAbility",
+    "FormatAbility",
+    "FormatReader",
+    "FormatWriter",
+    "FsspecFileSystem",
+    "InputFile",
+    "NamespaceName",
+    "OutputStream",
+    "Page",
+    "Pointer",
+    "PutMode",
+    "ReadRequest",
+    "ScanPlanned",
+    "Split",
+    "TableName",
+    "WrittenFile",
+]

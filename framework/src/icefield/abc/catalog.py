@@ -1,0 +1,98 @@
+"""The contract of a catalog: namespaces, tables' names, and the strategy that commits each table.
+
+A backend stores names and pointers and nothing else. Defaults, schemas, transactions and messages are the work of
+``icefield.catalog.Catalog``, which wraps it for users.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from icefield.errors import NotSupportedByCatalog
+
+if TYPE_CHECKING:
+    from icefield.abc.commit import CommitStrategy
+    from icefield.file_io import FileIO
+
+NamespaceName = tuple[str, ...]
+"""The levels of a namespace: ``("lake", "raw")``."""
+
+TableName = tuple[str, ...]
+"""The levels of a namespace, then the table's own name."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A page of a listing; ``next_token`` is None on the last."""
+
+    items: tuple[T, ...]
+    next_token: str | None = None
+
+
+class CatalogBackend(ABC):
+    """Stores namespaces and table names, and hands out each table's commit strategy.
+
+    Built with the catalog's name, its string properties and the file IO that was assembled for it. Names come
+    checked: no empty level, no control character. Every method is atomic: it happens whole or not at all.
+    """
+
+    supports_rename: ClassVar[bool] = True
+    supports_nested_namespaces: ClassVar[bool] = True
+    supports_registration: ClassVar[bool] = True
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        self.name = name
+        self.properties: dict[str, str] = dict(properties)
+        self.io = io
+
+    @abstractmethod
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        """Create a namespace, and its parents where the store has them. Raises ``NamespaceExists``."""
+
+    @abstractmethod
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        """Drop an empty namespace. Raises ``NoSuchNamespace``, ``NamespaceNotEmpty``."""
+
+    @abstractmethod
+    def list_namespaces(self, parent: NamespaceName, *, token: str | None = None, size: int | None = None) -> Page[NamespaceName]:
+        """The namespaces directly below ``parent`` (``()`` is the root), sorted. Raises ``NoSuchNamespace``."""
+
+    @abstractmethod
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        """The properties of a namespace. Raises ``NoSuchNamespace``."""
+
+    @abstractmethod
+    def update_namespace_properties(self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]) -> None:
+        """Set and remove properties in one step. Raises ``NoSuchNamespace``."""
+
+    @abstractmethod
+    def list_tables(self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None) -> Page[TableName]:
+        """The tables directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
+
+    @abstractmethod
+    def table_location(self, table: TableName) -> str:
+        """Where a new table of that name would lie, without a trailing slash. Raises ``NoSuchNamespace``."""
+
+    @abstractmethod
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        """The strategy that loads and commits that table; ``location`` is given when the table is being created.
+
+        Does not look whether the table exists: ``CommitStrategy.load`` tells.
+        """
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        """Make a table known whose metadata file is there already. Raises ``TableExists``, ``NoSuchNamespace``."""
+        raise NotSupportedByCatalog(f"catalog '{self.name}' cannot register a table")
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
+        raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
+
+    def close(self) -> None:
+        """Release connections."""

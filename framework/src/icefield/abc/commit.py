@@ -1,0 +1,82 @@
+"""The contract of a commit strategy: the one step that makes a change visible.
+
+A strategy names, writes and publishes the metadata file of one table. It is built by a catalog with the table's
+name, its location, its file system and string properties. It decides nothing about content and never retries a
+conflict: the one retry loop is ``icefield.commit``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from icefield.abc.file_system import FileSystem, FileSystemAbility
+    from icefield.metadata import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Which metadata file is current. ``version`` counts commits where the strategy knows it."""
+
+    location: str
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The change is visible, and ``pointer`` names it."""
+
+    pointer: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Another commit came first; nothing of this one is visible, and the files of this attempt are gone.
+
+    ``current`` is the pointer that won, where the strategy learnt it.
+    """
+
+    current: Pointer | None = None
+
+
+class CommitStrategy(ABC):
+    """Publishes the metadata of one table, atomically.
+
+    The promises, all of which the kit tries to break:
+
+    1. ``commit`` succeeds only if ``base`` is current at the instant of the atomic step.
+    2. A metadata file is complete and durable before anything points to it.
+    3. After the atomic step nothing is done that can fail.
+    4. When the outcome cannot be known, ``CommitStateUnknown`` is raised and no file is deleted. A reply that was
+       lost is settled by reading back, where that can settle it.
+    5. Any other exception means that nothing became visible.
+    """
+
+    needs: ClassVar[tuple[FileSystemAbility, ...]] = ()
+    """The file system must declare at least one of these; empty: it needs nothing of the store."""
+
+    def __init__(
+        self, table: tuple[str, ...], location: str, file_system: FileSystem, properties: Mapping[str, str] | None = None
+    ) -> None:
+        self.table = table
+        self.location = location.rstrip("/")
+        self.file_system = file_system
+        self.properties: dict[str, str] = dict(properties or {})
+
+    @abstractmethod
+    def load(self) -> Pointer | None:
+        """The current pointer, or None when there is no table."""
+
+    @abstractmethod
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        """Replace ``base`` by ``metadata``; ``base=None`` creates the table, if there is none.
+
+        Raises ``UnsupportedFeature`` for a table property that the strategy cannot honour.
+        """
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Take the table out of existence, without deleting data. Raises ``NoSuchTable``."""

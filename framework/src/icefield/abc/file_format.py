@@ -1,0 +1,192 @@
+"""The contract of a file format: Arrow record batches in and out, by field id.
+
+A format reads what a file holds and nothing more. What is missing, renamed, promoted, reordered or filled from a
+default or a partition value is settled once, in the kernel (``icefield.scan.column_projection``), for every format.
+
+Field ids travel as Arrow field metadata under the key ``PARQUET:field_id`` (``icefield.arrow_types.FIELD_ID_KEY``),
+at every level: struct fields, list elements, map keys and values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from icefield.errors import UnsupportedFeature
+from icefield.metrics import Metrics
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icefield.abc.file_system import InputFile, OutputStream
+    from icefield.expressions import BooleanExpression
+    from icefield.schema import Schema
+
+
+class FormatAbility(Enum):
+    """An optional ability that a format declares and the kit verifies."""
+
+    SPLITS = "splits"
+    """A byte range of a file can be read alone (``ReadRequest.split``)."""
+
+    FILTERS = "filters"
+    """``ReadRequest.row_filter`` skips parts of a file that cannot match."""
+
+    MAP_KEYS = "map-keys"
+    """``ReadRequest.map_keys`` limits the entries that are decoded of a map column."""
+
+    APPEND_BLOCKS = "append-blocks"
+    """``FileFormat.append_blocks`` adds records to a copy of a file without decoding what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A byte range of a file. A format reads the blocks, row groups or stripes that *start* inside it."""
+
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """What a reader is asked for.
+
+    ``columns``: a part of ``FormatReader.schema`` (same names, types and nesting, fewer fields; top-level fields in
+    any order) whose fields carry ids, from the file or from a name mapping.
+    ``row_filter``: a bound expression on ids in ``columns``. A hint: rows that match must come, others may.
+    ``split``: the part of the file to read; None is the whole file.
+    ``batch_rows``: the most rows in one batch.
+    ``positions``: when true each batch has one more column, last: ``_pos`` (int64, not null), the row's position
+    in the *file*, from 0, whatever was skipped.
+    ``map_keys``: for the map columns with those ids (the id of the map field), the integer keys that are wanted;
+    entries of other keys may be left out.
+    """
+
+    columns: pa.Schema
+    row_filter: BooleanExpression | None = None
+    split: Split | None = None
+    batch_rows: int = 131_072
+    positions: bool = False
+    map_keys: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+
+class FormatReader(ABC):
+    """An open file. Closed by ``close`` or by leaving its ``with`` block, which closes the input as well."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The file's own schema in Arrow, with ids where the file has them. Never guesses an id."""
+
+    @property
+    @abstractmethod
+    def metadata(self) -> Mapping[str, bytes]:
+        """The file's own key-value metadata."""
+
+    @abstractmethod
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """Yield the asked-for columns, in the order and with exactly the types of ``request.columns``.
+
+        Rows come in file order. Raises ``InvalidFile`` with the location when the file is damaged.
+        """
+
+    @abstractmethod
+    def metrics(self) -> Metrics:
+        """Counts, sizes and untruncated bounds from what the file's footer tells, by field id; empty where it tells none.
+
+        Used for files that were written elsewhere.
+        """
+
+    @property
+    def split_offsets(self) -> list[int] | None:
+        """Where the file may be split, ascending, or None."""
+        return None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the input."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """What a writer tells on close: bytes, metrics by field id (bounds untruncated), ascending split offsets."""
+
+    size: int
+    metrics: Metrics
+    split_offsets: list[int] | None = None
+
+
+class FormatWriter(ABC):
+    """Writes one file. ``close`` publishes it; leaving the ``with`` block by an exception aborts it."""
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows. The batch has exactly the Arrow form of the schema the writer was opened with."""
+
+    @property
+    @abstractmethod
+    def estimated_size(self) -> int:
+        """Bytes that the file would have if closed now, for rolling to the next; rough, never decreasing."""
+
+    @abstractmethod
+    def close(self) -> WrittenFile:
+        """Finish the file, close the stream and tell what was written."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Abort the stream: nothing stays."""
+
+
+class FileFormat(ABC):
+    """A file format. Stateless; built without arguments; picklable."""
+
+    name: ClassVar[str]
+    """The spelling in a manifest, lower case."""
+
+    extension: ClassVar[str]
+    """The suffix of a file name, without the dot."""
+
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset()
+
+    @abstractmethod
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        """Open a file. ``location`` is for messages; ``size`` spares a stat where it is known.
+
+        Raises ``InvalidFile`` with location and reason for what is not a whole file of this format.
+        """
+
+    @abstractmethod
+    def open_writer(
+        self,
+        sink: OutputStream,
+        schema: Schema,
+        *,
+        properties: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> FormatWriter:
+        """Begin a file of ``schema``. ``properties`` are table properties (``write.parquet.*``) plus any of the
+        format's own; unknown ones are ignored. ``metadata`` goes into the file as key-value metadata.
+
+        Raises ``UnsupportedFeature`` for a type that the format cannot hold.
+        """
+
+    def append_blocks(self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]) -> bytes | None:
+        """A new file: the records of ``old``, byte for byte, then those of ``batch``, under new metadata.
+
+        None when ``old`` was written with another schema or codec, so that it must be decoded and written anew.
+        Needs ``APPEND_BLOCKS``.
+        """
+        raise UnsupportedFeature(f"{type(self).__name__} does not declare {FormatAbility.APPEND_BLOCKS.name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()

@@ -1,0 +1,176 @@
+"""The contract of a file system: where bytes lie, and what can be promised about them.
+
+Locations are full URIs, passed as the table holds them and never normalised. A file is written once and never
+changed; nothing is assumed of directories. What a store can promise is declared in ``abilities``, and a
+check-then-write never stands in for an atomic step.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import TracebackType
+from typing import Any, ClassVar, Protocol, Self
+
+from icefield.errors import UnsupportedFeature
+
+
+class FileSystemAbility(Enum):
+    """A promise that a file system declares and the kit verifies."""
+
+    ATOMIC_CREATE = "atomic-create"
+    """``put(..., CREATE)``: the file appears whole or not at all, and only if no file has that name."""
+
+    ATOMIC_RENAME = "atomic-rename"
+    """``rename`` is one atomic step and refuses to replace a file that is there."""
+
+    LIST = "list"
+    """``list`` yields every file below a prefix."""
+
+
+class PutMode(Enum):
+    """What ``put`` does when the name is taken."""
+
+    CREATE = "create"
+    """Refuse with ``FileExists``. Needs ``ATOMIC_CREATE``."""
+
+    OVERWRITE = "overwrite"
+    """Replace whole. For ``version-hint.text`` and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One file: its location, its size in bytes and, where the store tells, when it was last written (ms)."""
+
+    location: str
+    size: int
+    modified_ms: int | None = None
+
+
+class InputFile(Protocol):
+    """A seekable binary file open for reading, as Python's own or as pyarrow's ``NativeFile``."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+    def tell(self) -> int: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+
+
+class OutputStream(ABC):
+    """A sequential stream to a new file.
+
+    ``close`` publishes the file whole and durable; ``abort`` leaves nothing. Leaving a ``with`` block by an
+    exception aborts. After either, further writes raise ``ValueError``; a second ``close`` or ``abort`` does nothing.
+    """
+
+    @abstractmethod
+    def write(self, data: Any, /) -> int:
+        """Append a bytes-like object; return the number of bytes taken, always all of them."""
+
+    @abstractmethod
+    def tell(self) -> int:
+        """The number of bytes written so far."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Publish the file: complete, durable, visible under its name."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Give the file up: nothing stays visible under its name."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether ``close`` or ``abort`` has ended the stream."""
+
+    # pyarrow's writers ask these of any Python file.
+    def flush(self) -> None:
+        """Do nothing: only ``close`` makes bytes visible."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+
+class FileSystem(ABC):
+    """Opens, writes, lists and deletes files by URI.
+
+    Built from string properties alone, and pickled by them, so that an executor opens its own connections.
+    Every method raises ``StorageError`` (with ``retryable``) when the store fails, and no SDK's own error.
+    """
+
+    abilities: ClassVar[frozenset[FileSystemAbility]] = frozenset()
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self.properties: dict[str, str] = dict(properties or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.properties,)
+
+    def __repr__(self) -> str:  # properties may hold credentials
+        return f"<{type(self).__module__}.{type(self).__qualname__}>"
+
+    @abstractmethod
+    def open_input(self, location: str) -> InputFile:
+        """Open a file for seekable reading. Raises ``FileMissing``."""
+
+    @abstractmethod
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        """Write a whole small file in one step, durable on return.
+
+        With ``CREATE``, raises ``FileExists`` when the name is taken, and the file appears whole or not at all; a
+        file system without ``ATOMIC_CREATE`` raises ``UnsupportedFeature`` instead. When the outcome of a create is
+        not known (the reply was lost) ``FileExists`` may name the file that this very call wrote: the caller
+        compares the bytes.
+        """
+
+    @abstractmethod
+    def open_output(self, location: str) -> OutputStream:
+        """Open a stream to a new file under a name that the caller knows to be unique."""
+
+    @abstractmethod
+    def stat(self, location: str) -> FileInfo:
+        """Tell size and time of a file. Raises ``FileMissing``."""
+
+    @abstractmethod
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        """Yield every file whose location starts with ``prefix`` as a folder, recursively, in any order.
+
+        A prefix with nothing below it yields nothing. Locations come back under the scheme and authority of
+        ``prefix``. Without ``LIST``, raises ``UnsupportedFeature``.
+        """
+
+    @abstractmethod
+    def delete_many(self, locations: Iterable[str]) -> None:
+        """Delete files; one that is not there is no error."""
+
+    @abstractmethod
+    def rename(self, source: str, target: str) -> None:
+        """Rename without replacing: raises ``FileExists`` when ``target`` is there, ``FileMissing`` without source.
+
+        Without ``ATOMIC_RENAME``, raises ``UnsupportedFeature``.
+        """
+
+    def require(self, ability: FileSystemAbility, what: str) -> None:
+        """Raise ``UnsupportedFeature`` unless the ability is declared."""
+        if ability not in self.abilities:
+            raise UnsupportedFeature(f"{type(self).__name__} cannot {what}: it does not declare {ability.name}")

@@ -1,0 +1,1 @@
+"""The kernel's own plugin, through the same hooks as any other."""

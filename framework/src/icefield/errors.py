@@ -1,0 +1,144 @@
+"""The one error tree.
+
+Every error is an ``IcefieldError`` and also the nearest built-in, carries the data it speaks of as attributes,
+says whether trying again can help (``retryable``) and ends in what the reader can do about it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class IcefieldError(Exception):
+    """The root of every error that Icefield raises on purpose.
+
+    Keyword arguments become attributes (``location``, ``table``, ``plugin``, ``field_id``, ...), so that a caller
+    can act on them without reading the message.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+        for name, value in data.items():
+            setattr(self, name, value)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.data)
+
+
+def _rebuild(kind: type[IcefieldError], message: str, data: dict[str, Any]) -> IcefieldError:
+    return kind(message, **data)
+
+
+class InvalidArgument(IcefieldError, ValueError):
+    """A value given by the caller cannot be used: wrong type, wrong form, out of range."""
+
+
+class InvalidSchema(InvalidArgument):
+    """A schema, partition spec, sort order or a change of one breaks a rule of the format."""
+
+
+class InvalidExpression(InvalidArgument):
+    """A filter cannot be parsed, or does not fit the schema it is bound to."""
+
+
+class InvalidMetadata(IcefieldError, ValueError):
+    """Table metadata, a manifest list or a manifest is damaged or breaks the format. Carries ``location``."""
+
+
+class InvalidFile(IcefieldError, ValueError):
+    """A data file is damaged or is not of the format it is said to be. Carries ``location``."""
+
+
+class UnsupportedFeature(IcefieldError, ValueError):
+    """A valid thing of the format that this version does not handle: a format version, a type, a codec."""
+
+
+class FileMissing(IcefieldError, FileNotFoundError):
+    """A file that was asked for is not there. Carries ``location``."""
+
+
+class FileExists(IcefieldError, FileExistsError):
+    """A file was to be created under a name that is taken. Carries ``location``."""
+
+
+class StorageError(IcefieldError, OSError):
+    """A file system failed. Carries ``location``; ``retryable`` is true when the failure may pass."""
+
+    def __init__(self, message: str, *, retryable: bool = False, **data: Any) -> None:
+        super().__init__(message, **data)
+        self.retryable = retryable
+        self.data = {**data, "retryable": retryable}
+
+
+class LocationRefused(IcefieldError, PermissionError):
+    """A location lies on a scheme or below a root that the configuration does not allow. Carries ``location``."""
+
+
+class NoSuchTable(IcefieldError, LookupError):
+    """No table has that identifier. Carries ``table``."""
+
+
+class TableExists(IcefieldError, ValueError):
+    """A table with that identifier exists already. Carries ``table``."""
+
+
+class NoSuchNamespace(IcefieldError, LookupError):
+    """No namespace has that name. Carries ``namespace``."""
+
+
+class NamespaceExists(IcefieldError, ValueError):
+    """A namespace with that name exists already. Carries ``namespace``."""
+
+
+class NamespaceNotEmpty(IcefieldError, ValueError):
+    """A namespace that still holds something cannot be dropped. Carries ``namespace``."""
+
+
+class NoSuchSnapshot(IcefieldError, LookupError):
+    """The table has no such snapshot, branch or tag, or none that old. Carries ``table`` or ``snapshot_id``."""
+
+
+class NotSupportedByCatalog(IcefieldError, TypeError):
+    """A declared gap of the catalog: it cannot do this safely, and nothing was changed."""
+
+
+class CommitFailed(IcefieldError, RuntimeError):
+    """Another commit came first and retries did not settle it. Nothing of this change is visible."""
+
+    retryable = True
+
+
+class ValidationFailed(CommitFailed, ValueError):
+    """A concurrent commit broke a condition of this change, so re-applying it would be wrong."""
+
+    retryable = False
+
+
+class CommitStateUnknown(IcefieldError, RuntimeError):
+    """The reply to a commit was lost and nobody can tell whether it happened. No file was deleted.
+
+    Load the table again and look for the change before repeating it.
+    """
+
+
+class UnsafeCommit(IcefieldError, ValueError):
+    """A commit strategy was asked for on storage that cannot keep its promise. Names the alternatives."""
+
+
+class MissingPlugin(IcefieldError, LookupError):
+    """No installed plugin provides what was asked for. The message holds the pip command that helps."""
+
+
+class BrokenPlugin(IcefieldError, ImportError):
+    """A plugin failed to load or breaks its contract. Carries ``plugin``, its distribution and version."""
+
+
+class PluginConflict(IcefieldError, ValueError):
+    """Two plugins provide the same name and the configuration prefers neither."""

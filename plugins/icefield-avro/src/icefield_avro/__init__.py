@@ -1,0 +1,1 @@
+"""Avro files for Icefield, manifests among them."""

@@ -1,0 +1,1 @@
+"""Iceberg tables in PySpark, with no JVM jar."""
