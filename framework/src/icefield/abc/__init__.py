@@ -1,7 +1,7 @@
 """The contracts: all that a plugin author reads."""
 
 from icefield.abc.catalog import CatalogBackend, NamespaceName, Page, TableName
-from icefield.abc.commit import Committed, CommitStrategy, Conflict, Pointer
+from icefield.abc.commit import CommitStrategy, Committed, Conflict, Pointer
 from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned
 from icefield.abc.file_format import (
     FileFormat,
@@ -16,11 +16,11 @@ from icefield.abc.file_system import (
     FileInfo,
     FileSystem,
     FileSystemAbility,
-    FsspecFileSystem,
     InputFile,
     OutputStream,
     PutMode,
 )
+from icefield.abc.fsspec_file_system import FsspecFileSystem
 
 __all__ = [
     "CatalogBackend",

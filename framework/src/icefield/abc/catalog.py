@@ -60,7 +60,9 @@ class CatalogBackend(ABC):
         """Drop an empty namespace. Raises ``NoSuchNamespace``, ``NamespaceNotEmpty``."""
 
     @abstractmethod
-    def list_namespaces(self, parent: NamespaceName, *, token: str | None = None, size: int | None = None) -> Page[NamespaceName]:
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
         """The namespaces directly below ``parent`` (``()`` is the root), sorted. Raises ``NoSuchNamespace``."""
 
     @abstractmethod
@@ -68,11 +70,15 @@ class CatalogBackend(ABC):
         """The properties of a namespace. Raises ``NoSuchNamespace``."""
 
     @abstractmethod
-    def update_namespace_properties(self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]) -> None:
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
         """Set and remove properties in one step. Raises ``NoSuchNamespace``."""
 
     @abstractmethod
-    def list_tables(self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None) -> Page[TableName]:
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
         """The tables directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
 
     @abstractmethod

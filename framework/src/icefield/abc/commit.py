@@ -59,7 +59,11 @@ class CommitStrategy(ABC):
     """The file system must declare at least one of these; empty: it needs nothing of the store."""
 
     def __init__(
-        self, table: tuple[str, ...], location: str, file_system: FileSystem, properties: Mapping[str, str] | None = None
+        self,
+        table: tuple[str, ...],
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self.table = table
         self.location = location.rstrip("/")

@@ -113,7 +113,9 @@ class FormatReader(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -180,7 +182,9 @@ class FileFormat(ABC):
         Raises ``UnsupportedFeature`` for a type that the format cannot hold.
         """
 
-    def append_blocks(self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]) -> bytes | None:
+    def append_blocks(
+        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
+    ) -> bytes | None:
         """A new file: the records of ``old``, byte for byte, then those of ``batch``, under new metadata.
 
         None when ``old`` was written with another schema or codec, so that it must be decoded and written anew.

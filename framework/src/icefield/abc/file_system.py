@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from icefield.errors import UnsupportedFeature
 
@@ -49,6 +49,7 @@ class FileInfo:
     modified_ms: int | None = None
 
 
+@runtime_checkable
 class InputFile(Protocol):
     """A seekable binary file open for reading, as Python's own or as pyarrow's ``NativeFile``."""
 
@@ -104,7 +105,9 @@ class OutputStream(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self.close()
         else:
@@ -152,10 +155,11 @@ class FileSystem(ABC):
         """Tell size and time of a file. Raises ``FileMissing``."""
 
     @abstractmethod
-    def list(self, prefix: str) -> Iterator[FileInfo]:
-        """Yield every file whose location starts with ``prefix`` as a folder, recursively, in any order.
+    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        """Yield every file below the folder ``prefix``, recursively, in any order.
 
-        A prefix with nothing below it yields nothing. Locations come back under the scheme and authority of
+        With ``shallow``, yield only what lies directly in it; a folder's location then ends in ``/`` and its size
+        is 0. A prefix with nothing below it yields nothing. Locations come back under the scheme and authority of
         ``prefix``. Without ``LIST``, raises ``UnsupportedFeature``.
         """
 

@@ -1,0 +1,16 @@
+"""The strategy ``create``: one conditional put. Object stores, and local disks."""
+
+from __future__ import annotations
+
+from icefield.abc import FileSystemAbility
+from icefield.builtin.publish import publish_by_create
+from icefield.builtin.versions import VersionedStrategy
+
+
+class CreateStrategy(VersionedStrategy):
+    """Puts ``v<V+1>.metadata.json`` if no file has that name."""
+
+    needs = (FileSystemAbility.ATOMIC_CREATE,)
+
+    def publish(self, target: str, data: bytes) -> bool:
+        return publish_by_create(self.file_system, target, data)

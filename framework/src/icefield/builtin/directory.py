@@ -1,0 +1,144 @@
+"""The catalog ``directory``: a table's name is its path below the warehouse, and no service is needed.
+
+Properties: ``warehouse``, a location; ``commit``, the strategy (``create`` or ``rename``; by default whichever the
+storage can keep the promise of). The layout is that of Iceberg's Hadoop catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+from uuid import uuid4
+
+from icefield.abc import (
+    CatalogBackend,
+    CommitStrategy,
+    Conflict,
+    FileSystemAbility,
+    NamespaceName,
+    Page,
+    TableName,
+)
+from icefield.builtin.namespaces import NamespaceFolder
+from icefield.builtin.publish import publish_by_create, publish_by_rename
+from icefield.builtin.versions import version_of
+from icefield.errors import InvalidArgument, NamespaceNotEmpty, NoSuchNamespace, TableExists
+from icefield.file_io import FileIO
+from icefield.metadata import decode_metadata
+
+Name = TypeVar("Name", NamespaceName, TableName)
+
+
+class DirectoryBackend(CatalogBackend):
+    """Namespaces and tables as folders below the warehouse. Renaming a table is a declared gap: its name is its path."""
+
+    supports_rename = False
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        warehouse = self.properties.get("warehouse")
+        if not warehouse:
+            raise InvalidArgument(f"catalog '{name}' of type 'directory' needs the property 'warehouse'")
+        self.warehouse = io.resolve(warehouse).rstrip("/")
+        self._system = io.file_system(self.warehouse)
+        self._strategy = self.properties.get("commit") or self._safe_strategy()
+        io.commit_strategy(
+            self._strategy, (), self.warehouse
+        )  # refuses what is unsafe here, before anything is written
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        self._namespace(namespace).create(properties)
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        found = self._existing(namespace)
+        below = [(*namespace, name) for name in self._folders(found.folder)]
+        if any(self._is_table(self._path(name)) or self._namespace(name).exists() for name in below):
+            raise NamespaceNotEmpty(f"namespace {'.'.join(namespace)} is not empty", namespace=namespace)
+        found.drop()
+
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        folder = self._existing(parent).folder if parent else self.warehouse
+        names = [(*parent, name) for name in self._folders(folder) if self._namespace((*parent, name)).exists()]
+        return _page(names, token, size)
+
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        return self._namespace(namespace).properties()
+
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        self._namespace(namespace).update(updates, removals)
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        folder = self._existing(namespace).folder
+        names = [(*namespace, name) for name in self._folders(folder) if self._is_table(f"{folder}/{name}")]
+        return _page(names, token, size)
+
+    def table_location(self, table: TableName) -> str:
+        self._existing(table[:-1])
+        return self._path(table)
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        path = self._path(table)
+        if location is not None and location.rstrip("/") != path:
+            raise InvalidArgument(
+                f"catalog '{self.name}' finds a table by its path: {'.'.join(table)} lies at {path}; leave location out",
+                table=table,
+            )
+        return self.io.commit_strategy(self._strategy, table, path)
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        self._existing(table[:-1])
+        metadata = decode_metadata(self.io.read(metadata_location), metadata_location)
+        if isinstance(self.strategy(table).commit(None, metadata), Conflict):
+            raise TableExists(f"table {'.'.join(table)} exists already", table=table)
+
+    def _safe_strategy(self) -> str:
+        return "create" if FileSystemAbility.ATOMIC_CREATE in self._system.abilities else "rename"
+
+    def _path(self, name: Sequence[str]) -> str:
+        for level in name:
+            if "/" in level or "\\" in level or level in (".", "..") or level.startswith(".icefield"):
+                raise InvalidArgument(f"'{level}' cannot be a name in catalog '{self.name}': names are folders here")
+        return "/".join((self.warehouse, *name))
+
+    def _namespace(self, namespace: NamespaceName) -> NamespaceFolder:
+        return NamespaceFolder(namespace, self._path(namespace), self._system, self._publish)
+
+    def _existing(self, namespace: NamespaceName) -> NamespaceFolder:
+        found = self._namespace(namespace)
+        if not found.exists():
+            raise NoSuchNamespace(
+                f"no namespace {'.'.join(namespace)} in catalog '{self.name}'; create_namespace makes it",
+                namespace=namespace,
+            )
+        return found
+
+    def _publish(self, target: str, data: bytes) -> bool:
+        if FileSystemAbility.ATOMIC_CREATE in self._system.abilities:
+            return publish_by_create(self._system, target, data)
+        return publish_by_rename(self._system, target, data, f"{target}.{uuid4().hex}.tmp")
+
+    def _folders(self, folder: str) -> Iterator[str]:
+        for info in self._system.list(folder, shallow=True):
+            name = info.location.rstrip("/").rpartition("/")[2]
+            if info.location.endswith("/") and not name.startswith("."):
+                yield name
+
+    def _is_table(self, folder: str) -> bool:
+        return any(
+            version_of(info.location.rpartition("/")[2]) is not None
+            for info in self._system.list(f"{folder}/metadata", shallow=True)
+        )
+
+
+def _page(names: list[Name], token: str | None, size: int | None) -> Page[Name]:
+    """The names after ``token``, which is the last name of the page before."""
+    ordered = sorted(name for name in names if token is None or name[-1] > token)
+    if size is None or len(ordered) <= size:
+        return Page(tuple(ordered))
+    return Page(tuple(ordered[:size]), ordered[size - 1][-1])

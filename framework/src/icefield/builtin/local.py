@@ -1,0 +1,231 @@
+"""Local disks: ``file:///path``, ``file:/path`` or an absolute path.
+
+A file takes its name only when it is whole: it is written under a temporary name beside it, flushed to the disk, and
+linked. ``link`` refuses a name that is taken, which POSIX ``rename`` does not, and shows no half-written file, which
+``O_EXCL`` would.
+"""
+
+from __future__ import annotations
+
+import os
+import stat as stats
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.errors import FileExists, FileMissing, StorageError
+
+TEMPORARY_SUFFIX = ".icefield-tmp"
+"""Names ending so are of files that were never published; orphan removal takes them."""
+
+
+class LocalFileSystem(FileSystem):
+    """The file system of this machine. The property ``file.sync`` = ``false`` leaves flushing to the system."""
+
+    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST})
+
+    def open_input(self, location: str) -> InputFile:
+        path = path_of(location)
+        with translated(location):
+            if not stats.S_ISREG(os.stat(path).st_mode):
+                raise FileMissing(f"{location} is no file", location=location)
+            # pyarrow's own file, so that Arrow's readers need no Python to read it
+            file: InputFile = pa.OSFile(path, "rb")
+            return file
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        target = path_of(location)
+        with translated(location):
+            temporary = self._write_temporary(target, data)
+            try:
+                if mode is PutMode.CREATE:
+                    os.link(temporary, target)
+                else:
+                    os.replace(temporary, target)
+            finally:
+                with suppress(OSError):  # published or refused: a leftover name must not change the outcome
+                    os.unlink(temporary)
+            self._sync_folder(target)
+
+    def open_output(self, location: str) -> OutputStream:
+        target = path_of(location)
+        with translated(location):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            temporary = _temporary(target)
+            return _LocalOutput(self, location, target, temporary, _create(temporary))
+
+    def stat(self, location: str) -> FileInfo:
+        with translated(location):
+            found = os.stat(path_of(location))
+            if not stats.S_ISREG(found.st_mode):
+                raise FileMissing(f"{location} is no file", location=location)
+            return FileInfo(location, found.st_size, found.st_mtime_ns // 1_000_000)
+
+    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        yield from _walk(path_of(prefix).rstrip("/") or "/", prefix.rstrip("/"), shallow)
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        for location in locations:
+            with translated(location), suppress(FileNotFoundError):
+                os.unlink(path_of(location))
+
+    def rename(self, source: str, target: str) -> None:
+        with translated(source, target):
+            os.makedirs(os.path.dirname(path_of(target)), exist_ok=True)
+            os.link(path_of(source), path_of(target))
+            with suppress(OSError):  # the file has its new name: nothing after that may fail
+                os.unlink(path_of(source))
+            self._sync_folder(path_of(target))
+
+    @property
+    def _syncs(self) -> bool:
+        return self.properties.get("file.sync", "true").lower() != "false"
+
+    def _write_temporary(self, target: str, data: bytes) -> str:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        temporary = _temporary(target)
+        descriptor = _create(temporary)
+        try:
+            _write_all(descriptor, data)
+            if self._syncs:
+                os.fsync(descriptor)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        finally:
+            os.close(descriptor)
+        return temporary
+
+    def _sync_folder(self, path: str) -> None:
+        """Make a name durable. Best effort: the file is published already."""
+        if not self._syncs:
+            return
+        with suppress(OSError):
+            descriptor = os.open(os.path.dirname(path), os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def path_of(location: str) -> str:
+    """The path of a ``file:`` location or of a bare absolute path; nothing is decoded."""
+    if not location.lower().startswith("file:"):
+        return location
+    rest = location[5:]
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise StorageError(f"{location} names another machine; write file:///path", location=location)
+        return slash + path
+    return rest
+
+
+@contextmanager
+def translated(location: str, target: str | None = None) -> Iterator[None]:
+    """Turn ``OSError`` into the contract's errors."""
+    try:
+        yield
+    except (FileMissing, FileExists, StorageError):
+        raise
+    except FileNotFoundError as error:
+        raise FileMissing(f"no file {location}", location=location) from error
+    except FileExistsError as error:
+        raise FileExists(f"a file {target or location} is there already", location=target or location) from error
+    except OSError as error:
+        message = f"cannot use {location}: {os.strerror(error.errno) if error.errno else error}"
+        raise StorageError(message, location=location) from error
+
+
+def _temporary(target: str) -> str:
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name[:100]}.{uuid4().hex}{TEMPORARY_SUFFIX}")
+
+
+def _create(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+
+
+def _write_all(descriptor: int, data: Any) -> int:
+    view = memoryview(data).cast("B")
+    written = 0
+    while written < len(view):
+        written += os.write(descriptor, view[written:])
+    return written
+
+
+def _walk(path: str, location: str, shallow: bool) -> Iterator[FileInfo]:
+    try:
+        with os.scandir(path) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise StorageError(f"cannot list {location}: {os.strerror(error.errno or 0)}", location=location) from error
+    for entry in entries:
+        below = f"{location}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if shallow:
+                yield FileInfo(below + "/", 0)
+            else:
+                yield from _walk(entry.path, below, shallow)
+        else:
+            with suppress(FileNotFoundError):  # deleted between listing and looking
+                size = entry.stat()
+                yield FileInfo(below, size.st_size, size.st_mtime_ns // 1_000_000)
+
+
+class _LocalOutput(OutputStream):
+    """Writes under a temporary name; ``close`` flushes and links."""
+
+    def __init__(self, owner: LocalFileSystem, location: str, target: str, temporary: str, descriptor: int) -> None:
+        self._owner, self._location, self._target, self._temporary = owner, location, target, temporary
+        self._descriptor: int | None = descriptor
+        self._written = 0
+
+    def write(self, data: Any, /) -> int:
+        if self._descriptor is None:
+            raise ValueError(f"the stream to {self._location} is closed")
+        with translated(self._location):
+            count = _write_all(self._descriptor, data)
+        self._written += count
+        return count
+
+    def tell(self) -> int:
+        return self._written
+
+    def close(self) -> None:
+        if self._descriptor is None:
+            return
+        descriptor, self._descriptor = self._descriptor, None
+        with translated(self._location):
+            try:
+                if self._owner._syncs:
+                    os.fsync(descriptor)
+                os.close(descriptor)
+                os.link(self._temporary, self._target)
+            finally:
+                with suppress(OSError):
+                    os.unlink(self._temporary)
+            self._owner._sync_folder(self._target)
+
+    def abort(self) -> None:
+        if self._descriptor is None:
+            return
+        descriptor, self._descriptor = self._descriptor, None
+        os.close(descriptor)
+        with suppress(OSError):
+            os.unlink(self._temporary)
+
+    def __del__(self) -> None:
+        # A stream that was forgotten publishes nothing.
+        if getattr(self, "_descriptor", None) is not None:
+            self.abort()
+
+    @property
+    def closed(self) -> bool:
+        return self._descriptor is None

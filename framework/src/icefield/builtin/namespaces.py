@@ -1,0 +1,91 @@
+"""Namespaces of a directory catalog: a folder with a marker whose versions hold its properties.
+
+The marker is ``<folder>/.icefield/namespace-v<N>.json``; the highest version counts. Versions are published like a
+table's, so that concurrent changes of properties exclude each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from uuid import uuid4
+
+import msgspec
+
+from icefield.abc import FileSystem
+from icefield.builtin.publish import read_whole
+from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
+
+_MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
+Publish = Callable[[str, bytes], bool]
+
+
+class _Marker(msgspec.Struct):
+    """What a marker holds. ``writer`` makes two writers' bytes differ: a lost reply can be told from a lost race."""
+
+    properties: dict[str, str]
+    writer: str = ""
+
+
+class NamespaceFolder:
+    """One namespace at a folder of the warehouse."""
+
+    def __init__(self, name: tuple[str, ...], folder: str, system: FileSystem, publish: Publish) -> None:
+        self.name, self.folder, self._system, self._publish = name, folder, system, publish
+
+    def exists(self) -> bool:
+        """Whether it has a marker or, made by another engine, folders below it and no metadata of a table."""
+        if self.versions():
+            return True
+        folders = [
+            info.location for info in self._system.list(self.folder, shallow=True) if info.location.endswith("/")
+        ]
+        names = {location.rstrip("/").rpartition("/")[2] for location in folders} - {".icefield"}
+        return bool(names) and "metadata" not in names
+
+    def create(self, properties: Mapping[str, str]) -> None:
+        """Publish the first marker. Raises ``NamespaceExists``."""
+        if self.exists() or not self._write(1, dict(properties)):
+            raise NamespaceExists(f"namespace {'.'.join(self.name)} exists already", namespace=self.name)
+
+    def properties(self) -> dict[str, str]:
+        """The properties of the highest version. Raises ``NoSuchNamespace``."""
+        return self._current()[1]
+
+    def update(self, updates: Mapping[str, str], removals: frozenset[str]) -> None:
+        """Publish the next version, on top of whatever is current. Raises ``NoSuchNamespace``."""
+        while True:
+            version, properties = self._current()
+            kept = {key: value for key, value in properties.items() if key not in removals}
+            if self._write(version + 1, {**kept, **updates}):
+                return
+
+    def drop(self) -> None:
+        """Delete every marker."""
+        while versions := self.versions():
+            self._system.delete_many([location for _, location in sorted(versions)])
+
+    def versions(self) -> list[tuple[int, str]]:
+        """The markers that are there."""
+        found = []
+        for info in self._system.list(f"{self.folder}/.icefield", shallow=True):
+            match = _MARKER.fullmatch(info.location.rpartition("/")[2])
+            if match:
+                found.append((int(match.group(1)), info.location))
+        return found
+
+    def _current(self) -> tuple[int, dict[str, str]]:
+        versions = self.versions()
+        if not versions:
+            if self.exists():
+                return 0, {}
+            raise NoSuchNamespace(f"no namespace {'.'.join(self.name)}", namespace=self.name)
+        version, location = max(versions)
+        try:
+            return version, msgspec.json.decode(read_whole(self._system, location), type=_Marker).properties
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidMetadata(f"{location} is damaged: {error}", location=location) from error
+
+    def _write(self, version: int, properties: dict[str, str]) -> bool:
+        marker = _Marker(properties, uuid4().hex)
+        return self._publish(f"{self.folder}/.icefield/namespace-v{version}.json", msgspec.json.encode(marker))

@@ -1,0 +1,18 @@
+"""The strategy ``rename``: one atomic rename that refuses to replace. HDFS and local disks."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from icefield.abc import FileSystemAbility
+from icefield.builtin.publish import publish_by_rename
+from icefield.builtin.versions import VersionedStrategy
+
+
+class RenameStrategy(VersionedStrategy):
+    """Writes ``<uuid>.metadata.json`` and renames it to ``v<V+1>.metadata.json``."""
+
+    needs = (FileSystemAbility.ATOMIC_RENAME,)
+
+    def publish(self, target: str, data: bytes) -> bool:
+        return publish_by_rename(self.file_system, target, data, f"{self.folder}/{uuid4()}.metadata.json")

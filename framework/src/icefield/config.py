@@ -1,0 +1,96 @@
+"""Configuration: arguments, environment and ``icefield.toml``, read once and passed down.
+
+A catalog's property is looked for in the arguments of ``load_catalog``, then in the environment as
+``ICEFIELD_CATALOG__<NAME>__<PROPERTY>`` (upper case; ``_`` for ``-``, ``__`` for ``.``), then in the table
+``[catalog.<name>]`` of the first ``icefield.toml`` found: ``$ICEFIELD_CONFIG``, the working directory, the home
+directory.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from icefield.errors import InvalidArgument
+
+_PREFIX = "ICEFIELD_CATALOG__"
+FILE_NAME = "icefield.toml"
+
+
+def catalog_properties(
+    name: str, given: Mapping[str, Any], environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The properties of a catalog, all strings; arguments win over the environment, which wins over the file.
+
+    Raises ``InvalidArgument`` for a file that is not TOML and for a value that is no plain scalar.
+    """
+    environment = os.environ if environment is None else environment
+    properties = _from_file(name, environment)
+    properties.update(_from_environment(name, environment))
+    properties.update({key: _text(key, value) for key, value in given.items() if value is not None})
+    return properties
+
+
+def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
+    """The catalog to use when none is named: ``ICEFIELD_DEFAULT_CATALOG``, ``default-catalog`` of the file, or ``default``."""
+    environment = os.environ if environment is None else environment
+    named = environment.get("ICEFIELD_DEFAULT_CATALOG")
+    return named or str(_read_file(environment).get("default-catalog", "default"))
+
+
+def configured_catalogs(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The names of every catalog that the file or the environment configures, sorted."""
+    environment = os.environ if environment is None else environment
+    names = set(_read_file(environment).get("catalog", {}))
+    names |= {key[len(_PREFIX) :].split("__", 1)[0].lower() for key in environment if key.startswith(_PREFIX)}
+    return sorted(names)
+
+
+def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    prefix = f"{_PREFIX}{name.upper().replace('-', '_')}__"
+    return {
+        key[len(prefix) :].lower().replace("__", ".").replace("_", "-"): value
+        for key, value in environment.items()
+        if key.upper().startswith(prefix)
+    }
+
+
+def _from_file(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    catalogs = _read_file(environment).get("catalog", {})
+    if not isinstance(catalogs, dict) or not isinstance(catalogs.get(name, {}), dict):
+        raise InvalidArgument(f"[catalog.{name}] of {FILE_NAME} is no table of properties")
+    return dict(_flat("", catalogs.get(name, {})))
+
+
+def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Properties of a TOML table; an unquoted dotted key makes nested tables, which are joined again."""
+    found: list[tuple[str, str]] = []
+    for key, value in table.items():
+        found += _flat(f"{prefix}{key}.", value) if isinstance(value, dict) else [(f"{prefix}{key}", _text(key, value))]
+    return found
+
+
+def _read_file(environment: Mapping[str, str]) -> dict[str, Any]:
+    named = environment.get("ICEFIELD_CONFIG")
+    if named and not Path(named).is_file():
+        raise InvalidArgument(f"ICEFIELD_CONFIG names {named}, which is no file")
+    for path in [Path(named)] if named else [Path.cwd() / FILE_NAME, Path.home() / FILE_NAME]:
+        if path.is_file():
+            try:
+                return tomllib.loads(path.read_text("utf-8"))
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+                raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
+    return {}
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise InvalidArgument(f"property '{key}' must be text, a number or a boolean, not {type(value).__name__}")

@@ -1,0 +1,214 @@
+"""Where a location leads: to a file system by its scheme, past the configuration's maps and allow-lists.
+
+Properties (of a catalog):
+
+- ``location.map.<prefix>`` = ``<prefix>``: a table that was moved is read from where it lies now; the longest wins.
+- ``location.allowed-schemes``: a comma-separated list; any other scheme is refused.
+- ``location.allowed-roots``: a comma-separated list of locations; whatever lies below none of them is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from icefield.abc import CommitStrategy, FileFormat, FileInfo, FileSystem, InputFile, OutputStream, PutMode
+from icefield.errors import FileMissing, InvalidFile, LocationRefused, StorageError, UnsafeCommit
+from icefield.plugins import Plugins
+
+_MAP = "location.map."
+_MAX_LOCATION = 32_768
+
+
+class FileIO:
+    """Opens and writes files by location, through the file systems of the plugins. Picklable by properties.
+
+    ``base`` is a table's location: a location without a scheme takes its scheme and authority (versions 1 to 3 of the
+    format hold absolute paths only).
+    """
+
+    def __init__(self, plugins: Plugins, properties: Mapping[str, str] | None = None, base: str | None = None) -> None:
+        self.plugins = plugins
+        self.properties: dict[str, str] = dict(properties or {})
+        self.base = base
+        self._maps = sorted(
+            ((key[len(_MAP) :], value) for key, value in self.properties.items() if key.startswith(_MAP)),
+            key=lambda pair: -len(pair[0]),
+        )
+        self._schemes = _listed(self.properties.get("location.allowed-schemes"))
+        self._roots = [_canonical(root) for root in _listed(self.properties.get("location.allowed-roots"))]
+        self._systems: dict[type[FileSystem], FileSystem] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.plugins, self.properties, self.base)
+
+    def __repr__(self) -> str:  # properties may hold credentials
+        return f"FileIO(base={self.base!r})"
+
+    def relative_to(self, base: str) -> FileIO:
+        """The same file IO for a table at ``base``; connections are shared."""
+        other = FileIO(self.plugins, self.properties, base)
+        other._systems = self._systems
+        return other
+
+    def resolve(self, location: str) -> str:
+        """The location to open: mapped, completed and allowed. Raises ``LocationRefused``."""
+        if not location or len(location) > _MAX_LOCATION or "\0" in location:
+            raise LocationRefused(f"no usable location: {location[:200]!r}", location=location[:200])
+        mapped = self._complete(self._mapped(location))
+        scheme = scheme_of(mapped)
+        if self._schemes and scheme not in self._schemes:
+            raise LocationRefused(
+                f"{location} lies on the scheme '{scheme}', which location.allowed-schemes does not list",
+                location=location,
+            )
+        if self._roots and not any(_below(_canonical(mapped), root) for root in self._roots):
+            raise LocationRefused(f"{location} lies below no root of location.allowed-roots", location=location)
+        return mapped
+
+    def file_system(self, location: str) -> FileSystem:
+        """The file system that serves a location."""
+        kind = self.plugins.file_system(scheme_of(self.resolve(location)))
+        system = self._systems.get(kind)
+        if system is None:
+            system = self._systems.setdefault(kind, kind(self.properties))
+        return system
+
+    def file_format(self, name: str) -> FileFormat:
+        """The file format of that name in a manifest."""
+        return self.plugins.file_format(name)
+
+    def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:
+        """The named strategy for a table at a location.
+
+        Raises ``UnsafeCommit`` where the storage lacks what the strategy needs, and names what would be safe there.
+        """
+        kind = self.plugins.commit_strategy(name)
+        resolved = self.resolve(location)
+        system = self.file_system(location)
+        if kind.needs and not system.abilities.intersection(kind.needs):
+            raise self._unsafe(name, kind, system, scheme_of(resolved))
+        return kind(table, resolved, system, self.properties)
+
+    def open_input(self, location: str) -> InputFile:
+        """Open a file for seekable reading."""
+        return self.file_system(location).open_input(self.resolve(location))
+
+    def read(self, location: str, *, limit: int | None = None) -> bytes:
+        """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
+        source = self.open_input(location)
+        try:
+            data = source.read() if limit is None else source.read(limit + 1)
+        finally:
+            source.close()
+        if limit is not None and len(data) > limit:
+            raise InvalidFile(f"{location} has more than {limit} bytes", location=location)
+        return data
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        """Write a whole small file in one step."""
+        self.file_system(location).put(self.resolve(location), data, mode)
+
+    def open_output(self, location: str) -> OutputStream:
+        """Open a stream to a new file."""
+        return self.file_system(location).open_output(self.resolve(location))
+
+    def stat(self, location: str) -> FileInfo:
+        """Size and time of a file."""
+        return self.file_system(location).stat(self.resolve(location))
+
+    def exists(self, location: str) -> bool:
+        """Whether a file is there."""
+        try:
+            self.stat(location)
+        except FileMissing:
+            return False
+        return True
+
+    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        """Every file below a folder."""
+        return self.file_system(prefix).list(self.resolve(prefix), shallow=shallow)
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        """Delete files, wherever each lies; one that is not there is no error."""
+        groups: dict[int, tuple[FileSystem, list[str]]] = {}
+        for location in locations:
+            system = self.file_system(location)
+            groups.setdefault(id(system), (system, []))[1].append(self.resolve(location))
+        for system, found in groups.values():
+            system.delete_many(found)
+
+    def _mapped(self, location: str) -> str:
+        for prefix, target in self._maps:
+            if location == prefix or location.startswith(prefix if prefix.endswith("/") else prefix + "/"):
+                return target + location[len(prefix) :]
+        return location
+
+    def _complete(self, location: str) -> str:
+        if scheme_of(location, default=""):
+            return location
+        if location.startswith("/"):
+            return location if self.base is None else _prefix_of(self.base) + location
+        raise LocationRefused(
+            f"{location!r} is a relative location, which format versions 1 to 3 do not know; "
+            "name where it lies with the property location.map.<prefix>",
+            location=location,
+        )
+
+    def _unsafe(self, name: str, kind: type[CommitStrategy], system: FileSystem, scheme: str) -> UnsafeCommit:
+        others = []
+        for other in self.plugins.names("commit-strategies"):
+            needs = self.plugins.commit_strategy(other).needs
+            if not needs or system.abilities.intersection(needs):
+                others.append(f"commit='{other}'")
+        others.append("a metastore catalog (type='sql')")
+        needed = " or ".join(ability.name for ability in kind.needs)
+        return UnsafeCommit(
+            f"commit strategy '{name}' would lose updates on '{scheme}': it needs {needed}, which "
+            f"{type(system).__name__} does not give; safe there: {', '.join(others)}",
+            strategy=name,
+            scheme=scheme,
+        )
+
+
+def scheme_of(location: str, *, default: str = "file") -> str:
+    """The scheme of a location in lower case; ``default`` when it has none."""
+    head, separator, _ = location.partition(":")
+    if separator and head and head[0].isalpha() and all(c.isalnum() or c in "+.-" for c in head):
+        return head.lower()
+    return default
+
+
+def _prefix_of(base: str) -> str:
+    """Scheme and authority of a location: ``hdfs://nn:8020``, ``hdfs:``, or nothing for a bare path."""
+    scheme = scheme_of(base, default="")
+    if not scheme:
+        return ""
+    rest = base[len(scheme) + 1 :]
+    return (
+        f"{base[: len(scheme)]}://{rest[2:].partition('/')[0]}" if rest.startswith("//") else f"{base[: len(scheme)]}:"
+    )
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _canonical(location: str) -> tuple[str, str, str]:
+    """Scheme, authority and path of a location, with ``..`` and (on local disks) links followed."""
+    scheme = scheme_of(location)
+    try:
+        parts = urlsplit(location if scheme_of(location, default="") else f"file:{location}")
+    except ValueError as error:
+        raise StorageError(f"{location} is no location: {error}", location=location) from error
+    path = location.split(":", 1)[1] if scheme_of(location, default="") else location
+    if path.startswith("//"):
+        path = "/" + path[2:].partition("/")[2]
+    path = os.path.realpath(path) if scheme == "file" else os.path.normpath("/" + path.lstrip("/"))
+    return scheme, "" if scheme == "file" else parts.netloc, path
+
+
+def _below(place: tuple[str, str, str], root: tuple[str, str, str]) -> bool:
+    return place[:2] == root[:2] and (place[2] == root[2] or place[2].startswith(root[2].rstrip("/") + "/"))
