@@ -100,5 +100,5 @@ class CatalogBackend(ABC):
         """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 -- a backend without connections has nothing to do
         """Release connections."""

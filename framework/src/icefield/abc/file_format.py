@@ -96,7 +96,7 @@ class FormatReader(ABC):
 
     @abstractmethod
     def metrics(self) -> Metrics:
-        """Counts, sizes and untruncated bounds from what the file's footer tells, by field id; empty where it tells none.
+        """Counts, sizes and untruncated bounds by field id, as the file's footer tells them; empty where it tells none.
 
         Used for files that were written elsewhere.
         """

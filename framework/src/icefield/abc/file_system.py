@@ -90,7 +90,7 @@ class OutputStream(ABC):
         """Whether ``close`` or ``abort`` has ended the stream."""
 
     # pyarrow's writers ask these of any Python file.
-    def flush(self) -> None:
+    def flush(self) -> None:  # noqa: B027 -- only close makes bytes visible
         """Do nothing: only ``close`` makes bytes visible."""
 
     def readable(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from icefield.abc.file_system import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
@@ -90,11 +90,8 @@ class FsspecFileSystem(FileSystem):
 
     def delete_many(self, locations: Iterable[str]) -> None:
         for location in locations:
-            with self.translated(location):
-                try:
-                    self.fs.rm_file(self.path(location))
-                except FileNotFoundError:
-                    pass  # gone already, which is what was asked for
+            with self.translated(location), suppress(FileNotFoundError):
+                self.fs.rm_file(self.path(location))
 
     def rename(self, source: str, target: str) -> None:
         self.require(FileSystemAbility.ATOMIC_RENAME, "rename a file without replacing")
