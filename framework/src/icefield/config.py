@@ -35,7 +35,10 @@ def catalog_properties(
 
 
 def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
-    """The catalog to use when none is named: ``ICEFIELD_DEFAULT_CATALOG``, ``default-catalog`` of the file, or ``default``."""
+    """The catalog to use when none is named.
+
+    ``ICEFIELD_DEFAULT_CATALOG``, else ``default-catalog`` of the file, else ``default``.
+    """
     environment = os.environ if environment is None else environment
     named = environment.get("ICEFIELD_DEFAULT_CATALOG")
     return named or str(_read_file(environment).get("default-catalog", "default"))

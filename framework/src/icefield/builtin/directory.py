@@ -30,7 +30,10 @@ Name = TypeVar("Name", NamespaceName, TableName)
 
 
 class DirectoryBackend(CatalogBackend):
-    """Namespaces and tables as folders below the warehouse. Renaming a table is a declared gap: its name is its path."""
+    """Namespaces and tables as folders below the warehouse.
+
+    Renaming a table is a declared gap: its name is its path.
+    """
 
     supports_rename = False
 
@@ -86,7 +89,8 @@ class DirectoryBackend(CatalogBackend):
         path = self._path(table)
         if location is not None and location.rstrip("/") != path:
             raise InvalidArgument(
-                f"catalog '{self.name}' finds a table by its path: {'.'.join(table)} lies at {path}; leave location out",
+                f"catalog '{self.name}' finds a table by its path, and {'.'.join(table)} lies at {path}: "
+                "leave location out",
                 table=table,
             )
         return self.io.commit_strategy(self._strategy, table, path)

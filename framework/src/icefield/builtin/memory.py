@@ -41,10 +41,10 @@ class MemoryFileSystem(FileSystem):
                 (name, len(data), modified) for name, (data, modified) in self._files.items() if name.startswith(root)
             )
         folders: set[str] = set()
-        for name, size, modified in found:
+        for name, data, modified in sorted(below):
             head, slash, _ = name[len(root) :].partition("/")
             if not (shallow and slash):
-                yield FileInfo(name, size, modified)
+                yield FileInfo(name, len(data), modified)
             elif head not in folders:
                 folders.add(head)
                 yield FileInfo(f"{root}{head}/", 0)
