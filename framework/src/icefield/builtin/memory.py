@@ -37,9 +37,7 @@ class MemoryFileSystem(FileSystem):
     def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         root = prefix.rstrip("/") + "/"
         with self._lock:
-            found = sorted(
-                (name, len(data), modified) for name, (data, modified) in self._files.items() if name.startswith(root)
-            )
+            below = [(name, *found) for name, found in self._files.items() if name.startswith(root)]
         folders: set[str] = set()
         for name, data, modified in sorted(below):
             head, slash, _ = name[len(root) :].partition("/")
