@@ -20,11 +20,11 @@ from icefield.abc import (
     TableName,
 )
 from icefield.builtin.namespaces import NamespaceFolder
-from icefield.builtin.publish import publish_by_create, publish_by_rename
 from icefield.builtin.versions import version_of
 from icefield.errors import InvalidArgument, NamespaceNotEmpty, NoSuchNamespace, TableExists
 from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
+from icefield.publishing import publish_by_create, publish_by_rename
 
 Name = TypeVar("Name", NamespaceName, TableName)
 

@@ -13,8 +13,8 @@ from uuid import uuid4
 import msgspec
 
 from icefield.abc import FileSystem
-from icefield.builtin.publish import read_whole
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
+from icefield.publishing import read_whole
 
 _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
 Publish = Callable[[str, bytes], bool]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 from icefield.abc import FileSystemAbility
-from icefield.builtin.publish import publish_by_rename
 from icefield.builtin.versions import VersionedStrategy
+from icefield.publishing import publish_by_rename
 
 
 class RenameStrategy(VersionedStrategy):

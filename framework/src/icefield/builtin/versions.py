@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from icefield.abc import CommitStrategy, Committed, Conflict, FileSystemAbility, Pointer, PutMode
-from icefield.builtin.publish import delete_quietly, read_whole
 from icefield.errors import FileMissing, IcefieldError, InvalidMetadata, NoSuchTable, UnsupportedFeature
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
+from icefield.publishing import delete_quietly, read_whole
 
 HINT: Final = "version-hint.text"
 _NAME = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")

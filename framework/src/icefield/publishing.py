@@ -50,7 +50,7 @@ def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: s
 
 
 def delete_quietly(system: FileSystem, location: str) -> None:
-    """Delete a file that nothing refers to; a failure leaves an orphan and is no one's error."""
+    """Delete a file that nothing refers to; a failure leaves an orphan and is no error of anyone."""
     with suppress(IcefieldError):
         system.delete_many([location])
 

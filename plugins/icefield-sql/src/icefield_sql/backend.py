@@ -1,0 +1,189 @@
+"""The catalog ``sql``: namespaces and tables as rows of SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.errors import (
+    InvalidArgument,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    StorageError,
+    TableExists,
+)
+from icefield.file_io import FileIO
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, union, update
+
+from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.strategy import SqlStrategy, new_row, pointer_of, row_of
+from icefield_sql.tables import NAMESPACES, TABLES
+
+# The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
+_MARKER = ("exists", "true")
+
+
+class SqlBackend(CatalogBackend):
+    """Rows keyed by the catalog's name, so that several catalogs share a database."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        if "commit" in self.properties:
+            raise InvalidArgument(f"catalog '{name}' of type 'sql' commits by itself: remove the property 'commit'")
+        self._database = Database(name, self.properties)
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        text = _joined(namespace)
+        taken = NamespaceExists(f"namespace {text} exists already", namespace=namespace)
+        try:
+            with self._connection() as connection:
+                if self._exists(connection, text):
+                    raise taken
+                connection.execute(insert(NAMESPACES), self._rows(text, {**dict([_MARKER]), **properties}))
+        except NameTaken as error:
+            raise taken from error
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        text = _joined(namespace)
+        with self._connection() as connection:
+            self._require(connection, namespace)
+            below = [name for name in self._all_namespaces(connection) if name.startswith(text + ".")]
+            has_tables = connection.execute(select(TABLES.c.table_name).where(self._in(text)).limit(1)).first()
+            if below or has_tables:
+                raise NamespaceNotEmpty(f"namespace {text} is not empty", namespace=namespace)
+            connection.execute(delete(NAMESPACES).where(self._is(text)))
+
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        with self._connection() as connection:
+            if parent:
+                self._require(connection, parent)
+            levels = [tuple(name.split(".")) for name in self._all_namespaces(connection)]
+        depth = len(parent)
+        found = {name[: depth + 1] for name in levels if len(name) > depth and name[:depth] == parent}
+        return _page(sorted(found), token, size)
+
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        text = _joined(namespace)
+        with self._connection() as connection:
+            self._require(connection, namespace)
+            columns = select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._is(text))
+            found = {key: value for key, value in connection.execute(columns)}
+        return {key: value for key, value in found.items() if (key, value) != _MARKER}
+
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        text = _joined(namespace)
+        with self._connection() as connection:
+            self._require(connection, namespace)
+            gone = removals | set(updates) | {_MARKER[0]}
+            connection.execute(delete(NAMESPACES).where(self._is(text), NAMESPACES.c.property_key.in_(gone)))
+            connection.execute(insert(NAMESPACES), self._rows(text, {**dict([_MARKER]), **updates}))
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        with self._connection() as connection:
+            self._require(connection, namespace)
+            condition = self._in(_joined(namespace))
+            if self._database.has_type_column:
+                condition &= or_(TABLES.c.iceberg_type == "TABLE", TABLES.c.iceberg_type.is_(None))
+            names = connection.execute(select(TABLES.c.table_name).where(condition)).scalars().all()
+        return _page(sorted((*namespace, name) for name in names), token, size)
+
+    def table_location(self, table: TableName) -> str:
+        properties = self.namespace_properties(table[:-1])
+        if location := properties.get("location"):
+            return f"{location.rstrip('/')}/{table[-1]}"
+        warehouse = self.properties.get("warehouse")
+        if not warehouse:
+            raise InvalidArgument(
+                f"catalog '{self.name}' has no property 'warehouse': set it, or give the table a location"
+            )
+        return "/".join((warehouse.rstrip("/"), *table))
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        _joined(table)
+        # Where the pointer is not known yet, the table's own location leads to the file system.
+        place = location or pointer_of(self._database, table) or self.properties.get("warehouse") or "file:///"
+        properties = self.properties
+        return SqlStrategy(table, place, self.io.file_system(place), properties, self._database)
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        try:
+            with self._connection() as connection:
+                self._require(connection, table[:-1])
+                connection.execute(insert(TABLES).values(new_row(self._database, table, metadata_location)))
+        except NameTaken as error:
+            raise TableExists(f"table {'.'.join(table)} exists already", table=table) from error
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        statement = update(TABLES).where(row_of(self._database, source))
+        values = {"table_namespace": _joined(target[:-1]), "table_name": target[-1]}
+        try:
+            with self._connection() as connection:
+                self._require(connection, target[:-1])
+                if connection.execute(statement.values(values)).rowcount != 1:
+                    raise NoSuchTable(f"no table {'.'.join(source)} in catalog '{self.name}'", table=source)
+        except NameTaken as error:
+            raise TableExists(f"table {'.'.join(target)} exists already", table=target) from error
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        try:
+            with self._database.transaction() as connection:
+                yield connection
+        except ConnectionLost as error:
+            raise StorageError(f"catalog '{self.name}' lost its database: {error}", retryable=True) from error
+
+    def _require(self, connection: Connection, namespace: NamespaceName) -> None:
+        if not self._exists(connection, _joined(namespace)):
+            raise NoSuchNamespace(
+                f"no namespace {'.'.join(namespace)} in catalog '{self.name}'; create_namespace makes it",
+                namespace=namespace,
+            )
+
+    def _exists(self, connection: Connection, text: str) -> bool:
+        """Whether a namespace has a row of its own, a table, or a namespace below it."""
+        return any(name == text or name.startswith(text + ".") for name in self._all_namespaces(connection))
+
+    def _all_namespaces(self, connection: Connection) -> list[str]:
+        own = select(NAMESPACES.c.namespace).where(NAMESPACES.c.catalog_name == self.name)
+        of_tables = select(TABLES.c.table_namespace).where(TABLES.c.catalog_name == self.name)
+        return [name for name in connection.execute(union(own, of_tables)).scalars() if name]
+
+    def _rows(self, namespace: str, properties: Mapping[str, str]) -> list[dict[str, str]]:
+        return [
+            {"catalog_name": self.name, "namespace": namespace, "property_key": key, "property_value": value}
+            for key, value in properties.items()
+        ]
+
+    def _is(self, namespace: str) -> ColumnElement[bool]:
+        return (NAMESPACES.c.catalog_name == self.name) & (NAMESPACES.c.namespace == namespace)
+
+    def _in(self, namespace: str) -> ColumnElement[bool]:
+        return (TABLES.c.catalog_name == self.name) & (TABLES.c.table_namespace == namespace)
+
+
+def _joined(name: tuple[str, ...]) -> str:
+    """A name as the tables hold it. A level with a dot would read back as two levels, so it is refused."""
+    for level in name:
+        if "." in level:
+            raise InvalidArgument(f"'{level}' cannot be a name here: the catalog's tables separate levels by dots")
+    return ".".join(name)
+
+
+def _page(names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
+    """The names after ``token``, which is the last name of the page before."""
+    rest = [name for name in names if token is None or name[-1] > token]
+    if size is None or len(rest) <= size:
+        return Page(tuple(rest))
+    return Page(tuple(rest[:size]), rest[size - 1][-1])

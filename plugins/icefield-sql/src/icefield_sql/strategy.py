@@ -1,0 +1,97 @@
+"""The commit of a table in the database: one UPDATE that names the old pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from icefield.abc import FileSystem, TableName
+from icefield.errors import NoSuchTable, StorageError
+from icefield.metastore import MetastoreStrategy, OutcomeUnknown
+from sqlalchemy import ColumnElement, and_, delete, insert, select, update
+
+from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.tables import TABLES
+
+
+class SqlStrategy(MetastoreStrategy):
+    """Check-and-put of ``metadata_location`` in the table's row."""
+
+    def __init__(
+        self,
+        table: TableName,
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str],
+        database: Database,
+    ) -> None:
+        super().__init__(table, location, file_system, properties)
+        self._database = database
+
+    def read_pointer(self) -> str | None:
+        return pointer_of(self._database, self.table)
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        try:
+            return self._create(new) if old is None else self._update(old, new)
+        except NameTaken:
+            return False
+        except ConnectionLost as error:
+            raise OutcomeUnknown(str(error)) from error
+
+    def drop(self) -> None:
+        try:
+            with self._database.transaction() as connection:
+                dropped = connection.execute(delete(TABLES).where(row_of(self._database, self.table))).rowcount
+        except ConnectionLost as error:
+            raise StorageError(
+                f"the reply to dropping {'.'.join(self.table)} was lost: {error}", retryable=True
+            ) from error
+        if not dropped:
+            raise NoSuchTable(
+                f"no table {'.'.join(self.table)} in catalog '{self._database.catalog}'", table=self.table
+            )
+
+    def _create(self, location: str) -> bool:
+        with self._database.transaction() as connection:
+            connection.execute(insert(TABLES).values(new_row(self._database, self.table, location)))
+        return True
+
+    def _update(self, old: str, new: str) -> bool:
+        statement = (
+            update(TABLES)
+            .where(row_of(self._database, self.table), TABLES.c.metadata_location == old)
+            .values(metadata_location=new, previous_metadata_location=old)
+        )
+        with self._database.transaction() as connection:
+            return connection.execute(statement).rowcount == 1
+
+
+def row_of(database: Database, table: TableName) -> ColumnElement[bool]:
+    """The condition that names a table's row."""
+    return and_(
+        TABLES.c.catalog_name == database.catalog,
+        TABLES.c.table_namespace == ".".join(table[:-1]),
+        TABLES.c.table_name == table[-1],
+    )
+
+
+def new_row(database: Database, table: TableName, location: str) -> dict[str, Any]:
+    """The row of a new table."""
+    row = {
+        "catalog_name": database.catalog,
+        "table_namespace": ".".join(table[:-1]),
+        "table_name": table[-1],
+        "metadata_location": location,
+        "previous_metadata_location": None,
+    }
+    return {**row, "iceberg_type": "TABLE"} if database.has_type_column else row
+
+
+def pointer_of(database: Database, table: TableName) -> str | None:
+    """The metadata location of a table, or None."""
+    try:
+        with database.transaction() as connection:
+            return connection.execute(select(TABLES.c.metadata_location).where(row_of(database, table))).scalar()
+    except ConnectionLost as error:
+        raise StorageError(f"catalog '{database.catalog}' lost its database: {error}", retryable=True) from error
