@@ -1,0 +1,56 @@
+# Every target makes its own environment in .venv when there is none. PYTHON names the interpreter (3.11 or later).
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python
+PLUGINS := $(sort $(wildcard plugins/*))
+EDITABLE := -e . $(addprefix -e ,$(PLUGINS)) -e examples/plugin-template
+DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples/plugin-template/pyproject.toml
+# Two cores run two test processes; PYTEST_ARGS adds to the command line.
+WORKERS ?= 2
+
+.PHONY: quickstart test lint types layers packaging bench spec-coverage soak clean
+
+quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
+	$(RUN) examples/quickstart/quickstart.py
+
+test: .venv/dev.stamp  ## Run every test
+	$(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+lint: .venv/dev.stamp types layers  ## Check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev.stamp
+	$(BIN)/mypy
+
+layers: .venv/dev.stamp
+	$(BIN)/lint-imports
+
+packaging: .venv/dev.stamp  ## Build the wheels, install each alone and look what it provides
+	$(RUN) -m pytest tests/packaging --run-packaging
+
+bench: .venv/dev.stamp  ## Run every benchmark beside its peer
+	$(RUN) benchmarks/run.py
+
+spec-coverage: .venv/dev.stamp  ## Print which requirements tests show; fail for one that is no longer shown
+	$(RUN) tests/spec/coverage.py
+
+soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
+	ICEFIELD_SOAK=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal --run-soak $(PYTEST_ARGS)
+
+.venv/base.stamp:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; set PYTHON") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv .venv
+	$(RUN) -m pip install --quiet --disable-pip-version-check uv
+	touch $@
+
+.venv/quickstart.stamp: .venv/base.stamp $(DISTRIBUTIONS)
+	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark
+	touch $@
+
+.venv/dev.stamp: .venv/base.stamp $(DISTRIBUTIONS)
+	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark --group dev --group peers
+	touch $@
+
+clean:
+	rm -rf .venv dist build quickstart-output

@@ -1,0 +1,26 @@
+"""What every test shares: counts of the property tests, and the switches for slow runs."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile("soak" if os.environ.get("ICEFIELD_SOAK") else "default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-packaging", action="store_true", help="build wheels and install them")
+    parser.addoption("--run-soak", action="store_true", help="run what only `make soak` runs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for marker, option in (("packaging", "--run-packaging"), ("soak", "--run-soak")):
+        if not config.getoption(option):
+            skip = pytest.mark.skip(reason=f"runs with {option}")
+            for item in items:
+                if item.get_closest_marker(marker):
+                    item.add_marker(skip)
