@@ -1,0 +1,49 @@
+"""The file format ``parquet``, over pyarrow's Parquet reader and writer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter
+
+from icefield_parquet.reader import ParquetReader
+from icefield_parquet.writer import ParquetWriter
+
+if TYPE_CHECKING:
+    from icefield.abc import InputFile, OutputStream
+    from icefield.schema import Schema
+
+
+class ParquetFormat(FileFormat):
+    """Parquet files, read and written by field id.
+
+    Row groups are what a split selects and what a filter skips. See the options of ``icefield_parquet.options`` for
+    what a writer takes from table properties.
+    """
+
+    name: ClassVar[str] = "parquet"
+    extension: ClassVar[str] = "parquet"
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
+
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        """Open a Parquet file; the footer is read at once.
+
+        Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted footer.
+        """
+        return ParquetReader(source, location)
+
+    def open_writer(
+        self,
+        sink: OutputStream,
+        schema: Schema,
+        *,
+        properties: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> FormatWriter:
+        """Begin a Parquet file. ``properties`` are the table's ``write.parquet.*``.
+
+        Raises ``InvalidArgument`` for a property that cannot be used, ``UnsupportedFeature`` for a type that
+        cannot be written.
+        """
+        return ParquetWriter(sink, schema, properties or {}, metadata or {})

@@ -1,0 +1,173 @@
+"""Schemas on both sides of a Parquet file: leaves of one that is read, storage types of one that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from icefield.arrow_types import FIELD_ID_KEY, child_fields, field_id, to_arrow_field
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.schema import Schema
+from icefield.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    UnknownType,
+    UUIDType,
+    VariantType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A primitive column of a file: its position among the column chunks, and where it lies.
+
+    ``repeated`` is true inside a list or a map, where statistics do not speak of rows.
+    """
+
+    index: int
+    field: pa.Field
+    repeated: bool
+
+    @property
+    def field_id(self) -> int | None:
+        return field_id(self.field)
+
+
+def leaves(fields: Iterator[pa.Field] | pa.Schema | pa.StructType) -> list[Leaf]:
+    """Every leaf in the order of the file's column chunks, which is depth first."""
+    found: list[Leaf] = []
+    for field in fields:
+        _collect(field, False, found)
+    return found
+
+
+def leaf_count(data_type: pa.DataType) -> int:
+    """How many column chunks hold a type."""
+    children = child_fields(data_type)
+    return sum(leaf_count(child.type) for child in children) if children or pa.types.is_struct(data_type) else 1
+
+
+def _collect(field: pa.Field, repeated: bool, found: list[Leaf]) -> None:
+    children = child_fields(field.type)
+    is_struct = pa.types.is_struct(field.type)
+    if not children and not is_struct:
+        found.append(Leaf(len(found), field, repeated))
+    repeated = repeated or not is_struct
+    for child in children:
+        _collect(child, repeated, found)
+
+
+def select_leaves(file_schema: pa.Schema, wanted: pa.Schema) -> list[list[int]]:
+    """For each field of ``wanted``, a part of ``file_schema``, the column chunks to read.
+
+    Fields are matched by name among their siblings, never by a dotted path, so a dot in a name means nothing; of
+    siblings with one name, the one with the same id is meant. Raises ``InvalidArgument`` for a field that is not
+    in the file.
+    """
+    starts = _starts(list(file_schema))
+    return [_select(list(file_schema), starts, field) for field in wanted]
+
+
+def _starts(fields: list[pa.Field], first: int = 0) -> list[int]:
+    starts = []
+    for field in fields:
+        starts.append(first)
+        first += leaf_count(field.type)
+    return starts
+
+
+def _select(siblings: list[pa.Field], starts: list[int], wanted: pa.Field) -> list[int]:
+    position = _match(siblings, wanted)
+    return _select_below(siblings[position].type, starts[position], wanted.type)
+
+
+def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[int]:
+    children, asked = child_fields(held), child_fields(wanted)
+    is_struct = pa.types.is_struct(held)
+    if not children:
+        return [] if is_struct else [first]
+    starts = _starts(children, first)
+    if not is_struct:
+        # An element, a key and a value are found by their place: what Parquet files call them varies.
+        pairs = zip(children, starts, asked, strict=True)
+        return [index for child, start, want in pairs for index in _select_below(child.type, start, want.type)]
+    return [index for want in asked for index in _select(children, starts, want)]
+
+
+def _match(siblings: list[pa.Field], wanted: pa.Field) -> int:
+    same = [position for position, field in enumerate(siblings) if field.name == wanted.name]
+    if not same:
+        raise InvalidArgument(f"the file has no column '{wanted.name}'")
+    if len(same) > 1:
+        wanted_id = field_id(wanted)
+        same = [position for position in same if field_id(siblings[position]) == wanted_id] or same
+    return same[0]
+
+
+def storage_schema(schema: Schema) -> pa.Schema:
+    """The Arrow schema that a file of ``schema`` is written with, with a field id at each level.
+
+    A uuid is Arrow's own uuid, for the annotation; a field of unknown type is left out, for it has no values. Where
+    nothing else would be left (an element, a key, a value, the only fields of a struct) it is kept as a column of
+    nulls. Raises ``UnsupportedFeature`` for a variant.
+    """
+    return pa.schema(_stored_fields(schema.fields) or [_stored_field(field) for field in schema.fields])
+
+
+def _stored_fields(fields: tuple[NestedField, ...]) -> list[pa.Field]:
+    return [_stored_field(field) for field in fields if not isinstance(field.field_type, UnknownType)]
+
+
+def _stored_field(field: NestedField) -> pa.Field:
+    return pa.field(
+        field.name,
+        _stored_type(field.field_type, field),
+        nullable=not field.required,
+        metadata={FIELD_ID_KEY: str(field.field_id).encode()},
+    )
+
+
+def _stored_type(kind: IcebergType, field: NestedField) -> pa.DataType:
+    if isinstance(kind, StructType):
+        return pa.struct(_stored_fields(kind.fields) or [_stored_field(child) for child in kind.fields])
+    if isinstance(kind, ListType):
+        return pa.list_(_stored_field(kind.element))
+    if isinstance(kind, MapType):
+        return pa.map_(_stored_field(kind.key), _stored_field(kind.value))
+    if isinstance(kind, UUIDType):
+        return pa.uuid()
+    if isinstance(kind, VariantType):
+        raise UnsupportedFeature(
+            f"column '{field.name}': this version does not write variants", field_id=field.field_id
+        )
+    return to_arrow_field(field).type
+
+
+def without_extensions(schema: pa.Schema) -> pa.Schema:
+    """The schema with storage types in the place of extension types, at every level; metadata stays."""
+    return pa.schema([_plain_field(field) for field in schema], schema.metadata)
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_plain_type(field.type))
+
+
+def _plain_type(data_type: pa.DataType) -> pa.DataType:
+    if isinstance(data_type, pa.BaseExtensionType):
+        data_type = data_type.storage_type
+    kinds = pa.types
+    if kinds.is_struct(data_type):
+        return pa.struct([_plain_field(child) for child in child_fields(data_type)])
+    if kinds.is_map(data_type):
+        return pa.map_(_plain_field(data_type.key_field), _plain_field(data_type.item_field), data_type.keys_sorted)
+    if kinds.is_fixed_size_list(data_type):
+        return pa.list_(_plain_field(data_type.value_field), data_type.list_size)
+    if kinds.is_large_list(data_type):
+        return pa.large_list(_plain_field(data_type.value_field))
+    if kinds.is_list(data_type):
+        return pa.list_(_plain_field(data_type.value_field))
+    return data_type

@@ -1,0 +1,195 @@
+"""Writing a Parquet file: rows are gathered into row groups by their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.metrics import Metrics, MetricsCollector
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.types import ListType, MapType, NestedField, StructType
+
+from icefield_parquet.options import write_options
+from icefield_parquet.row_groups import row_group_start
+from icefield_parquet.schema import leaves, storage_schema
+from icefield_parquet.storage import to_storage
+
+_MAX_ROW_GROUP_ROWS = 32 << 20
+_FIRST_GUESS = 0.5
+"""Bytes of a file for a byte of Arrow, until the first row group has shown it."""
+
+
+class ParquetWriter(FormatWriter):
+    """A Parquet file that is being written. Not for use by several threads at once."""
+
+    def __init__(
+        self, sink: OutputStream, schema: Schema, properties: Mapping[str, str], metadata: Mapping[str, str]
+    ) -> None:
+        self._sink = _Sink(sink)
+        self._schema = schema
+        self._arrow_schema = schema_to_arrow(schema)
+        self._storage = storage_schema(schema)
+        options = write_options(properties, _leaf_paths(schema))
+        self._row_group_bytes = options.row_group_bytes
+        self._collector = MetricsCollector(self._arrow_schema)
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_bytes = 0
+        self._flushed_bytes = 0
+        self._estimate = 0
+        self._ended = False
+        self._writer = _open(self._sink, self._storage, options.arguments)
+        if metadata:
+            self._writer.add_key_value_metadata(dict(metadata))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows. Raises ``InvalidArgument`` for a batch of another schema."""
+        if self._ended:
+            raise ValueError("write to a Parquet file that was closed or aborted")
+        if not batch.schema.equals(self._arrow_schema):
+            raise InvalidArgument(
+                f"the batch is not of the file's schema: {batch.schema} instead of {self._arrow_schema}"
+            )
+        if batch.num_rows == 0:
+            return
+        self._pending.append(batch)
+        self._pending_bytes += batch.nbytes
+        if self._pending_bytes >= self._row_group_bytes:
+            self._flush()
+
+    @property
+    def estimated_size(self) -> int:
+        ratio = self._sink.tell() / self._flushed_bytes if self._flushed_bytes else _FIRST_GUESS
+        self._estimate = max(self._estimate, self._sink.tell() + int(self._pending_bytes * ratio))
+        return self._estimate
+
+    def close(self) -> WrittenFile:
+        if self._ended:
+            raise ValueError("a Parquet file is closed once")
+        try:
+            self._flush()
+            self._writer.close()
+            size = self._sink.tell()
+            footer = self._writer.writer.metadata
+            self._sink.publish()
+        except BaseException:
+            self.abort()
+            raise
+        self._ended = True
+        return WrittenFile(size, self._metrics(footer), _split_offsets(footer))
+
+    def abort(self) -> None:
+        self._ended = True
+        self._pending.clear()
+        self._sink.abort()
+        # pyarrow's writer ends its file when it is let go: the sink takes those bytes and drops them.
+        self._writer.is_open = False
+
+    def _flush(self) -> None:
+        """Write what is pending as row groups of about equal size, at most the wanted size each."""
+        if not self._pending:
+            return
+        table = pa.Table.from_batches(self._pending, self._arrow_schema)
+        for batch in self._pending:
+            self._collector.update(batch)
+        groups = max(1, round(self._pending_bytes / self._row_group_bytes))
+        rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
+        self._writer.write_table(to_storage(table, self._schema, self._storage), row_group_size=rows)
+        self._flushed_bytes += self._pending_bytes
+        self._pending, self._pending_bytes = [], 0
+
+    def _metrics(self, footer: Any) -> Metrics:
+        metrics = self._collector.metrics()
+        metrics.column_sizes.update(_column_sizes(footer, self._storage))
+        return metrics
+
+
+class _Sink:
+    """The stream that pyarrow writes to; after ``abort`` it swallows what still comes."""
+
+    def __init__(self, stream: OutputStream) -> None:
+        self._stream = stream
+        self._aborted = False
+
+    def write(self, data: Any) -> int:
+        return len(data) if self._aborted else self._stream.write(data)
+
+    def tell(self) -> int:
+        return 0 if self._aborted else self._stream.tell()
+
+    def publish(self) -> None:
+        self._stream.close()
+
+    def abort(self) -> None:
+        self._aborted = True
+        self._stream.abort()
+
+    # pyarrow asks these of a file, and closes it when the writer is closed: only ``publish`` may do that.
+    closed = False
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _open(sink: _Sink, schema: pa.Schema, arguments: Mapping[str, Any]) -> pq.ParquetWriter:
+    try:
+        return pq.ParquetWriter(
+            pa.PythonFile(sink, mode="w"),
+            schema,
+            store_schema=False,
+            store_decimal_as_integer=True,
+            use_compliant_nested_type=True,
+            **arguments,
+        )
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedFeature(f"Parquet cannot hold this schema: {error}") from error
+
+
+def _split_offsets(footer: Any) -> list[int] | None:
+    return [row_group_start(footer.row_group(at)) for at in range(footer.num_row_groups)] or None
+
+
+def _column_sizes(footer: Any, schema: pa.Schema) -> dict[int, int]:
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    return {
+        leaf.field_id: sum(group.column(leaf.index).total_compressed_size for group in groups)
+        for leaf in leaves(schema)
+        if leaf.field_id is not None
+    }
+
+
+def _leaf_paths(schema: Schema) -> dict[str, str]:
+    """The path in the file of every primitive column, by the full name that properties use."""
+    paths: dict[str, str] = {}
+    _collect_paths(schema.fields, "", "", paths)
+    return paths
+
+
+def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths: dict[str, str]) -> None:
+    for field in fields:
+        full, place = name + field.name, path + field.name
+        kind = field.field_type
+        if isinstance(kind, StructType):
+            _collect_paths(kind.fields, full + ".", place + ".", paths)
+        elif isinstance(kind, ListType):
+            _collect_paths((kind.element,), full + ".", place + ".list.", paths)
+        elif isinstance(kind, MapType):
+            _collect_paths((kind.key, kind.value), full + ".", place + ".key_value.", paths)
+        else:
+            paths[full] = place
