@@ -67,6 +67,9 @@ class FrozenDict(dict[K, V]):
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),)
 
