@@ -1,0 +1,20 @@
+"""The kit for plugin authors: a suite for each contract, subclassed in a dozen lines.
+
+Needs the extra ``icefield[testing]`` (pytest and Hypothesis). A check is skipped only by a declared ability. The end of
+each check's docstring tells what to look at when it fails.
+"""
+
+from icefield.testing.catalog import CatalogSuite
+from icefield.testing.commit_strategy import CommitStrategySuite
+from icefield.testing.faults import Crash, FaultyFileSystem
+from icefield.testing.file_format import FileFormatSuite
+from icefield.testing.file_system import FileSystemSuite
+
+__all__ = [
+    "CatalogSuite",
+    "CommitStrategySuite",
+    "Crash",
+    "FaultyFileSystem",
+    "FileFormatSuite",
+    "FileSystemSuite",
+]

@@ -1,0 +1,229 @@
+"""The suite that a catalog backend must pass.
+
+An author subclasses it and tells how to build the backend on fresh, empty storage::
+
+    class TestMyCatalog(CatalogSuite):
+        @pytest.fixture
+        def backend(self, tmp_path):
+            io = FileIO(Plugins.installed(), {})
+            return MyBackend("test", {"uri": "...", "warehouse": f"file://{tmp_path}"}, io)
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from icefield.abc import CatalogBackend, Committed, TableName
+from icefield.errors import (
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    NotSupportedByCatalog,
+    TableExists,
+)
+from icefield.metadata import new_table_metadata
+from icefield.schema import Schema
+from icefield.types import LongType, NestedField
+
+RACERS = 8
+
+
+class CatalogSuite:
+    """Checks of ``icefield.abc.CatalogBackend``."""
+
+    @pytest.fixture
+    def backend(self) -> CatalogBackend:
+        """A backend with nothing in it."""
+        raise pytest.UsageError("give a fixture `backend` that returns an empty backend")
+
+    # -- namespaces
+
+    def test_a_created_namespace_is_listed_with_its_properties(self, backend: CatalogBackend) -> None:
+        """If this fails, look at ``create_namespace`` and at markers that leak into the properties."""
+        backend.create_namespace(("a",), {"owner": "ü"})
+        backend.create_namespace(("b",), {})
+        assert backend.list_namespaces(()).items == (("a",), ("b",))
+        assert backend.namespace_properties(("a",)) == {"owner": "ü"}
+        assert backend.namespace_properties(("b",)) == {}
+
+    def test_creating_a_namespace_twice_is_refused(self, backend: CatalogBackend) -> None:
+        """If this fails, the second creation replaces the first one's properties."""
+        backend.create_namespace(("a",), {"n": "1"})
+        with pytest.raises(NamespaceExists):
+            backend.create_namespace(("a",), {"n": "2"})
+        assert backend.namespace_properties(("a",)) == {"n": "1"}
+
+    def test_one_of_many_creators_of_a_namespace_wins(self, backend: CatalogBackend) -> None:
+        """If this fails, creation looks first and writes then."""
+
+        def create(number: int) -> bool:
+            try:
+                backend.create_namespace(("raced",), {"by": str(number)})
+            except NamespaceExists:
+                return False
+            return True
+
+        with ThreadPoolExecutor(RACERS) as pool:
+            won = list(pool.map(create, range(RACERS)))
+        assert won.count(True) == 1
+        assert backend.namespace_properties(("raced",)) == {"by": str(won.index(True))}
+
+    def test_namespace_properties_are_set_and_removed_together(self, backend: CatalogBackend) -> None:
+        """If this fails, look at ``update_namespace_properties``."""
+        backend.create_namespace(("a",), {"x": "1", "y": "2"})
+        backend.update_namespace_properties(("a",), {"x": "3", "z": "4"}, frozenset({"y", "none"}))
+        assert backend.namespace_properties(("a",)) == {"x": "3", "z": "4"}
+        backend.update_namespace_properties(("a",), {}, frozenset({"x", "z"}))
+        assert backend.namespace_properties(("a",)) == {}
+
+    def test_a_namespace_that_is_not_there_is_said_so(self, backend: CatalogBackend) -> None:
+        """If this fails, an operation on a missing namespace answers as if it were empty."""
+        for call in (
+            lambda: backend.namespace_properties(("no",)),
+            lambda: backend.update_namespace_properties(("no",), {"a": "b"}, frozenset()),
+            lambda: backend.drop_namespace(("no",)),
+            lambda: backend.list_tables(("no",)),
+            lambda: backend.list_namespaces(("no",)),
+            lambda: backend.table_location(("no", "t")),
+        ):
+            with pytest.raises(NoSuchNamespace) as caught:
+                call()  # type: ignore[no-untyped-call]
+            assert "no" in str(caught.value)
+
+    def test_nested_namespaces_are_listed_level_by_level(self, backend: CatalogBackend) -> None:
+        """If this fails, listing shows the levels below the next, or leaves parents out."""
+        if not backend.supports_nested_namespaces:
+            pytest.skip("the backend declares no nested namespaces")
+        backend.create_namespace(("a",), {})
+        backend.create_namespace(("a", "b"), {"deep": "1"})
+        backend.create_namespace(("a", "c"), {})
+        backend.create_namespace(("ab",), {})
+        assert backend.list_namespaces(()).items == (("a",), ("ab",))
+        assert backend.list_namespaces(("a",)).items == (("a", "b"), ("a", "c"))
+        assert backend.list_namespaces(("a", "b")).items == ()
+        assert backend.namespace_properties(("a", "b")) == {"deep": "1"}
+
+    def test_a_namespace_in_use_is_not_dropped(self, backend: CatalogBackend) -> None:
+        """If this fails, dropping takes tables or namespaces with it."""
+        backend.create_namespace(("a",), {})
+        self.create_table(backend, ("a", "t"))
+        with pytest.raises(NamespaceNotEmpty):
+            backend.drop_namespace(("a",))
+        backend.strategy(("a", "t")).drop()
+        backend.drop_namespace(("a",))
+        assert backend.list_namespaces(()).items == ()
+
+    def test_a_dropped_namespace_can_be_created_again(self, backend: CatalogBackend) -> None:
+        """If this fails, ``drop_namespace`` leaves a marker or old properties."""
+        backend.create_namespace(("a",), {"old": "1"})
+        backend.drop_namespace(("a",))
+        with pytest.raises(NoSuchNamespace):
+            backend.namespace_properties(("a",))
+        backend.create_namespace(("a",), {"new": "1"})
+        assert backend.namespace_properties(("a",)) == {"new": "1"}
+
+    # -- tables
+
+    def test_a_created_table_is_listed_and_loads(self, backend: CatalogBackend) -> None:
+        """If this fails, the strategy commits somewhere that ``list_tables`` does not look."""
+        backend.create_namespace(("a",), {})
+        self.create_table(backend, ("a", "t2"))
+        self.create_table(backend, ("a", "t1"))
+        assert backend.list_tables(("a",)).items == (("a", "t1"), ("a", "t2"))
+        assert backend.strategy(("a", "t1")).load() is not None
+        assert backend.strategy(("a", "t3")).load() is None
+
+    def test_tables_of_other_namespaces_are_not_listed(self, backend: CatalogBackend) -> None:
+        """If this fails, listing goes by a prefix of the name."""
+        backend.create_namespace(("a",), {})
+        backend.create_namespace(("ab",), {})
+        self.create_table(backend, ("a", "t"))
+        self.create_table(backend, ("ab", "u"))
+        assert backend.list_tables(("a",)).items == (("a", "t"),)
+        assert backend.list_tables(("ab",)).items == (("ab", "u"),)
+
+    def test_listing_comes_in_pages(self, backend: CatalogBackend) -> None:
+        """If this fails, a page is too long, or the next one leaves out or repeats a name."""
+        backend.create_namespace(("a",), {})
+        for number in range(7):
+            self.create_table(backend, ("a", f"t{number}"))
+        found: list[TableName] = []
+        token: str | None = None
+        while True:
+            page = backend.list_tables(("a",), token=token, size=3)
+            assert len(page.items) <= 3
+            found += page.items
+            token = page.next_token
+            if token is None:
+                break
+        assert found == [("a", f"t{number}") for number in range(7)]
+
+    def test_a_dropped_table_is_gone(self, backend: CatalogBackend) -> None:
+        """If this fails, ``drop`` of the strategy does not reach the catalog's own record."""
+        backend.create_namespace(("a",), {})
+        self.create_table(backend, ("a", "t"))
+        backend.strategy(("a", "t")).drop()
+        assert backend.list_tables(("a",)).items == ()
+        assert backend.strategy(("a", "t")).load() is None
+        with pytest.raises(NoSuchTable):
+            backend.strategy(("a", "t")).drop()
+
+    def test_a_renamed_table_keeps_its_metadata(self, backend: CatalogBackend) -> None:
+        """If this fails, renaming rewrites the pointer, or leaves the old name."""
+        backend.create_namespace(("a",), {})
+        backend.create_namespace(("b",), {})
+        self.create_table(backend, ("a", "t"))
+        if not backend.supports_rename:
+            with pytest.raises(NotSupportedByCatalog):
+                backend.rename_table(("a", "t"), ("b", "u"))
+            assert backend.strategy(("a", "t")).load() is not None
+            return
+        before = backend.strategy(("a", "t")).load()
+        assert before is not None
+        backend.rename_table(("a", "t"), ("b", "u"))
+        after = backend.strategy(("b", "u")).load()
+        assert after is not None
+        assert after.location == before.location
+        assert backend.strategy(("a", "t")).load() is None
+
+    def test_renaming_refuses_what_cannot_be(self, backend: CatalogBackend) -> None:
+        """If this fails, renaming replaces a table, invents one, or moves one into nowhere."""
+        if not backend.supports_rename:
+            pytest.skip("the backend declares no renaming")
+        backend.create_namespace(("a",), {})
+        self.create_table(backend, ("a", "t"))
+        self.create_table(backend, ("a", "u"))
+        with pytest.raises(TableExists):
+            backend.rename_table(("a", "t"), ("a", "u"))
+        with pytest.raises(NoSuchTable):
+            backend.rename_table(("a", "no"), ("a", "v"))
+        with pytest.raises(NoSuchNamespace):
+            backend.rename_table(("a", "t"), ("no", "t"))
+        assert backend.list_tables(("a",)).items == (("a", "t"), ("a", "u"))
+
+    def test_a_table_that_is_there_can_be_registered(self, backend: CatalogBackend) -> None:
+        """If this fails, look at ``register_table``: it must refuse a taken name and keep the metadata as it is."""
+        if not backend.supports_registration:
+            pytest.skip("the backend declares no registration")
+        backend.create_namespace(("a",), {})
+        self.create_table(backend, ("a", "t"))
+        pointer = backend.strategy(("a", "t")).load()
+        assert pointer is not None
+        backend.register_table(("a", "again"), pointer.location)
+        assert backend.strategy(("a", "again")).load() is not None
+        with pytest.raises(TableExists):
+            backend.register_table(("a", "again"), pointer.location)
+        with pytest.raises(NoSuchNamespace):
+            backend.register_table(("no", "again"), pointer.location)
+
+    # -- helpers
+
+    def create_table(self, backend: CatalogBackend, name: TableName) -> None:
+        """Create a table of one column."""
+        location = backend.table_location(name)
+        schema = Schema(NestedField(1, "id", LongType(), required=True))
+        metadata = new_table_metadata(schema, location=location, properties={})
+        assert isinstance(backend.strategy(name, location).commit(None, metadata), Committed)

@@ -1,0 +1,111 @@
+"""File systems that fail on purpose: a crash before or after a call, a reply that is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from icefield.abc import FileInfo, FileSystem, InputFile, OutputStream, PutMode
+from icefield.errors import StorageError
+
+Fault = Callable[[int, str, str], str | None]
+"""Called with the number, the name and the location of each call; answers ``crash-before``, ``crash-after``,
+``lose-request``, ``lose-reply`` or None."""
+
+_CHANGES = frozenset({"put", "rename", "close", "delete_many"})
+
+
+class Crash(BaseException):
+    """The process is taken to be dead from here on: no handler for errors may catch this."""
+
+
+class FaultyFileSystem(FileSystem):
+    """Another file system, with faults injected by ``fault`` and every call noted in ``calls``.
+
+    After a crash nothing reaches the storage any more, as for a process that is gone.
+    """
+
+    def __init__(self, inner: FileSystem, fault: Fault | None = None) -> None:
+        super().__init__(inner.properties)
+        self.inner = inner
+        self.abilities = inner.abilities  # type: ignore[misc]  # as declared by what is wrapped
+        self.fault = fault
+        self.calls: list[tuple[str, str]] = []
+        self.crashed = False
+        self._lock = threading.Lock()
+
+    def run(self, name: str, location: str, action: Callable[[], Any]) -> Any:
+        """Note a call, do it, and let the fault strike before or after."""
+        with self._lock:
+            if self.crashed:
+                raise Crash(f"{name} after the crash")
+            number = len(self.calls)
+            self.calls.append((name, location))
+            verdict = self.fault(number, name, location) if self.fault else None
+        if verdict == "crash-before":
+            self.crashed = True
+            raise Crash(f"before {name} {location}")
+        if verdict == "lose-request":
+            raise StorageError(f"connection lost before {name}", retryable=True, location=location)
+        result = action()
+        if verdict == "crash-after":
+            self.crashed = True
+            raise Crash(f"after {name} {location}")
+        if verdict == "lose-reply":
+            raise StorageError(f"connection lost after {name}", retryable=True, location=location)
+        return result
+
+    def open_input(self, location: str) -> InputFile:
+        file: InputFile = self.run("open_input", location, lambda: self.inner.open_input(location))
+        return file
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        self.run("put", location, lambda: self.inner.put(location, data, mode))
+
+    def open_output(self, location: str) -> OutputStream:
+        stream: OutputStream = self.run("open_output", location, lambda: self.inner.open_output(location))
+        return _FaultyOutput(self, location, stream)
+
+    def stat(self, location: str) -> FileInfo:
+        info: FileInfo = self.run("stat", location, lambda: self.inner.stat(location))
+        return info
+
+    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        found: list[FileInfo] = self.run("list", prefix, lambda: [*self.inner.list(prefix, shallow=shallow)])
+        return iter(found)
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        doomed = [*locations]
+        self.run("delete_many", ",".join(doomed), lambda: self.inner.delete_many(doomed))
+
+    def rename(self, source: str, target: str) -> None:
+        self.run("rename", target, lambda: self.inner.rename(source, target))
+
+    @property
+    def changes(self) -> list[tuple[str, str]]:
+        """The calls that changed the storage."""
+        return [call for call in self.calls if call[0] in _CHANGES]
+
+
+class _FaultyOutput(OutputStream):
+    def __init__(self, owner: FaultyFileSystem, location: str, inner: OutputStream) -> None:
+        self._owner, self._location, self._inner = owner, location, inner
+
+    def write(self, data: Any, /) -> int:
+        written: int = self._owner.run("write", self._location, lambda: self._inner.write(data))
+        return written
+
+    def tell(self) -> int:
+        return self._inner.tell()
+
+    def close(self) -> None:
+        self._owner.run("close", self._location, self._inner.close)
+
+    def abort(self) -> None:
+        # A dead process aborts nothing, but its stream is never published either.
+        self._inner.abort()
+
+    @property
+    def closed(self) -> bool:
+        return self._inner.closed

@@ -1,0 +1,33 @@
+"""List the plugins, what each provides, and why one failed."""
+
+from __future__ import annotations
+
+import argparse
+
+from icefield import Plugins
+
+from icefield_cli.context import Context
+
+NAME = "plugins"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    del parser
+
+
+def run(context: Context, given: argparse.Namespace) -> None:
+    """Do it."""
+    del given
+    rows = []
+    for info in Plugins.installed().listing():
+        rows.append(
+            {
+                "plugin": info.name,
+                "distribution": info.distribution,
+                "version": info.version,
+                "provides": ", ".join(f"{kind[:-1].replace('-', ' ')} {name}" for kind, name in info.provides),
+                "error": info.error,
+            }
+        )
+    context.rows(rows, ("plugin", "distribution", "version", "provides", "error"))
