@@ -1,0 +1,35 @@
+"""Manifests and manifest lists: read, written and cached in columns."""
+
+from icefield.manifest.cache import ByteBoundedCache
+from icefield.manifest.caches import clear_caches, resize_caches
+from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.entries import ManifestEntries
+from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
+from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
+from icefield.manifest.manifest_list import ManifestList, read_manifest_list
+from icefield.manifest.reader import ManifestReader, read_manifest
+from icefield.manifest.writer import ManifestWriter
+
+__all__ = [
+    "ALL_COLUMNS",
+    "PLAN_COLUMNS",
+    "UNASSIGNED",
+    "ByteBoundedCache",
+    "DataFile",
+    "DataFileContent",
+    "EntryStatus",
+    "FieldSummary",
+    "ManifestContent",
+    "ManifestEntries",
+    "ManifestFile",
+    "ManifestList",
+    "ManifestReader",
+    "ManifestWriter",
+    "assign_row_ids",
+    "clear_caches",
+    "read_manifest",
+    "read_manifest_list",
+    "resize_caches",
+    "write_manifest_list",
+]

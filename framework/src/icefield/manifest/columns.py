@@ -1,0 +1,204 @@
+"""The Arrow layout of manifest entries: flat columns by field id, whatever names, order and nesting a file has.
+
+The children of ``data_file`` stand beside the fields of the entry, since their ids do not overlap. A column that a
+file does not have is no column here: ``ManifestEntries`` fills in nulls or the default when it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from icefield.arrow_types import field_id
+from icefield.errors import InvalidMetadata
+from icefield.manifest import schemas as f
+
+_COUNTS: Final = pa.map_(pa.int32(), pa.int64())
+_BOUNDS: Final = pa.map_(pa.int32(), pa.binary())
+
+MAP_TYPES: Final[Mapping[int, pa.DataType]] = {
+    f.COLUMN_SIZES: _COUNTS,
+    f.VALUE_COUNTS: _COUNTS,
+    f.NULL_VALUE_COUNTS: _COUNTS,
+    f.NAN_VALUE_COUNTS: _COUNTS,
+    f.LOWER_BOUNDS: _BOUNDS,
+    f.UPPER_BOUNDS: _BOUNDS,
+}
+"""The statistics, which are read only where they are asked for."""
+
+COLUMN_TYPES: Final[Mapping[int, pa.DataType]] = {
+    f.STATUS: pa.int32(),
+    f.SNAPSHOT_ID: pa.int64(),
+    f.SEQUENCE_NUMBER: pa.int64(),
+    f.FILE_SEQUENCE_NUMBER: pa.int64(),
+    f.CONTENT: pa.int32(),
+    f.FILE_PATH: pa.string(),
+    f.FILE_FORMAT: pa.string(),
+    f.RECORD_COUNT: pa.int64(),
+    f.FILE_SIZE: pa.int64(),
+    f.KEY_METADATA: pa.binary(),
+    f.SPLIT_OFFSETS: pa.list_(pa.int64()),
+    f.EQUALITY_IDS: pa.list_(pa.int32()),
+    f.SORT_ORDER_ID: pa.int32(),
+    f.FIRST_ROW_ID: pa.int64(),
+    f.REFERENCED_DATA_FILE: pa.string(),
+    f.CONTENT_OFFSET: pa.int64(),
+    f.CONTENT_SIZE: pa.int64(),
+}
+"""Every column of fixed type; the partition (102) is typed by its spec."""
+
+PLAN_COLUMNS: Final = frozenset(COLUMN_TYPES) | {f.PARTITION}
+"""All that a plan needs: everything but the statistics."""
+
+ALL_COLUMNS: Final = PLAN_COLUMNS | frozenset(MAP_TYPES)
+
+NAMES: Final[Mapping[int, str]] = {rule.field_id: rule.name for rule in (*f.ENTRY_FIELDS, *f.DATA_FILE_FIELDS)}
+
+_REQUIRED: Final = frozenset(
+    rule.field_id
+    for rule in (*f.ENTRY_FIELDS, *f.DATA_FILE_FIELDS)
+    if rule.reader_rule == "default-or-error" and rule.read_default is None
+)
+
+
+def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa.Schema:
+    """The part of a manifest's own schema that holds the wanted columns.
+
+    Raises ``InvalidMetadata`` when a column is missing that every version requires.
+    """
+    ids = frozenset(wanted)
+    chosen = []
+    for field in schema:
+        number = identify(field, _ENTRY_IDS)
+        if number == f.DATA_FILE:
+            if not pa.types.is_struct(field.type):
+                raise InvalidMetadata(f"{location}: data_file is {field.type}, not a struct", location=location)
+            children = [child for child in field.type if identify(child, _DATA_FILE_IDS) in ids]
+            if children:
+                chosen.append(field.with_type(pa.struct(children)))
+        elif number in ids:
+            chosen.append(field)
+    found = _ids_of(chosen)
+    for number in sorted((ids & _REQUIRED) - found - {f.DATA_FILE, f.PARTITION}):
+        raise InvalidMetadata(f"{location} has no field {NAMES[number]} ({number})", location=location)
+    return pa.schema(chosen)
+
+
+def flatten(batches: Sequence[pa.RecordBatch], location: str) -> dict[int, pa.Array]:
+    """The columns of the batches by field id, the children of ``data_file`` beside the fields of the entry.
+
+    Columns keep the types of the file. Raises ``InvalidMetadata`` for an entry without a data file.
+    """
+    parts: dict[int, list[pa.Array]] = {}
+    for batch in batches:
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            number = identify(field, _ENTRY_IDS)
+            if number != f.DATA_FILE:
+                parts.setdefault(number, []).append(column)
+                continue
+            if column.null_count:
+                raise InvalidMetadata(f"{location} has an entry without a data file", location=location)
+            for position, child in enumerate(field.type):
+                parts.setdefault(identify(child, _DATA_FILE_IDS), []).append(column.field(position))
+    return {number: arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays) for number, arrays in parts.items()}
+
+
+def identify(field: pa.Field, by_name: Mapping[str, int]) -> int:
+    """The id of a field: its own, else that of its name, else -1."""
+    number = field_id(field)
+    return by_name.get(field.name, -1) if number is None else number
+
+
+def conform(column: pa.Array, target: pa.DataType, what: str, location: str) -> pa.Array:
+    """The column in the type that the format gives it now.
+
+    Older files hold narrower types (a promoted source column), plain integers for dates, or differing names inside
+    lists. Raises ``InvalidMetadata`` for anything that is no such difference.
+    """
+    if column.type == target:
+        return column
+    if not _convertible(column.type, target):
+        raise InvalidMetadata(f"{location}: {what} has type {column.type}, not {target}", location=location)
+    try:
+        if pa.types.is_temporal(target) and pa.types.is_integer(column.type):
+            return column.cast(pa.int32() if target.bit_width == 32 else pa.int64()).view(target)
+        return column.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidMetadata(f"{location}: {what} does not hold {target}: {error}", location=location) from error
+
+
+def conform_partition(column: pa.Array, target: pa.StructType, location: str) -> pa.StructArray:
+    """The partition tuples under the names and types of the spec; fields are matched by id, else by name.
+
+    A field that the file does not have is null. A field whose type the table no longer knows keeps the file's.
+    """
+    if not pa.types.is_struct(column.type):
+        raise InvalidMetadata(f"{location}: partition is {column.type}, not a struct", location=location)
+    by_id: dict[int | str, int] = {}
+    for position, child in enumerate(column.type):
+        number = field_id(child)
+        by_id[child.name if number is None else number] = position
+    children, fields = [], []
+    for field in target:
+        position = by_id.get(field_id(field), by_id.get(field.name, -1))
+        if position < 0:
+            children.append(pa.nulls(len(column), field.type))
+        elif pa.types.is_null(field.type):
+            children.append(column.field(position))
+        else:
+            children.append(conform(column.field(position), field.type, f"partition field {field.name}", location))
+        fields.append(field.with_type(children[-1].type).with_nullable(True))
+    return struct_array(children, fields, len(column))
+
+
+def struct_array(children: Sequence[pa.Array], fields: Sequence[pa.Field], length: int) -> pa.StructArray:
+    """A struct array without nulls of its own, for any number of children, none included."""
+    if not children:
+        return pa.StructArray.from_buffers(pa.struct([]), length, [None], children=[])
+    return pa.StructArray.from_arrays(children, fields=list(fields))
+
+
+def _convertible(source: pa.DataType, target: pa.DataType) -> bool:
+    t = pa.types
+    if t.is_null(source):
+        return True
+    if t.is_integer(target):
+        return bool(t.is_integer(source) or t.is_date32(source))
+    if t.is_temporal(target):
+        return bool(t.is_temporal(source) or t.is_integer(source))
+    if t.is_floating(target):
+        return bool(t.is_floating(source))
+    if t.is_decimal(target):
+        return bool(t.is_decimal(source) and source.scale == target.scale)
+    if t.is_list(target) or t.is_map(target):
+        return bool((t.is_list(source) and t.is_list(target)) or (t.is_map(source) and t.is_map(target)))
+    if t.is_boolean(target):
+        return bool(t.is_boolean(source))
+    return _is_bytes(source) and _is_bytes(target)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    t = pa.types
+    return bool(
+        t.is_string(kind)
+        or t.is_large_string(kind)
+        or t.is_binary(kind)
+        or t.is_large_binary(kind)
+        or t.is_fixed_size_binary(kind)
+    )
+
+
+def _ids_of(fields: Iterable[pa.Field]) -> set[int]:
+    found = set()
+    for field in fields:
+        number = identify(field, _ENTRY_IDS)
+        if number == f.DATA_FILE:
+            found.update(identify(child, _DATA_FILE_IDS) for child in field.type)
+        found.add(number)
+    return found
+
+
+_ENTRY_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.ENTRY_FIELDS}
+_DATA_FILE_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.DATA_FILE_FIELDS}

@@ -1,0 +1,63 @@
+"""One file of a table, as a manifest describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+_NONE: Final[Mapping[int, Any]] = {}
+
+
+class EntryStatus(IntEnum):
+    """What a snapshot did with a file: manifest entry field 0."""
+
+    EXISTING = 0
+    ADDED = 1
+    DELETED = 2
+
+
+class DataFileContent(IntEnum):
+    """What a file holds: data file field 134. A deletion vector counts as position deletes."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A data file or a delete file: the struct ``data_file`` of a manifest entry.
+
+    ``file_format`` is lower case, whatever the manifest spells. ``partition`` is the tuple of internal values in the
+    order of the spec ``spec_id``. The statistics are by field id; ``lower_bounds`` and ``upper_bounds`` hold encoded
+    values (single-value serialisation). Files that come from a plan carry statistics only where these were asked for.
+    """
+
+    file_path: str
+    file_format: str
+    record_count: int
+    file_size_in_bytes: int
+    partition: tuple[Any, ...] = ()
+    spec_id: int = 0
+    content: DataFileContent = DataFileContent.DATA
+    column_sizes: Mapping[int, int] = field(default_factory=lambda: _NONE, hash=False)
+    value_counts: Mapping[int, int] = field(default_factory=lambda: _NONE, hash=False)
+    null_value_counts: Mapping[int, int] = field(default_factory=lambda: _NONE, hash=False)
+    nan_value_counts: Mapping[int, int] = field(default_factory=lambda: _NONE, hash=False)
+    lower_bounds: Mapping[int, bytes] = field(default_factory=lambda: _NONE, hash=False)
+    upper_bounds: Mapping[int, bytes] = field(default_factory=lambda: _NONE, hash=False)
+    key_metadata: bytes | None = None
+    split_offsets: tuple[int, ...] | None = None
+    equality_ids: tuple[int, ...] | None = None
+    sort_order_id: int | None = None
+    first_row_id: int | None = None
+    referenced_data_file: str | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+
+    @property
+    def is_deletion_vector(self) -> bool:
+        """Whether the file is a blob in a Puffin file that deletes rows of one data file."""
+        return self.content is DataFileContent.POSITION_DELETES and self.file_format == "puffin"

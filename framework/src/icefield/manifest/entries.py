@@ -1,0 +1,224 @@
+"""The entries of one manifest in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.manifest import schemas as f
+from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, MAP_TYPES, struct_array
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.manifest_file import ManifestFile
+from icefield.manifest.statistics import map_column, map_dicts
+
+_STATISTICS_NAMES: Final[Mapping[int, str]] = {
+    f.COLUMN_SIZES: "column_sizes",
+    f.VALUE_COUNTS: "value_counts",
+    f.NULL_VALUE_COUNTS: "null_value_counts",
+    f.NAN_VALUE_COUNTS: "nan_value_counts",
+    f.LOWER_BOUNDS: "lower_bounds",
+    f.UPPER_BOUNDS: "upper_bounds",
+}
+_CONTENTS: Final = tuple(DataFileContent)
+
+StatisticKey = tuple[int, int]
+"""The id of a statistics map and the id of the table's field."""
+
+
+class ManifestEntries:
+    """Entries of one manifest as Arrow arrays of equal length, by field id; inherited values are filled in.
+
+    ``columns`` holds what was read and is there; ``read`` names what was looked for; ``column`` also answers for what
+    the file does not have. ``statistics`` holds single fields taken out of the statistics maps, None where no entry
+    has the field.
+    """
+
+    __slots__ = ("columns", "manifest", "num_rows", "read", "statistics")
+
+    def __init__(
+        self,
+        manifest: ManifestFile,
+        num_rows: int,
+        columns: dict[int, pa.Array],
+        statistics: dict[StatisticKey, pa.Array | None] | None = None,
+        read: frozenset[int] = ALL_COLUMNS,
+    ) -> None:
+        self.manifest = manifest
+        self.num_rows = num_rows
+        self.columns = columns
+        self.read = read
+        self.statistics = {} if statistics is None else statistics
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def __repr__(self) -> str:
+        return f"ManifestEntries({self.manifest.manifest_path!r}, num_rows={self.num_rows})"
+
+    @property
+    def spec_id(self) -> int:
+        """The partition spec of every file here."""
+        return self.manifest.partition_spec_id
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the columns keep alive."""
+        single = [array for array in list(self.statistics.values()) if array is not None]
+        arrays = [*self.columns.values(), *single]
+        # A bound is decoded when it is first needed, and then kept beside the encoded one.
+        return sum(array.get_total_buffer_size() for array in (*arrays, *single)) + 200 * len(arrays)
+
+    @property
+    def partition(self) -> pa.StructArray:
+        """The partition tuples, named by the spec."""
+        found = self.columns.get(f.PARTITION)
+        return struct_array([], [], self.num_rows) if found is None else found
+
+    def column(self, number: int) -> pa.Array:
+        """A column by field id; nulls, or the default, when the file does not have it."""
+        found = self.columns.get(number)
+        if found is not None:
+            return found
+        if number == f.CONTENT:
+            return pa.array(np.zeros(self.num_rows, np.int32))
+        if number == f.PARTITION:
+            return self.partition
+        return pa.nulls(self.num_rows, COLUMN_TYPES.get(number) or MAP_TYPES[number])
+
+    def statistic(self, kind: int, field_id: int) -> pa.Array | None:
+        """One field's count or encoded bound for each file; None when no file has it or it was not read."""
+        key = (kind, field_id)
+        if key not in self.statistics:
+            maps = self.columns.get(kind)
+            if maps is None:
+                return None
+            self.statistics[key] = map_column(maps, field_id)
+        return self.statistics[key]
+
+    def status(self) -> np.ndarray[Any, Any]:
+        """The status of each entry."""
+        return np.asarray(self.columns[f.STATUS])
+
+    def live(self) -> np.ndarray[Any, Any] | None:
+        """Which entries are not DELETED; None when all are live."""
+        live = self.status() != EntryStatus.DELETED
+        return None if live.all() else live
+
+    def filter(self, mask: np.ndarray[Any, Any] | None) -> ManifestEntries:
+        """The entries where the mask is true, in order; self when the mask is None or true throughout."""
+        if mask is None or mask.all():
+            return self
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, indices: np.ndarray[Any, Any]) -> ManifestEntries:
+        """The entries at these positions, in this order."""
+        chosen = pa.array(indices)
+        return ManifestEntries(
+            self.manifest,
+            len(indices),
+            {number: take(array, chosen) for number, array in self.columns.items()},
+            {key: None if array is None else array.take(chosen) for key, array in list(self.statistics.items())},
+            self.read,
+        )
+
+    def select(self, numbers: frozenset[int]) -> ManifestEntries:
+        """The entries with these columns only, and without single statistics."""
+        columns = {number: array for number, array in self.columns.items() if number in numbers}
+        return ManifestEntries(self.manifest, self.num_rows, columns, None, self.read & numbers)
+
+    def data_files(self) -> Iterator[DataFile]:
+        """Each entry's file as an object, with the statistics that were read as whole maps."""
+        return data_files(self)
+
+
+def take(array: pa.Array, indices: pa.Array) -> pa.Array:
+    """``array.take``, also for a struct without fields."""
+    if pa.types.is_struct(array.type) and array.type.num_fields == 0:
+        return struct_array([], [], len(indices))
+    return array.take(indices)
+
+
+def values_of(array: pa.Array) -> list[Any]:
+    """The internal values of a column: dates, times and timestamps as integers, everything else as Python has it."""
+    kind = array.type
+    if pa.types.is_temporal(kind):
+        return list(array.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist())
+    return list(array.to_pylist())
+
+
+def partition_tuples(partition: pa.StructArray) -> list[tuple[Any, ...]]:
+    """The partition tuples as internal values."""
+    children = [values_of(partition.field(position)) for position in range(partition.type.num_fields)]
+    return list(zip(*children, strict=True)) if children else [()] * len(partition)
+
+
+def data_files(entries: ManifestEntries) -> Iterator[DataFile]:
+    """Each entry's file as an object."""
+
+    def values(number: int) -> Any:
+        column = entries.columns.get(number)
+        return [None] * entries.num_rows if column is None else column.to_pylist()
+
+    maps = {
+        name: map_dicts(entries.columns[number])
+        for number, name in _STATISTICS_NAMES.items()
+        if number in entries.columns
+    }
+    names = list(maps)
+    rows = zip(
+        values(f.FILE_PATH),
+        values(f.FILE_FORMAT),
+        values(f.RECORD_COUNT),
+        values(f.FILE_SIZE),
+        partition_tuples(entries.partition),
+        entries.column(f.CONTENT).to_pylist(),
+        values(f.KEY_METADATA),
+        values(f.SPLIT_OFFSETS),
+        values(f.EQUALITY_IDS),
+        values(f.SORT_ORDER_ID),
+        values(f.FIRST_ROW_ID),
+        values(f.REFERENCED_DATA_FILE),
+        values(f.CONTENT_OFFSET),
+        values(f.CONTENT_SIZE),
+        zip(*maps.values(), strict=True) if names else ((),) * entries.num_rows,
+        strict=True,
+    )
+    spec_id = entries.spec_id
+    for (
+        path,
+        kind,
+        count,
+        size,
+        partition,
+        content,
+        key,
+        splits,
+        equality,
+        order,
+        row_id,
+        target,
+        at,
+        length,
+        stats,
+    ) in rows:
+        yield DataFile(
+            file_path=path,
+            file_format=kind.lower(),
+            record_count=count,
+            file_size_in_bytes=size,
+            partition=partition,
+            spec_id=spec_id,
+            content=_CONTENTS[content],
+            key_metadata=key,
+            split_offsets=None if splits is None else tuple(splits),
+            equality_ids=None if equality is None else tuple(equality),
+            sort_order_id=order,
+            first_row_id=row_id,
+            referenced_data_file=target,
+            content_offset=at,
+            content_size_in_bytes=length,
+            **{name: found for name, found in zip(names, stats, strict=True) if found is not None},
+        )

@@ -1,0 +1,82 @@
+"""What a manifest entry inherits from the manifest that holds it: sequence numbers, snapshot and first row id.
+
+Spec: "Sequence Number Inheritance", "First Row ID Inheritance". Manifests of version 1 have no sequence columns: all
+their files have number 0. Otherwise only ADDED entries inherit, so that a manifest can be written before the sequence
+number of its snapshot is known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import InvalidMetadata
+from icefield.manifest import schemas as f
+from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
+
+_SEQUENCES = (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER)
+
+
+def inherit(
+    columns: dict[int, pa.Array], wanted: frozenset[int], manifest: ManifestFile, format_version: int, num_rows: int
+) -> None:
+    """Fill in, in place, what the wanted columns leave to the manifest.
+
+    Raises ``InvalidMetadata`` for an EXISTING entry without sequence numbers.
+    """
+    status = np.asarray(columns[f.STATUS])
+    if f.SNAPSHOT_ID in wanted:
+        stored = columns.get(f.SNAPSHOT_ID)
+        if stored is None or stored.null_count:
+            columns[f.SNAPSHOT_ID] = _filled(stored, manifest.added_snapshot_id, num_rows)
+    unnumbered = format_version == 1 and not any(number in columns for number in _SEQUENCES)
+    for number in _SEQUENCES:
+        if number in wanted:
+            columns[number] = (
+                _filled(None, 0, num_rows) if unnumbered else _sequence(columns.get(number), status, manifest, num_rows)
+            )
+    if f.FIRST_ROW_ID in wanted and manifest.first_row_id is not None and manifest.content is ManifestContent.DATA:
+        columns[f.FIRST_ROW_ID] = _row_ids(columns, status, manifest.first_row_id, num_rows)
+
+
+def _filled(stored: pa.Array | None, value: int, num_rows: int) -> pa.Array:
+    if stored is None:
+        return pa.array(np.full(num_rows, value, np.int64))
+    return pc.fill_null(stored, value)
+
+
+def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: ManifestFile, num_rows: int) -> pa.Array:
+    if stored is not None and stored.null_count == 0:
+        return stored
+    missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
+    if manifest.sequence_number == 0:
+        return _filled(stored, 0, num_rows)
+    if (missing & (status == EntryStatus.EXISTING)).any():
+        raise InvalidMetadata(
+            f"manifest {manifest.manifest_path} has an EXISTING entry without a sequence number, "
+            "which only ADDED entries may inherit",
+            location=manifest.manifest_path,
+        )
+    if manifest.sequence_number == UNASSIGNED:
+        return pa.nulls(num_rows, pa.int64()) if stored is None else stored
+    inheriting = missing & (status == EntryStatus.ADDED)
+    if inheriting.all():
+        return _filled(None, manifest.sequence_number, num_rows)
+    if stored is None:
+        stored = pa.nulls(num_rows, pa.int64())
+    return pc.if_else(pa.array(inheriting), pa.scalar(manifest.sequence_number, pa.int64()), stored)
+
+
+def _row_ids(columns: dict[int, pa.Array], status: np.ndarray[Any, Any], first: int, num_rows: int) -> pa.Array:
+    stored = columns.get(f.FIRST_ROW_ID)
+    missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
+    inheriting = missing & (status != EntryStatus.DELETED)
+    counts = np.where(inheriting, np.asarray(columns[f.RECORD_COUNT]), 0)
+    ids = pa.array(first + np.cumsum(counts) - counts)
+    if inheriting.all():
+        return ids
+    return pc.if_else(pa.array(inheriting), ids, pa.nulls(num_rows, pa.int64()) if stored is None else stored)

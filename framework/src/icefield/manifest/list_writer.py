@@ -1,0 +1,186 @@
+"""Manifest lists written: spliced from the list before where that is possible, anew otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.abc import OutputStream
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.file_io import FileIO
+from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.manifest_file import ManifestContent, ManifestFile
+from icefield.manifest.manifest_list import (
+    CONTENT,
+    FIRST_ROW_ID,
+    ManifestList,
+    manifest_columns,
+    remember_manifest_list,
+)
+from icefield.manifest.reader import read_manifest
+from icefield.manifest.schemas import MANIFEST_FILE_FIELDS, RECORD_COUNT, STATUS, manifest_list_schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.types import StructType
+
+_COUNTS: Final = tuple(f"{kind.name.lower()}_{what}_count" for kind in EntryStatus for what in ("files", "rows"))
+_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in MANIFEST_FILE_FIELDS}
+
+
+def write_manifest_list(
+    io: FileIO,
+    location: str,
+    manifests: Sequence[ManifestFile],
+    *,
+    format_version: int,
+    snapshot_id: int,
+    parent_snapshot_id: int | None,
+    sequence_number: int = 0,
+    first_row_id: int | None = None,
+    base: ManifestList | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> tuple[ManifestList, int | None]:
+    """Write the list of a snapshot: all manifests of ``base``, as they are, and ``manifests`` after them.
+
+    Manifests without a sequence number get ``sequence_number``. The blocks of ``base`` are copied without being
+    decoded where its file has this version's schema. From version 3 on, data manifests without a first row id get
+    one, counted from ``first_row_id``. Gives the list, and the row id after the last one given out (None before v3).
+    Raises ``UnsupportedFeature`` for a manifest of deletes in version 1, ``InvalidMetadata`` for a manifest of
+    another snapshot that has no sequence number, ``InvalidArgument`` for a missing ``first_row_id``.
+    """
+    new = [manifest.assigned(snapshot_id, sequence_number) for manifest in manifests]
+    if format_version == 1 and any(manifest.content is not ManifestContent.DATA for manifest in new):
+        raise UnsupportedFeature("format version 1 has no row-level deletes, and so no manifest of them")
+    kept: list[ManifestFile] = []
+    if base is not None and not _can_splice(base, format_version):
+        kept, base = list(base.manifests), None
+    if format_version > 1:
+        kept = [_counted(io, manifest) for manifest in kept]
+    next_row_id: int | None = None
+    if format_version >= 3:
+        if first_row_id is None:
+            raise InvalidArgument("a manifest list of format version 3 needs the snapshot's first row id")
+        numbered, next_row_id = assign_row_ids([*kept, *new], first_row_id)
+        kept, new = [], numbered
+    metadata = {
+        "snapshot-id": str(snapshot_id),
+        "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
+        "sequence-number": str(sequence_number),
+        "format-version": str(format_version),
+    }
+    if format_version == 1:
+        del metadata["sequence-number"]
+    if format_version >= 3:
+        metadata["first-row-id"] = str(first_row_id)
+    data = _encode(io, [*kept, *new], format_version, base, metadata, properties)
+    with io.open_output(location) as sink:
+        sink.write(data)
+    written = ManifestList(location, raw=data, file_format=io.file_format("avro"))
+    remember_manifest_list(io, written)
+    return written, next_row_id
+
+
+def assign_row_ids(manifests: Sequence[ManifestFile], first_row_id: int) -> tuple[list[ManifestFile], int]:
+    """The manifests with first row ids, and the next free one.
+
+    Spec: "First Row ID Assignment". A data manifest that has one keeps it; each other gets room for all its added
+    and existing rows. Delete manifests have none. Raises ``InvalidArgument`` when a count is not known.
+    """
+    numbered, following = [], first_row_id
+    for manifest in manifests:
+        if manifest.content is ManifestContent.DATA and manifest.first_row_id is None:
+            rows = manifest.live_rows_count
+            if rows is None:
+                raise InvalidArgument(
+                    f"manifest {manifest.manifest_path} does not tell its rows, so that no row ids can be given out",
+                    location=manifest.manifest_path,
+                )
+            manifest = replace(manifest, first_row_id=following)
+            following += rows
+        numbered.append(manifest)
+    return numbered, following
+
+
+def _can_splice(base: ManifestList, format_version: int) -> bool:
+    if base.raw is None:
+        return False
+    if format_version < 3:
+        return True
+    data = base.integers(CONTENT) == ManifestContent.DATA
+    return not bool((np.asarray(base.columns[FIRST_ROW_ID].is_null()) & data).any())
+
+
+def _encode(
+    io: FileIO,
+    manifests: list[ManifestFile],
+    format_version: int,
+    base: ManifestList | None,
+    metadata: dict[str, str],
+    properties: Mapping[str, str] | None,
+) -> bytes:
+    file_format = io.file_format("avro")
+    schema = manifest_list_schema(format_version)
+    if base is not None and base.raw is not None:
+        spliced = file_format.append_blocks(base.raw, schema, _batch(manifests, format_version), metadata)
+        if spliced is not None:
+            return spliced
+        manifests = [*(_counted(io, manifest) for manifest in base.manifests), *manifests]
+    sink = _Buffer()
+    with file_format.open_writer(sink, schema, properties=properties, metadata=metadata) as writer:
+        writer.write(_batch(manifests, format_version))
+    return sink.getvalue()
+
+
+def _batch(manifests: list[ManifestFile], format_version: int) -> pa.RecordBatch:
+    arrow = schema_to_arrow(manifest_list_schema(format_version))
+    columns = manifest_columns(manifests)
+    return pa.RecordBatch.from_arrays([columns[_IDS[field.name]].cast(field.type) for field in arrow], schema=arrow)
+
+
+def _counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
+    """The manifest with every count; those that an old list left out are counted in the manifest itself."""
+    if all(getattr(manifest, name) is not None for name in _COUNTS):
+        return manifest
+    entries = read_manifest(io, manifest, StructType(), columns=(STATUS, RECORD_COUNT))
+    status, rows = entries.status(), np.asarray(entries.column(RECORD_COUNT))
+    counts: dict[str, int] = {}
+    for kind in EntryStatus:
+        mask = status == kind
+        counts[f"{kind.name.lower()}_files_count"] = int(np.count_nonzero(mask))
+        counts[f"{kind.name.lower()}_rows_count"] = int(rows[mask].sum())
+    return replace(manifest, **counts)
+
+
+class _Buffer(OutputStream):
+    """A stream into memory: a list is published in one write."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._closed = False
+
+    def write(self, data: Any, /) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._size += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        return self._size
+
+    def close(self) -> None:
+        self._closed = True
+
+    def abort(self) -> None:
+        self._parts.clear()
+        self._closed = True
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def getvalue(self) -> bytes:
+        return b"".join(self._parts)

@@ -1,0 +1,256 @@
+"""Manifests read into columns, through the provider of the file format ``avro``."""
+
+from __future__ import annotations
+
+import io as _io
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.abc import ReadRequest
+from icefield.arrow_types import to_arrow_type
+from icefield.errors import InvalidMetadata, UnsupportedFeature
+from icefield.file_io import FileIO
+from icefield.manifest import schemas as f
+from icefield.manifest.cache import ByteBoundedCache, cache_scope
+from icefield.manifest.columns import (
+    COLUMN_TYPES,
+    MAP_TYPES,
+    NAMES,
+    PLAN_COLUMNS,
+    conform,
+    conform_partition,
+    flatten,
+    select_fields,
+)
+from icefield.manifest.damage import damaged_file
+from icefield.manifest.entries import ManifestEntries, StatisticKey
+from icefield.manifest.inheritance import inherit
+from icefield.manifest.manifest_file import ManifestContent, ManifestFile
+from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
+from icefield.types import StructType
+
+MAX_MANIFEST_BYTES: Final = 2**31 - 1
+"""A manifest beyond this is refused unread: it is no manifest."""
+
+_NO_STATISTICS: Final[StatisticsRequest] = {}
+_NEVER_NULL: Final = (f.STATUS, f.FILE_PATH, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.CONTENT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """What has been decoded of a manifest so far, and which single statistics were looked for."""
+
+    entries: ManifestEntries
+    statistics: frozenset[StatisticKey] = field(default_factory=frozenset)
+
+    @property
+    def nbytes(self) -> int:
+        return self.entries.nbytes
+
+
+MANIFESTS: Final[ByteBoundedCache[_Decoded]] = ByteBoundedCache()
+"""Every manifest that was decoded in this process, up to a bound."""
+
+
+def read_manifest(
+    io: FileIO,
+    manifest: ManifestFile,
+    partition_type: StructType,
+    *,
+    columns: Iterable[int] = PLAN_COLUMNS,
+    statistics: StatisticsRequest = _NO_STATISTICS,
+) -> ManifestEntries:
+    """The entries of a manifest, in the order of the file, DELETED ones included.
+
+    ``partition_type``: the partition tuple of the manifest's own spec. ``columns``: ids of entry and data file
+    fields; statistics maps among them are read whole. ``statistics``: single fields' statistics instead, by map.
+    What was decoded before is taken from the cache, and only what is missing is read.
+    Raises ``InvalidMetadata`` for a damaged manifest, ``UnsupportedFeature`` for a later format version.
+    """
+    return ManifestReader(io).read(manifest, partition_type, columns=columns, statistics=statistics)
+
+
+class ManifestReader:
+    """Reads manifests of one file IO. Safe to share between threads."""
+
+    def __init__(self, io: FileIO) -> None:
+        self._io = io
+        self._scope = cache_scope(io)
+
+    def cached(
+        self,
+        manifest: ManifestFile,
+        partition_type: StructType,
+        *,
+        columns: Iterable[int] = PLAN_COLUMNS,
+        statistics: StatisticsRequest = _NO_STATISTICS,
+    ) -> ManifestEntries | None:
+        """The entries when all that is asked for has been decoded before; None otherwise."""
+        if self._scope is None:
+            return None
+        known = MANIFESTS.get(self._key(manifest, partition_type))
+        if known is None or _missing(known, frozenset(columns), statistics) != (frozenset(), {}):
+            return None
+        return known.entries
+
+    def read(
+        self,
+        manifest: ManifestFile,
+        partition_type: StructType,
+        *,
+        columns: Iterable[int] = PLAN_COLUMNS,
+        statistics: StatisticsRequest = _NO_STATISTICS,
+    ) -> ManifestEntries:
+        """As ``read_manifest``."""
+        key = self._key(manifest, partition_type)
+        known = MANIFESTS.get(key) if self._scope is not None else None
+        wanted = frozenset(columns) | {f.STATUS}
+        if known is None:
+            decoded = self._decode(manifest, partition_type, wanted, statistics)
+        else:
+            missing, single = _missing(known, wanted, statistics)
+            if not missing and not single:
+                return known.entries
+            decoded = _merged(known, self._decode(manifest, partition_type, missing | {f.STATUS}, single))
+        if self._scope is not None:
+            MANIFESTS.put(key, decoded)
+        return decoded.entries
+
+    def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
+        return (
+            self._scope,
+            self._io.resolve(manifest.manifest_path),
+            manifest.manifest_length,
+            manifest.sequence_number,
+            manifest.added_snapshot_id,
+            manifest.first_row_id,
+            manifest.partition_spec_id,
+            manifest.content,
+            partition_type,
+        )
+
+    def _decode(
+        self, manifest: ManifestFile, partition_type: StructType, wanted: frozenset[int], statistics: StatisticsRequest
+    ) -> _Decoded:
+        location = manifest.manifest_path
+        if f.FIRST_ROW_ID in wanted:
+            wanted |= {f.RECORD_COUNT}
+        data = self._io.read(location, limit=MAX_MANIFEST_BYTES)
+        with damaged_file("manifest", location):
+            source = self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))
+            with source as reader:
+                version = _format_version(reader.metadata, location)
+                fields = select_fields(reader.schema, wanted | frozenset(statistics), location)
+                map_keys = {number: ids for number, ids in statistics.items() if number not in wanted}
+                batches = list(reader.read(ReadRequest(columns=fields, map_keys=map_keys)))
+            num_rows = sum(batch.num_rows for batch in batches)
+            _check_whole(manifest, len(data), num_rows)
+            found = flatten(batches or [_empty(fields)], location)
+            columns = _conformed(found, partition_type, location)
+            _validate(columns, manifest, num_rows)
+            inherit(columns, wanted, manifest, version, num_rows)
+            single = {
+                (kind, number): map_column(columns[kind], number) if kind in columns else None
+                for kind, ids in statistics.items()
+                for number in ids
+            }
+        kept = {number: column for number, column in columns.items() if number in wanted}
+        entries = ManifestEntries(manifest, num_rows, kept, single, wanted)
+        return _Decoded(entries, frozenset(single))
+
+
+def _missing(
+    known: _Decoded, wanted: frozenset[int], statistics: StatisticsRequest
+) -> tuple[frozenset[int], dict[int, frozenset[int]]]:
+    single = {}
+    for kind, ids in statistics.items():
+        if kind not in known.entries.read:
+            left = frozenset(number for number in ids if (kind, number) not in known.statistics)
+            if left:
+                single[kind] = left
+    return wanted - known.entries.read, single
+
+
+def _merged(known: _Decoded, more: _Decoded) -> _Decoded:
+    # The old object stays as it is: other threads may be reading it.
+    entries = ManifestEntries(
+        known.entries.manifest,
+        known.entries.num_rows,
+        {**known.entries.columns, **more.entries.columns},
+        {**known.entries.statistics, **more.entries.statistics},
+        known.entries.read | more.entries.read,
+    )
+    return _Decoded(entries, known.statistics | more.statistics)
+
+
+def _format_version(metadata: Any, location: str) -> int:
+    """The version in the header; the oldest when it is absent, as in manifests of version 1."""
+    stored = metadata.get("format-version", b"1")
+    try:
+        version = int(stored)
+    except ValueError as error:
+        raise InvalidMetadata(f"manifest {location} has format-version {stored!r}", location=location) from error
+    if version not in f.FORMAT_VERSIONS:
+        raise UnsupportedFeature(f"manifest {location} has format version {version}", location=location)
+    return version
+
+
+def _empty(fields: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], schema=fields)
+
+
+def _conformed(found: dict[int, pa.Array], partition_type: StructType, location: str) -> dict[int, pa.Array]:
+    columns = {}
+    for number, column in found.items():
+        if number == f.PARTITION:
+            columns[number] = conform_partition(column, to_arrow_type(partition_type), location)
+        elif number in MAP_TYPES:
+            columns[number] = as_map(column, MAP_TYPES[number], NAMES[number], location)
+        elif number in COLUMN_TYPES:
+            columns[number] = conform(column, COLUMN_TYPES[number], NAMES[number], location)
+    return columns
+
+
+def _check_whole(manifest: ManifestFile, size: int, num_rows: int) -> None:
+    """Refuse a file that was cut at the end of a block, which no checksum shows.
+
+    Neither sign alone proves it: foreign writers err in counts, and files were rewritten a little shorter.
+    """
+    counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
+    expected = sum(count for count in counts if count is not None and count > 0)
+    if size < manifest.manifest_length and num_rows < expected:
+        raise InvalidMetadata(
+            f"manifest {manifest.manifest_path} is cut short: {size} of {manifest.manifest_length} bytes, "
+            f"{num_rows} of {expected} entries",
+            location=manifest.manifest_path,
+        )
+
+
+def _validate(columns: dict[int, pa.Array], manifest: ManifestFile, num_rows: int) -> None:
+    location = manifest.manifest_path
+    for number in _NEVER_NULL:
+        column = columns.get(number)
+        if column is not None and column.null_count:
+            if number == f.CONTENT:
+                columns[number] = pc.fill_null(column, 0)
+                continue
+            raise InvalidMetadata(f"manifest {location} has an entry without {NAMES[number]}", location=location)
+    _check_range(columns, f.STATUS, 0, 2, location)
+    if f.CONTENT in columns:
+        data = manifest.content is ManifestContent.DATA
+        _check_range(columns, f.CONTENT, 0 if data else 1, 0 if data else 2, location)
+    elif f.FILE_PATH in columns and manifest.content is ManifestContent.DELETES and num_rows:
+        raise InvalidMetadata(f"manifest {location} is to list delete files, but has no content", location=location)
+
+
+def _check_range(columns: dict[int, pa.Array], number: int, low: int, high: int, location: str) -> None:
+    values = np.asarray(columns[number])
+    if len(values) and not (low <= values.min() and values.max() <= high):
+        raise InvalidMetadata(
+            f"manifest {location} has an entry whose {NAMES[number]} is not in {low}..{high}", location=location
+        )

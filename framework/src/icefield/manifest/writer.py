@@ -1,0 +1,311 @@
+"""Manifests written, from data files or from the columns of other manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.arrow_types import to_arrow_type
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.file_io import FileIO
+from icefield.manifest import schemas as f
+from icefield.manifest.columns import ALL_COLUMNS
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.encoding import data_file_columns
+from icefield.manifest.entries import ManifestEntries
+from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
+from icefield.manifest.summaries import PartitionSummaries
+from icefield.partitioning import PartitionSpec, fields_to_json
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.schema_json import schema_to_json
+
+_FILES_AT_ONCE: Final = 8192
+
+
+class ManifestWriter:
+    """Writes one manifest: files of one spec, data files or delete files, never both.
+
+    Leaving the ``with`` block by an exception leaves no file. ``close`` publishes it and gives the ``ManifestFile``,
+    which has no sequence number yet: ``write_manifest_list`` gives it one, so that the same manifest serves every
+    attempt of a commit.
+    """
+
+    def __init__(
+        self,
+        io: FileIO,
+        location: str,
+        spec: PartitionSpec,
+        schema: Schema,
+        format_version: int,
+        snapshot_id: int,
+        content: ManifestContent = ManifestContent.DATA,
+        *,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        if format_version == 1 and content is not ManifestContent.DATA:
+            raise UnsupportedFeature("format version 1 has no row-level deletes, and so no manifest of them")
+        self.location = location
+        self._version = format_version
+        self._spec = spec
+        self._snapshot_id = snapshot_id
+        self._content = content
+        partition_type = spec.partition_type(schema)
+        self._partition_type: pa.StructType = to_arrow_type(partition_type)
+        entries = f.entry_schema(format_version, partition_type)
+        self._arrow = schema_to_arrow(entries)
+        self._summaries = PartitionSummaries(partition_type)
+        self._files = [0, 0, 0]
+        self._rows = [0, 0, 0]
+        self._lowest: int | None = None
+        self._paths: list[pa.Array] = []
+        self._result: ManifestFile | None = None
+        self._writer = io.file_format("avro").open_writer(
+            io.open_output(location),
+            entries,
+            properties=properties,
+            metadata=manifest_metadata(schema, spec, format_version, content),
+        )
+
+    @property
+    def entries_count(self) -> int:
+        """Entries written so far."""
+        return sum(self._files)
+
+    @property
+    def estimated_size(self) -> int:
+        """Bytes the manifest would have if closed now; rough."""
+        return self._writer.estimated_size
+
+    def add(self, files: Iterable[DataFile], *, data_sequence_number: int | None = None) -> None:
+        """Write files as ADDED by this snapshot.
+
+        Their sequence numbers are left to be inherited, except for a data sequence number that is given explicitly
+        (rewritten files that must stay older than concurrent deletes). Raises ``InvalidArgument`` for a file of
+        another spec or content.
+        """
+        batch: list[DataFile] = []
+        for file in files:
+            batch.append(file)
+            if len(batch) == _FILES_AT_ONCE:
+                self._add(batch, data_sequence_number)
+                batch = []
+        if batch:
+            self._add(batch, data_sequence_number)
+
+    def add_entries(self, entries: ManifestEntries) -> None:
+        """Write entries with their status and snapshot as they are; their sequence numbers become explicit.
+
+        ADDED entries of this very snapshot keep inheriting theirs. Raises ``InvalidArgument`` when the entries are
+        of another spec or content, or were read without their statistics.
+        """
+        status = entries.status()
+        own = (np.asarray(entries.columns[f.SNAPSHOT_ID]) == self._snapshot_id) & (status == EntryStatus.ADDED)
+        self._carry(entries, status, entries.columns[f.SNAPSHOT_ID], own)
+
+    def existing(self, entries: ManifestEntries) -> None:
+        """Write entries as EXISTING: their snapshot and sequence numbers stay, and become explicit."""
+        status = np.full(len(entries), EntryStatus.EXISTING, np.int32)
+        self._carry(entries, status, entries.columns.get(f.SNAPSHOT_ID), None)
+
+    def delete(self, entries: ManifestEntries) -> None:
+        """Write entries as DELETED by this snapshot; their sequence numbers stay, and become explicit."""
+        status = np.full(len(entries), EntryStatus.DELETED, np.int32)
+        self._carry(entries, status, self._constant(self._snapshot_id, len(entries)), None)
+
+    def close(self) -> ManifestFile:
+        """Publish the manifest. Raises ``InvalidArgument``, and publishes nothing, when a live path occurs twice."""
+        if self._result is not None:
+            return self._result
+        try:
+            self._check_distinct()
+            written = self._writer.close()
+        except BaseException:
+            self._writer.abort()
+            raise
+        added, existing, deleted = EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED
+        self._result = ManifestFile(
+            manifest_path=self.location,
+            manifest_length=written.size,
+            partition_spec_id=self._spec.spec_id,
+            content=self._content,
+            sequence_number=UNASSIGNED,
+            min_sequence_number=UNASSIGNED if self._lowest is None else self._lowest,
+            added_snapshot_id=self._snapshot_id,
+            added_files_count=self._files[added],
+            existing_files_count=self._files[existing],
+            deleted_files_count=self._files[deleted],
+            added_rows_count=self._rows[added],
+            existing_rows_count=self._rows[existing],
+            deleted_rows_count=self._rows[deleted],
+            partitions=self._summaries.result(),
+        )
+        return self._result
+
+    def abort(self) -> None:
+        """Leave no file."""
+        self._writer.abort()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def _add(self, files: list[DataFile], data_sequence_number: int | None) -> None:
+        for file in files:
+            self._check_file(file)
+        columns = data_file_columns(files, self._partition_type)
+        columns[f.STATUS] = pa.array(np.full(len(files), EntryStatus.ADDED, np.int32))
+        columns[f.SNAPSHOT_ID] = self._constant(self._snapshot_id, len(files))
+        if data_sequence_number is not None:
+            columns[f.SEQUENCE_NUMBER] = self._constant(data_sequence_number, len(files))
+        # Row ids are given out by the commit that adds the file, whatever they were elsewhere.
+        columns.pop(f.FIRST_ROW_ID)
+        self._write(columns, len(files))
+
+    def _check_file(self, file: DataFile) -> None:
+        if file.spec_id != self._spec.spec_id:
+            raise InvalidArgument(
+                f"{file.file_path} has partition spec {file.spec_id}; this manifest is of spec {self._spec.spec_id}"
+            )
+        if (file.content is DataFileContent.DATA) != (self._content is ManifestContent.DATA):
+            raise InvalidArgument(f"{file.file_path} holds {file.content.name}, and the manifest {self._content.name}")
+        if (file.content is DataFileContent.EQUALITY_DELETES) != bool(file.equality_ids):
+            raise InvalidArgument(f"{file.file_path}: equality_ids are for equality deletes, which must have them")
+        if file.is_deletion_vector:
+            if self._version < 3:
+                raise UnsupportedFeature(f"{file.file_path}: deletion vectors need format version 3")
+            if None in (file.referenced_data_file, file.content_offset, file.content_size_in_bytes):
+                raise InvalidArgument(f"{file.file_path}: a deletion vector needs its data file, offset and size")
+
+    def _carry(
+        self,
+        entries: ManifestEntries,
+        status: np.ndarray[Any, Any],
+        snapshot_ids: pa.Array | None,
+        inheriting: np.ndarray[Any, Any] | None,
+    ) -> None:
+        if entries.spec_id != self._spec.spec_id:
+            raise InvalidArgument(
+                f"entries of partition spec {entries.spec_id} do not belong in a manifest of spec {self._spec.spec_id}"
+            )
+        if entries.manifest.content is not self._content:
+            raise InvalidArgument("a manifest holds data files or delete files, never both")
+        if not entries.read >= ALL_COLUMNS:
+            raise InvalidArgument("entries that were read without their statistics would lose them when rewritten")
+        if len(entries) == 0:
+            return
+        columns = dict(entries.columns)
+        columns[f.STATUS] = pa.array(status.astype(np.int32))
+        columns[f.SNAPSHOT_ID] = self._constant(entries.manifest.added_snapshot_id, len(entries))
+        if snapshot_ids is not None:
+            columns[f.SNAPSHOT_ID] = snapshot_ids
+        columns[f.FILE_FORMAT] = pc.utf8_upper(columns[f.FILE_FORMAT])
+        if inheriting is not None and inheriting.any():
+            self._leave_to_inherit(columns, inheriting, entries)
+        self._check_numbered(columns, status)
+        self._write(columns, len(entries))
+
+    def _check_numbered(self, columns: Mapping[int, pa.Array], status: np.ndarray[Any, Any]) -> None:
+        existing = pa.array(status == EntryStatus.EXISTING)
+        for number in (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER):
+            if self._version > 1 and columns[number].filter(existing).null_count:
+                raise InvalidArgument(
+                    "an EXISTING entry needs its sequence numbers, which its manifest does not have yet"
+                )
+
+    def _leave_to_inherit(
+        self, columns: dict[int, pa.Array], inheriting: np.ndarray[Any, Any], entries: ManifestEntries
+    ) -> None:
+        if entries.manifest.sequence_number == UNASSIGNED:
+            return  # nothing was inherited yet
+        mask, null = pa.array(inheriting), pa.scalar(None, pa.int64())
+        for number in (f.FILE_SEQUENCE_NUMBER, f.FIRST_ROW_ID):
+            if number in columns:
+                columns[number] = pc.if_else(mask, null, columns[number])
+        # A number below the manifest's own was given explicitly, and stays.
+        numbers = columns[f.SEQUENCE_NUMBER]
+        inherited = pc.and_(mask, pc.equal(numbers, entries.manifest.sequence_number))
+        columns[f.SEQUENCE_NUMBER] = pc.if_else(inherited, null, numbers)
+
+    def _write(self, columns: dict[int, pa.Array], count: int) -> None:
+        if self._version == 1:
+            columns[f.BLOCK_SIZE] = self._constant(f.BLOCK_SIZE_DEFAULT, count)
+        self._count(columns)
+        self._summaries.update(columns[f.PARTITION])
+        arrays = [_shaped(columns, field, number, count) for field, number in self._layout()]
+        self._writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
+
+    def _layout(self) -> Iterable[tuple[pa.Field, int]]:
+        rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(self._version) is not None]
+        return zip(self._arrow, (rule.field_id for rule in rules), strict=True)
+
+    def _count(self, columns: dict[int, pa.Array]) -> None:
+        status = np.asarray(columns[f.STATUS])
+        rows = np.asarray(columns[f.RECORD_COUNT])
+        for kind in EntryStatus:
+            mask = status == kind
+            self._files[kind] += int(np.count_nonzero(mask))
+            self._rows[kind] += int(rows[mask].sum())
+        live = pa.array(status != EntryStatus.DELETED)
+        numbers = columns.get(f.SEQUENCE_NUMBER)
+        if numbers is not None:
+            lowest = pc.min(numbers.filter(live)).as_py()
+            if lowest is not None and (self._lowest is None or lowest < self._lowest):
+                self._lowest = lowest
+        if self._content is ManifestContent.DATA:
+            self._paths.append(columns[f.FILE_PATH].filter(live))
+
+    def _check_distinct(self) -> None:
+        paths = pa.chunked_array(self._paths, pa.string())
+        if len(paths) and len(paths.unique()) != len(paths):
+            counts = paths.value_counts()
+            twice = next(row["values"] for row in counts.to_pylist() if row["counts"] > 1)
+            raise InvalidArgument(f"data file {twice} is listed twice", location=twice)
+
+    @staticmethod
+    def _constant(value: int, count: int) -> pa.Array:
+        return pa.array(np.full(count, value, np.int64))
+
+
+def manifest_metadata(
+    schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent
+) -> dict[str, str]:
+    """The key-value metadata of a manifest. ``partition-spec`` holds the array of fields only, as newer readers want."""
+    metadata = {
+        "schema": msgspec.json.encode(schema_to_json(schema)).decode(),
+        "schema-id": str(schema.schema_id),
+        "partition-spec": msgspec.json.encode(fields_to_json(spec)).decode(),
+        "partition-spec-id": str(spec.spec_id),
+        "format-version": str(format_version),
+    }
+    if format_version > 1:
+        metadata["content"] = content.name.lower()
+    return metadata
+
+
+def _shaped(columns: Mapping[int, pa.Array], field: pa.Field, number: int, count: int) -> pa.Array:
+    if number == f.DATA_FILE:
+        children = [_shaped(columns, child, _DATA_FILE_IDS[child.name], count) for child in field.type]
+        return pa.StructArray.from_arrays(children, fields=list(field.type))
+    column = columns.get(number)
+    if column is None:
+        if number == f.CONTENT:
+            return pa.array(np.zeros(count, np.int32))
+        return pa.nulls(count, field.type)
+    return column if column.type == field.type or number == f.PARTITION else column.cast(field.type)
+
+
+_DATA_FILE_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.DATA_FILE_FIELDS}

@@ -1,0 +1,101 @@
+"""Files divided for parallel reading, and small pieces put together.
+
+A piece begins where the writer said that a file may be split (``split_offsets``); pieces always cover the file from
+its first byte to its last, so that every row is read exactly once whatever the offsets are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from icefield.errors import InvalidArgument
+from icefield.manifest import DataFile
+from icefield.scan.tasks import FileScanTask
+
+
+def split_ranges(size: int, offsets: Sequence[int] | None, target: int) -> list[tuple[int, int]]:
+    """The ranges (start, length) that a file of ``size`` bytes is read in, each of about ``target`` bytes.
+
+    Offsets that cannot be right (not ascending, negative, beyond the end) are ignored, and the file divided by size.
+    Raises ``InvalidArgument`` for a target below one byte.
+    """
+    if target < 1:
+        raise InvalidArgument(f"a split cannot have {target} bytes")
+    if size <= target:
+        return [(0, size)]
+    starts = _starts(size, offsets)
+    if starts is None:
+        return [(start, min(target, size - start)) for start in range(0, size, target)]
+    ranges, begin = [], 0
+    for start, end in zip(starts, [*starts[1:], size], strict=True):
+        if end - begin > target and start > begin:
+            ranges.append((begin, start - begin))
+            begin = start
+    ranges.append((begin, size - begin))
+    return ranges
+
+
+def _starts(size: int, offsets: Sequence[int] | None) -> list[int] | None:
+    if not offsets or offsets[0] < 0 or offsets[-1] >= size:
+        return None
+    if any(left >= right for left, right in zip(offsets, offsets[1:], strict=False)):
+        return None
+    # Nothing that holds rows may lie before the first piece.
+    return [0, *offsets[1:]]
+
+
+def split_task(task: FileScanTask, target: int) -> Iterator[FileScanTask]:
+    """The task in pieces of about ``target`` bytes; the task itself when it is no whole file or small enough."""
+    file = task.file
+    ranges = split_ranges(file.file_size_in_bytes, file.split_offsets, target) if task.is_whole_file else []
+    if len(ranges) < 2:
+        yield task
+        return
+    for start, length in ranges:
+        yield task.part(start, length)
+
+
+def combine_tasks(
+    tasks: Iterable[FileScanTask], target: int, *, lookback: int = 10, open_file_cost: int = 4 * 1024 * 1024
+) -> Iterator[tuple[FileScanTask, ...]]:
+    """Tasks put together to about ``target`` bytes, each counted with at least ``open_file_cost`` a file.
+
+    Up to ``lookback`` groups are open at a time; when none has room the fullest goes out. Raises ``InvalidArgument``
+    for numbers below one.
+    """
+    if target < 1 or lookback < 1 or open_file_cost < 0:
+        raise InvalidArgument("split size and lookback must be positive, and the cost of opening a file not negative")
+    open_bins: list[_Bin] = []
+    for task in tasks:
+        weight = _weight(task, open_file_cost)
+        fitting = next((one for one in open_bins if one.weight + weight <= target), None)
+        if fitting is None:
+            fitting = _Bin()
+            open_bins.append(fitting)
+            if len(open_bins) > lookback:
+                fullest = max(open_bins[:-1], key=lambda one: one.weight)
+                open_bins.remove(fullest)
+                yield tuple(fullest.tasks)
+        fitting.tasks.append(task)
+        fitting.weight += weight
+    for one in open_bins:
+        yield tuple(one.tasks)
+
+
+class _Bin:
+    __slots__ = ("tasks", "weight")
+
+    def __init__(self) -> None:
+        self.tasks: list[FileScanTask] = []
+        self.weight = 0
+
+
+def _weight(task: FileScanTask, open_file_cost: int) -> int:
+    deletes = task.delete_files
+    size = task.length + sum(_delete_size(file) for file in deletes)
+    return max(size, (1 + len(deletes)) * open_file_cost)
+
+
+def _delete_size(file: DataFile) -> int:
+    blob = file.content_size_in_bytes
+    return file.file_size_in_bytes if blob is None else blob

@@ -1,0 +1,220 @@
+"""What a plan hands out, and what its tasks are read with. Both are immutable and can be pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.file_io import FileIO
+from icefield.manifest import DataFile
+from icefield.name_mapping import NameMapping
+from icefield.partitioning import PartitionSpec
+from icefield.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ScanContext:
+    """What every task of a scan shares.
+
+    ``schema``: the table's columns at the snapshot that is read; ``row_filter`` is meant for them. ``projection``: the
+    columns to give, in their order, metadata columns (``_file``, ``_pos``, ...) included. ``specs`` and ``schemas``: all
+    of the table, by id. ``name_mapping``: for files without field ids.
+    """
+
+    schema: Schema
+    projection: Schema
+    io: FileIO
+    row_filter: BooleanExpression = field(default_factory=AlwaysTrue)
+    case_sensitive: bool = True
+    specs: Mapping[int, PartitionSpec] = field(default_factory=dict)
+    schemas: Mapping[int, Schema] = field(default_factory=dict)
+    name_mapping: NameMapping | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class TaskRows(Protocol):
+    """Planned files, of which a task is one row."""
+
+    def file(self, row: int) -> DataFile:
+        """The data file."""
+
+    def residual(self, row: int) -> BooleanExpression:
+        """What is left of the filter."""
+
+    def delete_files(self, row: int) -> tuple[DataFile, ...]:
+        """The delete files that apply."""
+
+    def data_sequence_number(self, row: int) -> int | None:
+        """The data sequence number of the file."""
+
+    def file_sequence_number(self, row: int) -> int | None:
+        """The sequence number of the commit that added the file."""
+
+
+class FileScanTask:
+    """A data file, or a byte range of one, to be read.
+
+    A planned task is a row number in its plan's columns: the objects are made when they are asked for, and are made
+    whole when the task is pickled.
+    """
+
+    __slots__ = ("_range", "_row", "_rows")
+    _rows: TaskRows
+    _row: int
+    _range: tuple[int, int] | None
+
+    def __init__(
+        self,
+        file: DataFile,
+        residual: BooleanExpression | None = None,
+        spec_id: int | None = None,
+        start: int = 0,
+        length: int | None = None,
+        delete_files: tuple[DataFile, ...] = (),
+        *,
+        data_sequence_number: int | None = None,
+        file_sequence_number: int | None = None,
+    ) -> None:
+        if spec_id is not None and spec_id != file.spec_id:
+            raise ValueError(f"the file is of partition spec {file.spec_id}, not {spec_id}")
+        self._rows = _OneFile(
+            file,
+            AlwaysTrue() if residual is None else residual,
+            tuple(delete_files),
+            data_sequence_number,
+            file_sequence_number,
+        )
+        self._row = 0
+        self._range = None if start == 0 and length is None else (start, _length(file, start, length))
+
+    @property
+    def file(self) -> DataFile:
+        """The data file; with statistics only when the plan was asked for them."""
+        return self._rows.file(self._row)
+
+    @property
+    def residual(self) -> BooleanExpression:
+        """What the file's rows are still to be filtered by; ``AlwaysTrue`` when its partition proves the filter."""
+        return self._rows.residual(self._row)
+
+    @property
+    def spec_id(self) -> int:
+        """The partition spec of the file."""
+        return self.file.spec_id
+
+    @property
+    def start(self) -> int:
+        """The first byte of the range to read."""
+        return 0 if self._range is None else self._range[0]
+
+    @property
+    def length(self) -> int:
+        """The bytes to read from ``start``."""
+        return self.file.file_size_in_bytes if self._range is None else self._range[1]
+
+    @property
+    def is_whole_file(self) -> bool:
+        """Whether the task covers the file from end to end."""
+        return self._range is None or self._range == (0, self.file.file_size_in_bytes)
+
+    @property
+    def delete_files(self) -> tuple[DataFile, ...]:
+        """The delete files that apply to the file, by the rules of the format (spec: "Scan Planning")."""
+        return self._rows.delete_files(self._row)
+
+    @property
+    def data_sequence_number(self) -> int | None:
+        """The data sequence number of the file, by which deletes apply."""
+        return self._rows.data_sequence_number(self._row)
+
+    @property
+    def file_sequence_number(self) -> int | None:
+        """The sequence number of the commit that added the file."""
+        return self._rows.file_sequence_number(self._row)
+
+    def part(self, start: int, length: int) -> FileScanTask:
+        """A task for a byte range of the same file."""
+        task = PlannedTask(self._rows, self._row)
+        task._range = (start, length)
+        return task
+
+    def _whole(self) -> tuple[Any, ...]:
+        start, length = (0, None) if self._range is None else self._range
+        numbers = (self.data_sequence_number, self.file_sequence_number)
+        return (self.file, self.residual, start, length, self.delete_files, *numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, self._whole()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileScanTask) and self._whole() == other._whole()
+
+    def __hash__(self) -> int:
+        return hash((self.file.file_path, self.start))
+
+    def __repr__(self) -> str:
+        return f"FileScanTask({self.file.file_path!r}, start={self.start}, length={self.length})"
+
+
+class PlannedTask(FileScanTask):
+    """A task that is one row of a plan's columns."""
+
+    __slots__ = ()
+
+    def __init__(self, rows: TaskRows, row: int) -> None:
+        self._rows = rows
+        self._row = row
+        self._range = None
+
+
+@dataclass(frozen=True, slots=True)
+class _OneFile:
+    """The rows of a task that was built by hand or unpickled: there is one."""
+
+    _file: DataFile
+    _residual: BooleanExpression
+    _delete_files: tuple[DataFile, ...]
+    _data_sequence_number: int | None
+    _file_sequence_number: int | None
+
+    def file(self, row: int) -> DataFile:
+        return self._file
+
+    def residual(self, row: int) -> BooleanExpression:
+        return self._residual
+
+    def delete_files(self, row: int) -> tuple[DataFile, ...]:
+        return self._delete_files
+
+    def data_sequence_number(self, row: int) -> int | None:
+        return self._data_sequence_number
+
+    def file_sequence_number(self, row: int) -> int | None:
+        return self._file_sequence_number
+
+
+def _length(file: DataFile, start: int, length: int | None) -> int:
+    return file.file_size_in_bytes - start if length is None else length
+
+
+def _rebuild(
+    file: DataFile,
+    residual: BooleanExpression,
+    start: int,
+    length: int | None,
+    delete_files: tuple[DataFile, ...],
+    data_sequence_number: int | None,
+    file_sequence_number: int | None,
+) -> FileScanTask:
+    return FileScanTask(
+        file,
+        residual,
+        None,
+        start,
+        length,
+        delete_files,
+        data_sequence_number=data_sequence_number,
+        file_sequence_number=file_sequence_number,
+    )
