@@ -1,0 +1,70 @@
+"""Taking a part of an Arrow batch: fewer columns, fewer children of nested ones.
+
+For formats whose library cannot read a part of a nested column. Nothing is copied.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+
+
+def prune_batch(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """The columns of ``columns``, in that order; each a column of ``batch`` by name with the same or fewer children.
+
+    Raises ``InvalidArgument`` when the batch has no such column or one of another kind.
+    """
+    arrays = [prune_array(_child(batch.schema, batch.columns, field), field.type, field.name) for field in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def prune_array(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Array:
+    """An array with the children that ``wanted`` names, by name at each level; nulls stay where they are."""
+    have = array.type
+    if have.equals(wanted, check_metadata=True):
+        return array
+    if pa.types.is_struct(have) and pa.types.is_struct(wanted):
+        return _prune_struct(array, wanted, name)
+    if pa.types.is_list(have) and pa.types.is_list(wanted):
+        values = prune_array(array.values, wanted.value_type, name)
+        return _rebuilt(array, wanted, [values])
+    if pa.types.is_map(have) and pa.types.is_map(wanted):
+        entries = pa.struct([wanted.key_field, wanted.item_field])
+        children = [prune_array(array.keys, wanted.key_type, name), prune_array(array.items, wanted.item_type, name)]
+        made = pa.StructArray.from_arrays(children, fields=list(entries))
+        return _rebuilt(array, wanted, [made])
+    if have == wanted:
+        return array.view(wanted)
+    raise InvalidArgument(f"column '{name}' is {have}, not {wanted}")
+
+
+def _prune_struct(array: pa.StructArray, wanted: pa.StructType, name: str) -> pa.StructArray:
+    fields = [wanted.field(i) for i in range(wanted.num_fields)]
+    have = [array.type.field(i) for i in range(array.type.num_fields)]
+    # field() respects the slice of the parent, and leaves its nulls to the validity that is handed on.
+    children = [array.field(i) for i in range(len(have))]
+    made = [prune_array(_child(have, children, field), field.type, f"{name}.{field.name}") for field in fields]
+    if not made:
+        return pa.Array.from_buffers(wanted, len(array), [_validity(array)], array.null_count)
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(made, fields=fields, mask=mask)
+
+
+def _rebuilt(array: pa.Array, wanted: pa.DataType, children: list[pa.Array]) -> pa.Array:
+    """A list or map over other children, with the same validity, offsets and slice."""
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(wanted, len(array), buffers, array.null_count, array.offset, children)
+
+
+def _validity(array: pa.Array) -> pa.Buffer | None:
+    if not array.null_count:
+        return None
+    return array.is_valid().buffers()[1] if array.offset == 0 else pa.array(array.is_valid().to_pylist()).buffers()[1]
+
+
+def _child(fields: pa.Schema | list[pa.Field], arrays: list[pa.Array], wanted: pa.Field) -> pa.Array:
+    found = [array for field, array in zip(fields, arrays, strict=True) if field.name == wanted.name]
+    if len(found) != 1:
+        raise InvalidArgument(f"{len(found)} columns are named '{wanted.name}'; exactly one is needed")
+    return found[0]
