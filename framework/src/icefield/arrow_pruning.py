@@ -58,9 +58,7 @@ def _rebuilt(array: pa.Array, wanted: pa.DataType, children: list[pa.Array]) -> 
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    if not array.null_count:
-        return None
-    return array.is_valid().buffers()[1] if array.offset == 0 else pa.array(array.is_valid().to_pylist()).buffers()[1]
+    return array.is_valid().buffers()[1] if array.null_count else None
 
 
 def _child(fields: pa.Schema | list[pa.Field], arrays: list[pa.Array], wanted: pa.Field) -> pa.Array:
