@@ -1,0 +1,192 @@
+"""From the columns of a file to the columns that a scan asks for: by field id, at every depth.
+
+The rules for what a file lacks live here, once for every format. In this order (spec: Column Projection): the value
+of an identity partition field, the name mapping (which has been applied to the file's schema before), the field's ``initial-default``, null. A required field that none of them fills is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, StructShape, resolve_struct
+from icefield.arrow_types import field_id, to_arrow_field, to_arrow_type
+from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
+from icefield.reserved_fields import DELETED, POS, is_reserved_id
+from icefield.scan.conversions import Unfit, conversion
+from icefield.schema import Schema
+from icefield.types import IcebergType, NestedField, StructType, UnknownType, VariantType
+from icefield.values import constant_array, initial_value
+
+
+class ColumnProjection:
+    """How the batches of one file become batches of the read schema.
+
+    ``file_columns`` is the part of the file's schema that must be read; ``positions`` says whether its batches must
+    have the row's position as one more column, last. ``schema`` is the Arrow schema of what ``apply`` gives.
+    Where a column of the file has its final form, its memory is handed on as it is.
+    """
+
+    def __init__(self, schema: pa.Schema, shape: StructShape, positions: bool, location: str) -> None:
+        self.schema = schema
+        self.file_columns = pa.schema(list(shape.held))
+        self.positions = positions
+        self._slots = shape.slots
+        self._location = location
+
+    @classmethod
+    def resolve(
+        cls,
+        read_schema: Schema,
+        file_schema: pa.Schema,
+        constants: Mapping[int, Any] | None = None,
+        *,
+        location: str = "the file",
+    ) -> ColumnProjection:
+        """Settle where each column comes from.
+
+        ``constants`` are internal values by field id: of the identity partition fields of the file (used where the
+        file lacks the column), and of metadata columns. ``location`` is for messages.
+        Raises ``InvalidFile`` for a column that is required and nowhere to be had, or of a type that cannot be read
+        as the table's.
+        """
+        rules = _ById(constants or {}, location)
+        shape = resolve_struct(read_schema.fields, list(file_schema), rules)
+        schema = pa.schema([to_arrow_field(field) for field in read_schema.fields])
+        positions = any(field.field_id == POS.field_id for field in read_schema.fields)
+        return cls(schema, shape, positions, location)
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch under the read schema. Raises ``InvalidFile`` for values that do not fit their column."""
+        columns = batch.columns
+        made = [self._column(slot, columns, batch.num_rows) for slot in self._slots]
+        if not made:
+            return batch.select([])
+        return pa.RecordBatch.from_arrays(made, schema=self.schema)
+
+    def _column(self, slot: Slot, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        if slot.field.field_id == POS.field_id:
+            return columns[-1]
+        try:
+            return slot.array(columns, rows)
+        except pa.ArrowException as error:
+            raise InvalidFile(
+                f"{self._location}: column '{slot.field.name}' holds what is no {slot.field.field_type}: {error}",
+                location=self._location,
+                field_id=slot.field.field_id,
+            ) from error
+
+
+class _ById(Rules):
+    """A file's column is the one with the field's id."""
+
+    def __init__(self, constants: Mapping[int, Any], location: str) -> None:
+        self._constants = constants
+        self._location = location
+
+    def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
+        positions: dict[int, int] = {}
+        for position, field in enumerate(held):
+            found = field_id(field)
+            if found is not None:
+                positions.setdefault(found, position)
+        return [None if self._is_ignored(field) else positions.get(field.field_id) for field in fields]
+
+    def _is_ignored(self, field: NestedField) -> bool:
+        """Whether a column of the file with this id would mean nothing: that of a metadata column which tells of the
+        file itself, and that of a field of unknown type, which is null everywhere.
+        """
+        if is_reserved_id(field.field_id):
+            return field.field_id in self._constants or field.field_id in (POS.field_id, DELETED.field_id)
+        return isinstance(field.field_type, UnknownType)
+
+    def fill(self, field: NestedField, path: Path) -> Fill:
+        known, value = self._value(field, path)
+        if not known and field.required:
+            raise self._lacks(field, path)
+        return constant(field.field_type, value)
+
+    def _lacks(self, field: NestedField, path: Path) -> IcefieldError:
+        name = ".".join(path)
+        return self._error(
+            f"has no column '{name}' (id {field.field_id}), which is required and has no default",
+            field_id=field.field_id,
+        )
+
+    def _value(self, field: NestedField, path: Path) -> tuple[bool, Any]:
+        """What stands for a missing field, and whether anything does."""
+        if field.field_id in self._constants:
+            return True, self._constants[field.field_id]
+        if field.field_id == POS.field_id:
+            return True, None
+        if field.field_id == DELETED.field_id:
+            return True, False
+        value = initial_value(field)
+        if value is None and isinstance(field.field_type, StructType):
+            value = self._partition_struct(field.field_type, path)
+        return value is not None, value
+
+    def _partition_struct(self, kind: StructType, path: Path) -> tuple[Any, ...] | None:
+        """A struct that the file lacks while partition values tell of fields inside it; None otherwise."""
+        if not any(map(self._tells, kind.fields)):
+            return None
+        values = []
+        for child in kind.fields:
+            here = (*path, child.name)
+            known, value = self._value(child, here)
+            if not known and child.required:
+                raise self._lacks(child, here)
+            values.append(value)
+        return tuple(values)
+
+    def _tells(self, field: NestedField) -> bool:
+        if field.field_id in self._constants:
+            return self._constants[field.field_id] is not None
+        return isinstance(field.field_type, StructType) and any(map(self._tells, field.field_type.fields))
+
+    def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
+        if isinstance(kind, VariantType):
+            return self._variant(kind, held, path)
+        try:
+            return conversion(kind, held)
+        except Unfit:
+            raise self.mismatch(kind, held, path) from None
+
+    def _variant(self, kind: VariantType, held: pa.DataType, path: Path) -> Convert | None:
+        target = to_arrow_type(kind)
+        if isinstance(held, pa.BaseExtensionType):
+            inner = self._variant(kind, held.storage_type, path)
+            return (lambda array: array.storage) if inner is None else (lambda array: inner(array.storage))
+        if held.equals(target, check_metadata=True):
+            return None
+        names = [held.field(position).name for position in range(held.num_fields)] if held.num_fields else []
+        if names == ["metadata", "value"]:
+            return lambda array: array.cast(target)
+        if "typed_value" in names:
+            raise UnsupportedFeature(
+                f"{self._location}: column '{'.'.join(path)}' holds shredded variants, which cannot be read yet",
+                location=self._location,
+            )
+        raise self.mismatch(kind, held, path)
+
+    def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
+        shown = str(held)
+        shown = shown if len(shown) <= 200 else f"{shown[:197]}..."
+        return self._error(f"holds {shown} in column '{'.'.join(path)}', which cannot be read as {kind}")
+
+    def _error(self, reason: str, **data: Any) -> InvalidFile:
+        return InvalidFile(f"{self._location} {reason}", location=self._location, **data)
+
+
+def constant(kind: IcebergType, value: Any) -> Fill:
+    """Gives arrays of one internal value; what was made once is sliced."""
+    made = [constant_array(kind, value, 0)]
+
+    def fill(rows: int) -> pa.Array:
+        if len(made[0]) < rows:
+            made[0] = constant_array(kind, value, rows)
+        return made[0].slice(0, rows)
+
+    return fill

@@ -1,0 +1,126 @@
+"""How a column of a data file becomes one of the table's type.
+
+The table's type decides what a column means. A file may hold what the type was promoted from (SCH-10 to 12), another
+layout of the same values (a large string, a dictionary), another unit of time, or the bare numbers of an annotated
+type. Nothing else is turned into anything: a type that does not fit is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from icefield.arrow_reshape import Convert, nulls_of, unwrap
+from icefield.arrow_types import to_arrow_type
+from icefield.types import (
+    BinaryType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+)
+
+_NARROW = (pa.int8(), pa.int16(), pa.uint8(), pa.uint16())
+_TEXT = (pa.string(), pa.large_string(), pa.string_view())
+_BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
+_TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
+
+_CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
+    IntegerType: (*_NARROW,),
+    LongType: (*_NARROW, pa.int32(), pa.uint32(), pa.uint64()),
+    FloatType: (pa.float16(),),
+    DoubleType: (pa.float16(), pa.float32()),
+    DateType: (pa.date64(),),
+    TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
+    TimestampType: (pa.date32(),),
+    TimestampNanoType: (pa.date32(),),
+    StringType: (*_TEXT, *_BYTES),
+    BinaryType: (*_TEXT, *_BYTES),
+    GeometryType: _BYTES,
+    GeographyType: _BYTES,
+    UUIDType: _BYTES,
+    FixedType: _BYTES,
+}
+"""What a checked cast turns into the type: a cast that would lose something raises."""
+
+_BARE: dict[type[IcebergType], pa.DataType] = {
+    DateType: pa.int32(),
+    TimeType: pa.int64(),
+    TimestampType: pa.int64(),
+    TimestamptzType: pa.int64(),
+    TimestampNanoType: pa.int64(),
+    TimestamptzNanoType: pa.int64(),
+}
+"""The numbers of types whose annotation a file may lack."""
+
+
+class Unfit(Exception):
+    """The file's type cannot be read as the table's."""
+
+
+def conversion(kind: IcebergType, held: pa.DataType) -> Convert | None:
+    """How an array of the file's type becomes one of the table's primitive type; None when it is one already.
+
+    Raises ``Unfit``. What is returned may raise Arrow's errors for values that do not fit.
+    """
+    target = to_arrow_type(kind)
+    if held == target:
+        return None
+    if isinstance(kind, UnknownType) or pa.types.is_null(held):
+        return nulls_of(kind)
+    if isinstance(held, pa.BaseExtensionType):
+        return _below(kind, held.storage_type)
+    if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
+        return _below(kind, held.value_type)
+    if held in _CASTS.get(type(kind), ()):
+        return lambda array: array.cast(target)
+    if held == _BARE.get(type(kind)):
+        return lambda array: array.view(target)
+    found = _special(kind, held, target)
+    if found is None:
+        raise Unfit
+    return found
+
+
+def _below(kind: IcebergType, stored: pa.DataType) -> Convert:
+    inner = conversion(kind, stored)
+    return unwrap if inner is None else _chain(unwrap, inner)
+
+
+def _chain(first: Convert, second: Convert) -> Convert:
+    return lambda array: second(first(array))
+
+
+def _special(kind: IcebergType, held: pa.DataType, target: pa.DataType) -> Convert | None:
+    if isinstance(kind, DecimalType):
+        return _decimal(kind, held, target)
+    if isinstance(kind, _TIMESTAMPS) and pa.types.is_timestamp(held):
+        # With or without a zone, the number counts from the epoch: only its unit can differ.
+        local = pa.timestamp(held.unit, target.tz)
+        return (lambda array: array.view(local)) if local == target else (lambda array: array.view(local).cast(target))
+    if pa.types.is_fixed_size_binary(held) and isinstance(kind, BinaryType | GeometryType | GeographyType):
+        return lambda array: array.cast(target)
+    return None
+
+
+def _decimal(kind: DecimalType, held: pa.DataType, target: pa.DataType) -> Callable[[pa.Array], pa.Array] | None:
+    if not pa.types.is_decimal(held) or held.scale != kind.scale:
+        return None
+    if pa.types.is_decimal128(held) and held.precision < kind.precision:
+        return lambda array: array.view(target)
+    return lambda array: array.cast(target)

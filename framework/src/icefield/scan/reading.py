@@ -1,0 +1,201 @@
+"""Reading the tasks of a plan: one file after another, or several at once with their order kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.abc import FormatAbility, FormatReader, ReadRequest, Split
+from icefield.errors import UnsupportedFeature
+from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate
+from icefield.field_tree import ids_in
+from icefield.manifest import DataFile
+from icefield.reserved_fields import FILE, PARTITION, SPEC_ID
+from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.parallel import in_order
+from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.transforms import IdentityTransform
+from icefield.types import NestedField, StructType
+
+BATCH_ROWS = 131_072
+"""The most rows in one batch."""
+
+
+def read_task(task: FileScanTask, context: ScanContext) -> Iterator[pa.RecordBatch]:
+    """The rows of one task under ``context.projection``, filtered exactly; batches may be few and are never empty.
+
+    Raises ``InvalidFile`` for a damaged file, ``FileMissing``, and ``UnsupportedFeature`` for what this version
+    cannot read.
+    """
+    return TaskReader(context).read(task)
+
+
+def read_tasks(
+    tasks: Iterable[FileScanTask], context: ScanContext, limit: int | None = None, *, workers: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of many tasks, in the order of the tasks, at most ``limit`` of them.
+
+    Several tasks are read at once, as far ahead as a bound of bytes allows; ``tasks`` is drawn from as they are
+    needed. ``workers`` is the number of threads. An error ends the reading where the task's rows would have begun.
+    """
+    reader = TaskReader(context)
+    batches = in_order(tasks, reader.read, workers)
+    return batches if limit is None else _limited(batches, limit)
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    left = limit
+    try:
+        while left > 0 and (batch := next(batches, None)) is not None:
+            yield batch if batch.num_rows <= left else batch.slice(0, left)
+            left -= batch.num_rows
+    finally:
+        batches.close()  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is read for one residual filter: the projection, and after it the columns that only the filter needs."""
+
+    row_filter: BooleanExpression
+    schema: Schema
+    narrow: ColumnProjection | None
+
+
+class TaskReader:
+    """Reads the tasks of one scan. What is the same for all files is settled once; threads may share it."""
+
+    def __init__(self, context: ScanContext) -> None:
+        self._context = context
+        self._wanted: dict[BooleanExpression, _Wanted] = {}
+        self._sources: dict[int, list[tuple[int, int]]] = {}
+
+    def read(self, task: FileScanTask) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        file = task.file
+        _check_readable(task, file)
+        wanted = self._wanted_for(task.residual)
+        if isinstance(wanted.row_filter, AlwaysFalse):
+            return
+        file_format = self._context.io.file_format(file.file_format)
+        if FormatAbility.SPLITS not in file_format.abilities and task.start > 0:
+            return  # the task that has the first byte reads the whole file
+        source = self._context.io.open_input(file.file_path)
+        with file_format.open_reader(source, file.file_path, size=file.file_size_in_bytes) as reader:
+            yield from self._rows(task, file, wanted, reader, file_format.abilities)
+
+    def _rows(
+        self,
+        task: FileScanTask,
+        file: DataFile,
+        wanted: _Wanted,
+        reader: FormatReader,
+        abilities: frozenset[FormatAbility],
+    ) -> Iterator[pa.RecordBatch]:
+        mapping = self._context.name_mapping
+        file_schema = reader.schema if mapping is None else mapping.apply(reader.schema)
+        projection = ColumnProjection.resolve(
+            wanted.schema, file_schema, self._constants(file, wanted.schema), location=file.file_path
+        )
+        columns = projection.file_columns
+        filters = FormatAbility.FILTERS in abilities and not isinstance(wanted.row_filter, AlwaysTrue)
+        splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
+        request = ReadRequest(
+            columns,
+            row_filter=relocate(wanted.row_filter, columns) if filters else None,
+            split=Split(task.start, task.length) if splits else None,
+            batch_rows=BATCH_ROWS,
+            positions=projection.positions,
+        )
+        for batch in reader.read(request):
+            rows = self._finished(projection.apply(batch), wanted)
+            if rows.num_rows:
+                yield rows
+
+    def _finished(self, batch: pa.RecordBatch, wanted: _Wanted) -> pa.RecordBatch:
+        """The rows that match, without the columns that only the filter needed."""
+        mask = None if isinstance(wanted.row_filter, AlwaysTrue) else evaluate(wanted.row_filter, batch)
+        if wanted.narrow is not None:
+            batch = wanted.narrow.apply(batch.select(range(len(wanted.narrow.file_columns))))
+        if mask is None or mask.true_count == len(mask):
+            return batch
+        if mask.true_count == 0:
+            return batch.slice(0, 0)
+        return batch.filter(mask) if batch.num_columns else _bare_rows(mask.true_count)
+
+    def _wanted_for(self, residual: BooleanExpression) -> _Wanted:
+        found = self._wanted.get(residual)
+        if found is None:
+            found = self._wanted[residual] = _wanted(self._context, residual)
+        return found
+
+    def _constants(self, file: DataFile, schema: Schema) -> dict[int, Any]:
+        """What is known of each row without reading: identity partition values, and the metadata columns."""
+        constants = {source: file.partition[place] for source, place in self._identities(file.spec_id)}
+        constants[FILE.field_id] = file.file_path
+        constants[SPEC_ID.field_id] = file.spec_id
+        partition = schema.id_to_field.get(PARTITION.field_id)
+        if partition is not None and isinstance(partition.field_type, StructType):
+            constants[PARTITION.field_id] = self._partition(file, partition.field_type)
+        return constants
+
+    def _identities(self, spec_id: int) -> list[tuple[int, int]]:
+        """The sources of a spec's identity fields, with their places in the partition tuple."""
+        if spec_id not in self._sources:
+            spec = self._context.specs.get(spec_id)
+            self._sources[spec_id] = [
+                (field.source_id, place)
+                for place, field in enumerate(spec.fields if spec else ())
+                if isinstance(field.transform, IdentityTransform)
+            ]
+        return self._sources[spec_id]
+
+    def _partition(self, file: DataFile, kind: StructType) -> tuple[Any, ...]:
+        spec = self._context.specs.get(file.spec_id)
+        fields = spec.fields if spec else ()
+        values = {field.field_id: value for field, value in zip(fields, file.partition, strict=True)}
+        return tuple(values.get(child.field_id) for child in kind.fields)
+
+
+def _check_readable(task: FileScanTask, file: DataFile) -> None:
+    if task.delete_files:
+        raise UnsupportedFeature(
+            f"{file.file_path} has row-level deletes, which this version cannot apply", location=file.file_path
+        )
+    if file.key_metadata is not None:
+        raise UnsupportedFeature(f"{file.file_path} is encrypted", location=file.file_path)
+
+
+def _wanted(context: ScanContext, residual: BooleanExpression) -> _Wanted:
+    row_filter = bind(context.schema, residual, context.case_sensitive)
+    projection = context.projection
+    extra = field_ids(row_filter) - projection.field_ids
+    if not extra:
+        return _Wanted(row_filter, projection, None)
+    schema = _with_fields(context.schema, projection, extra)
+    arrow = schema_to_arrow(schema)
+    narrow = ColumnProjection.resolve(projection, pa.schema([arrow.field(at) for at in range(len(projection))]))
+    return _Wanted(row_filter, schema, narrow)
+
+
+def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:
+    """The projection with more of the table's fields: inside its own columns where they lie there, else after them."""
+    leaves = {id_ for field in projection.fields for id_ in _leaf_ids(field)}
+    widened = {field.field_id: field for field in table.select_ids(leaves | extra).fields}
+    fields = [widened.pop(field.field_id, field) for field in projection.fields]
+    return Schema(*fields, *widened.values())
+
+
+def _leaf_ids(field: NestedField) -> list[int]:
+    if isinstance(field.field_type, StructType) and field.field_type.fields:
+        return [id_ for child in field.field_type.fields for id_ in _leaf_ids(child)]
+    return list(ids_in(field))
+
+
+def _bare_rows(rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

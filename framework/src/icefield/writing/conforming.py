@@ -1,0 +1,228 @@
+"""Incoming rows under the table's schema: matched by name, cast where nothing is lost, refused where something would.
+
+Columns that are not supplied get their ``write-default`` or null; columns that the table does not have are refused,
+and so are nulls in required columns and values that the type does not hold (text that is not UTF-8, digits beyond a
+decimal's precision, times beyond a day). Everything is settled once for a schema and then applied to each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, StructShape, nulls_of, resolve_struct, unwrap
+from icefield.arrow_types import to_arrow_type
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.types import (
+    BinaryType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+    VariantType,
+)
+from icefield.values import constant_array, write_value
+
+_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+_TEXT = (pa.string(), pa.large_string(), pa.string_view())
+_BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
+_CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
+    IntegerType: _INTEGERS,
+    LongType: _INTEGERS,
+    FloatType: (pa.float16(),),
+    DoubleType: (pa.float16(), pa.float32()),
+    DateType: (pa.date64(),),
+    TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
+    StringType: _TEXT,
+    BinaryType: _BYTES,
+    GeometryType: _BYTES,
+    GeographyType: _BYTES,
+    UUIDType: _BYTES,
+    FixedType: _BYTES,
+}
+"""What is cast to the type, value by value; a value that would change raises."""
+
+_LOCAL = (TimestampType, TimestampNanoType)
+_ZONED = (TimestamptzType, TimestamptzNanoType)
+_CHECKED = (StringType, DecimalType, TimeType)
+"""Types whose Arrow arrays can hold what is no value."""
+
+
+class Conforming:
+    """Brings batches of one incoming schema under the table's schema."""
+
+    def __init__(self, schema: Schema, incoming: pa.Schema) -> None:
+        """Settle it for ``incoming``. Raises ``InvalidArgument`` that names the column."""
+        self.schema = schema_to_arrow(schema)
+        self._fields = schema.fields
+        self._shape: StructShape = resolve_struct(schema.fields, list(incoming), _ByName())
+        self._checked = [_holds(field.field_type, _CHECKED) for field in schema.fields]
+        self._required = [field.required or _has_required(field.field_type) for field in schema.fields]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch under the table's schema. Raises ``InvalidArgument`` that names the column."""
+        # The shape holds every incoming column, in the order they came.
+        columns = [self._column(slot, batch.columns, batch.num_rows) for slot in self._shape.slots]
+        for field, column, checked, required in zip(self._fields, columns, self._checked, self._required, strict=True):
+            if checked:
+                _check_values(field, column)
+            if required:
+                _check_nulls(field, column, None, (field.name,))
+        if not columns:
+            return batch.select([])
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _column(self, slot: Slot, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        try:
+            return slot.array(columns, rows)
+        except pa.ArrowException as error:
+            raise _refused((slot.field.name,), f"a value does not fit {slot.field.field_type}: {error}") from error
+
+
+class _ByName(Rules):
+    """An incoming column is the table's column of its name."""
+
+    def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
+        positions: dict[str, int] = {}
+        for position, field in enumerate(held):
+            if field.name in positions:
+                raise _refused((*path, field.name), "it comes twice")
+            positions[field.name] = position
+        names = {field.name for field in fields}
+        unknown = [name for name in positions if name not in names]
+        if unknown:
+            raise _refused((*path, unknown[0]), f"{_of(path)} has no such column; {_alike(unknown[0], names)}")
+        return [positions.get(field.name) for field in fields]
+
+    def fill(self, field: NestedField, path: Path) -> Fill:
+        value = write_value(field)
+        if value is None and field.required:
+            raise _refused(path, "it is required, has no write-default and is not supplied")
+        return lambda rows: constant_array(field.field_type, value, rows)
+
+    def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
+        target = to_arrow_type(kind)
+        if held.equals(target, check_metadata=True):
+            return None
+        if isinstance(held, pa.BaseExtensionType):
+            return _after_unwrap(self.primitive(kind, held.storage_type, path))
+        if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
+            return _after_unwrap(self.primitive(kind, held.value_type, path))
+        if pa.types.is_null(held):
+            return nulls_of(kind)
+        if held in _CASTS.get(type(kind), ()):
+            return lambda array: array.cast(target)
+        found = self._special(kind, held, target)
+        if found is None:
+            raise self.mismatch(kind, held, path)
+        return found
+
+    def _special(self, kind: IcebergType, held: pa.DataType, target: pa.DataType) -> Convert | None:
+        if isinstance(kind, VariantType) and held == target:
+            return lambda array: array.view(target)
+        if isinstance(kind, DecimalType) and pa.types.is_decimal(held):
+            return lambda array: array.cast(target)
+        if pa.types.is_timestamp(held) and isinstance(kind, _LOCAL if held.tz is None else _ZONED):
+            return lambda array: array.cast(target)
+        if pa.types.is_fixed_size_binary(held) and isinstance(kind, BinaryType):
+            return lambda array: array.cast(target)
+        return None
+
+    def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
+        shown = str(held)
+        shown = shown if len(shown) <= 200 else f"{shown[:197]}..."
+        if isinstance(kind, UnknownType):
+            return _refused(path, f"its type is unknown, so it holds nulls only, not {shown}")
+        return _refused(path, f"Arrow's {shown} is not written as {kind}; cast it to {to_arrow_type(kind)}")
+
+
+def _after_unwrap(inner: Convert | None) -> Convert:
+    return unwrap if inner is None else lambda array: inner(unwrap(array))
+
+
+def _refused(path: Path, why: str, **data: Any) -> InvalidArgument:
+    name = ".".join(path)
+    return InvalidArgument(f"column '{name}' cannot be written: {why}", column=name, **data)
+
+
+def _of(path: Path) -> str:
+    return f"'{'.'.join(path)}'" if path else "the table"
+
+
+def _alike(name: str, names: set[str]) -> str:
+    same = sorted(each for each in names if each.lower() == name.lower())
+    if same:
+        return f"names are compared exactly, and there is a '{same[0]}'"
+    return f"there are {', '.join(sorted(names)[:20])}"
+
+
+def _holds(kind: IcebergType, wanted: tuple[type[IcebergType], ...]) -> bool:
+    if isinstance(kind, wanted):
+        return True
+    return any(_holds(child.field_type, wanted) for child in _children(kind))
+
+
+def _has_required(kind: IcebergType) -> bool:
+    return any(child.required or _has_required(child.field_type) for child in _children(kind))
+
+
+def _children(kind: IcebergType) -> tuple[NestedField, ...]:
+    return kind.children if isinstance(kind, StructType | ListType | MapType) else ()
+
+
+def _check_values(field: NestedField, column: pa.Array) -> None:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise _refused((field.name,), f"a value is none of {field.field_type}: {error}") from error
+
+
+def _check_nulls(field: NestedField, array: pa.Array, parent: pa.Array | None, path: Path) -> None:
+    """Refuse a null in a required field, unless the struct around it is null."""
+    if field.required and array.null_count and _lacking(array, parent):
+        raise _refused(path, "it is required and holds a null", field_id=field.field_id)
+    kind = field.field_type
+    if isinstance(kind, StructType):
+        for position, child in enumerate(kind.fields):
+            _check_nulls(child, array.field(position), array, (*path, child.name))
+    elif isinstance(kind, ListType) and _has_required(kind):
+        # Unlike `values`, this leaves out what lies below null lists.
+        _check_nulls(kind.element, array.flatten(), None, (*path, kind.element.name))
+    elif isinstance(kind, MapType) and _has_required(kind):
+        entries = _entries(array)
+        for position, child in enumerate(kind.children):
+            _check_nulls(child, entries.field(position), None, (*path, child.name))
+
+
+def _entries(array: pa.Array) -> pa.StructArray:
+    as_lists = pa.list_(pa.struct([array.type.key_field, array.type.item_field]))
+    return array.view(as_lists).flatten()
+
+
+def _lacking(array: pa.Array, parent: pa.Array | None) -> bool:
+    if parent is None or parent.null_count == 0:
+        return True
+    return bool(pc.any(pc.and_(array.is_null(), parent.is_valid())).as_py())
