@@ -17,13 +17,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icefield.errors import UnsupportedFeature
-from icefield.metrics import Metrics
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from icefield.abc.file_system import InputFile, OutputStream
     from icefield.expressions import BooleanExpression
+    from icefield.metrics import Metrics
     from icefield.schema import Schema
 
 
@@ -129,7 +129,7 @@ class WrittenFile:
 
 
 class FormatWriter(ABC):
-    """Writes one file. ``close`` publishes it; leaving the ``with`` block by an exception aborts it."""
+    """Writes one file. Only ``close`` publishes it; leaving the ``with`` block by an exception aborts it."""
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
@@ -146,7 +146,16 @@ class FormatWriter(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Abort the stream: nothing stays."""
+        """Abort the stream: nothing stays. After ``close`` or ``abort`` it does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.abort()
 
 
 class FileFormat(ABC):

@@ -16,6 +16,7 @@ import math
 import pickle
 import random
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -159,7 +160,7 @@ class FileFormatSuite:
         for pieces in (1, 2, 3, 7, 40):
             cuts = sorted({0, written.size, *(rng.randrange(written.size) for _ in range(pieces - 1))})
             found: list[int] = []
-            for start, end in zip(cuts, cuts[1:], strict=False):
+            for start, end in pairwise(cuts):
                 with self.open(file_format, location) as reader:
                     wanted = pa.schema([reader.schema.field("n")])
                     request = ReadRequest(wanted, split=Split(start, end - start), positions=True)
@@ -234,9 +235,9 @@ class FileFormatSuite:
         writer = file_format.open_writer(MemoryFileSystem().open_output(first), schema)
         writer.write(table.to_batches()[0])
         writer.abort()
-        with pytest.raises(KeyError), file_format.open_writer(MemoryFileSystem().open_output(second), schema) as broken:
-            broken.write(table.to_batches()[0])
-            raise KeyError("the caller failed")
+        broken = file_format.open_writer(MemoryFileSystem().open_output(second), schema)
+        broken.write(table.to_batches()[0])
+        broken.__exit__(KeyError, KeyError("the caller failed"), None)
         assert [*MemoryFileSystem().list(first)] == []
         for location in (first, second):
             with pytest.raises(FileNotFoundError):

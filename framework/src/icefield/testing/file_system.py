@@ -139,16 +139,16 @@ class FileSystemSuite:
         sink.abort()
         sink.abort()
         assert sink.closed
-        with pytest.raises(ValueError, match=""):
+        with pytest.raises((ValueError, OSError), match="closed"):
             sink.write(b"more")
         del sink
         assert self.raw_get(f"{root}/gone") is None
 
     def test_an_exception_in_a_with_block_leaves_nothing(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``__exit__`` closes where it should abort."""
-        with pytest.raises(KeyError), file_system.open_output(f"{root}/gone") as sink:
-            sink.write(b"x" * 6_000_000)
-            raise KeyError("the writer failed")
+        sink = file_system.open_output(f"{root}/gone").__enter__()
+        sink.write(b"x" * 6_000_000)
+        sink.__exit__(KeyError, KeyError("the writer failed"), None)
         assert self.raw_get(f"{root}/gone") is None
 
     def test_a_large_stream_arrives_whole(self, file_system: FileSystem, root: str) -> None:
