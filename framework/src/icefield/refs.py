@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -74,7 +74,7 @@ def tag(snapshot_id: int) -> SnapshotRef:
     return SnapshotRef(snapshot_id, RefType.TAG)
 
 
-def _ref_type(value: object) -> RefType:
+def _ref_type(value: Any) -> RefType:
     try:
         return RefType(value)
     except ValueError:

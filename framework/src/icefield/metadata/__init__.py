@@ -1,0 +1,35 @@
+"""Table metadata: decoding, encoding, and changes made of small updates."""
+
+from icefield.metadata.decode import MAX_METADATA_BYTES, SUPPORTED_FORMAT_VERSIONS, decode_metadata
+from icefield.metadata.encode import encode_metadata
+from icefield.metadata.entries import (
+    BlobMetadata,
+    EncryptedKey,
+    MetadataLogEntry,
+    PartitionStatisticsFile,
+    SnapshotLogEntry,
+    StatisticsFile,
+)
+from icefield.metadata.json_array import JsonArray
+from icefield.metadata.metadata_log import with_metadata_log
+from icefield.metadata.new import new_table_metadata
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates import apply_updates
+
+__all__ = [
+    "MAX_METADATA_BYTES",
+    "SUPPORTED_FORMAT_VERSIONS",
+    "BlobMetadata",
+    "EncryptedKey",
+    "JsonArray",
+    "MetadataLogEntry",
+    "PartitionStatisticsFile",
+    "SnapshotLogEntry",
+    "StatisticsFile",
+    "TableMetadata",
+    "apply_updates",
+    "decode_metadata",
+    "encode_metadata",
+    "new_table_metadata",
+    "with_metadata_log",
+]

@@ -1,0 +1,150 @@
+"""How the elements of each array of table metadata are read and written."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from icefield.metadata.entries import (
+    EncryptedKey,
+    Entry,
+    Int,
+    Long,
+    MetadataLogEntry,
+    PartitionStatisticsFile,
+    SnapshotLogEntry,
+    StatisticsFile,
+    decode_encrypted_key,
+)
+from icefield.metadata.json_array import ItemCodec, register
+from icefield.partitioning import PartitionSpec, spec_from_json, spec_to_json
+from icefield.schema import Schema
+from icefield.schema_json import schema_from_json, schema_to_json
+from icefield.snapshots import Snapshot, decode_snapshot
+from icefield.sorting import SortOrder, sort_order_from_json, sort_order_to_json
+
+_encode = msgspec.json.encode
+_decode = msgspec.json.decode
+
+
+class SnapshotKey(Entry, frozen=True, gc=False):
+    """What is known of every snapshot without decoding it."""
+
+    snapshot_id: Long
+    timestamp_ms: Long
+    sequence_number: Long | None = None
+    parent_snapshot_id: Long | None = None
+
+
+class _SchemaKey(Entry, frozen=True, gc=False):
+    schema_id: Int | None = None
+
+
+class _SpecFieldKey(Entry, frozen=True, gc=False):
+    field_id: Int | None = None
+
+
+class _SpecKey(Entry, frozen=True):
+    spec_id: Int
+    fields: list[_SpecFieldKey]
+
+
+class _OrderKey(Entry, frozen=True, gc=False):
+    order_id: Int
+
+
+class _SnapshotFileKey(Entry, frozen=True, gc=False):
+    snapshot_id: Long | None = None
+
+
+class _EncryptionKeyKey(Entry, frozen=True, gc=False):
+    key_id: str
+    encrypted_key_metadata: str | None = None
+
+
+def _decode_schema(data: Any) -> Schema:
+    return schema_from_json(_decode(data))
+
+
+def _decode_spec(data: Any) -> PartitionSpec:
+    return spec_from_json(_decode(data))
+
+
+def _decode_order(data: Any) -> SortOrder:
+    return sort_order_from_json(_decode(data))
+
+
+def _lacks_field_ids(key: Any) -> bool:
+    return any(field.field_id is None for field in getattr(key, "fields", ()))
+
+
+SCHEMAS: Final[ItemCodec[Schema]] = register(
+    ItemCodec(
+        "schemas",
+        _SchemaKey,
+        attrgetter("schema_id"),
+        encode=lambda schema: _encode(schema_to_json(schema)),
+        decode=_decode_schema,
+        rewrite=lambda key: key.schema_id is None,
+    )
+)
+PARTITION_SPECS: Final[ItemCodec[PartitionSpec]] = register(
+    ItemCodec(
+        "partition-specs",
+        _SpecKey,
+        attrgetter("spec_id"),
+        encode=lambda spec: _encode(spec_to_json(spec)),
+        decode=_decode_spec,
+        rewrite=_lacks_field_ids,
+    )
+)
+SORT_ORDERS: Final[ItemCodec[SortOrder]] = register(
+    ItemCodec(
+        "sort-orders",
+        _OrderKey,
+        attrgetter("order_id"),
+        encode=lambda order: _encode(sort_order_to_json(order)),
+        decode=_decode_order,
+    )
+)
+SNAPSHOTS: Final[ItemCodec[Snapshot]] = register(
+    ItemCodec("snapshots", SnapshotKey, attrgetter("snapshot_id"), encode=_encode, decode=decode_snapshot)
+)
+SNAPSHOT_LOG: Final[ItemCodec[SnapshotLogEntry]] = register(
+    ItemCodec("snapshot-log", SnapshotLogEntry, attrgetter("snapshot_id"), encode=_encode, unique=False)
+)
+METADATA_LOG: Final[ItemCodec[MetadataLogEntry]] = register(
+    ItemCodec("metadata-log", MetadataLogEntry, attrgetter("metadata_file"), encode=_encode, unique=False)
+)
+STATISTICS: Final[ItemCodec[StatisticsFile]] = register(
+    ItemCodec(
+        "statistics",
+        _SnapshotFileKey,
+        attrgetter("snapshot_id"),
+        encode=_encode,
+        decode=msgspec.json.Decoder(StatisticsFile).decode,
+        unique=False,
+    )
+)
+PARTITION_STATISTICS: Final[ItemCodec[PartitionStatisticsFile]] = register(
+    ItemCodec(
+        "partition-statistics",
+        _SnapshotFileKey,
+        attrgetter("snapshot_id"),
+        encode=_encode,
+        decode=msgspec.json.Decoder(PartitionStatisticsFile).decode,
+        unique=False,
+    )
+)
+ENCRYPTION_KEYS: Final[ItemCodec[EncryptedKey]] = register(
+    ItemCodec(
+        "encryption-keys",
+        _EncryptionKeyKey,
+        attrgetter("key_id"),
+        encode=_encode,
+        decode=decode_encrypted_key,
+        rewrite=lambda key: key.encrypted_key_metadata is None,
+    )
+)

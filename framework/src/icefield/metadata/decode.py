@@ -1,0 +1,285 @@
+"""Reading table metadata: bounded, checked, and no deeper than needed.
+
+The document is split at its top-level keys. Scalars and refs are decoded, arrays are indexed by id, and everything
+that must exist is looked for ("Table Metadata Fields" of the table specification). Whatever is wrong raises one
+error that names the location and the key.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from icefield.errors import InvalidMetadata, UnsupportedFeature
+from icefield.metadata.codecs import (
+    ENCRYPTION_KEYS,
+    METADATA_LOG,
+    PARTITION_SPECS,
+    PARTITION_STATISTICS,
+    SCHEMAS,
+    SNAPSHOT_LOG,
+    SNAPSHOTS,
+    SORT_ORDERS,
+    STATISTICS,
+)
+from icefield.metadata.entries import Int, Long
+from icefield.metadata.integrity import check_metadata
+from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.partitioning import PARTITION_FIELD_ID_START
+from icefield.properties import FrozenDict
+from icefield.refs import MAIN_BRANCH, SnapshotRef, branch
+from icefield.snapshots import NO_SNAPSHOT
+
+SUPPORTED_FORMAT_VERSIONS: Final = (1, 2, 3)
+MAX_METADATA_BYTES: Final = 512 * 1024 * 1024
+"""The largest metadata file that is read, in bytes, before and after inflating."""
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_MAX_GZIP_MEMBERS: Final = 64
+_KNOWN: Final = frozenset(
+    {
+        "format-version",
+        "table-uuid",
+        "location",
+        "last-sequence-number",
+        "last-updated-ms",
+        "last-column-id",
+        "schema",
+        "schemas",
+        "current-schema-id",
+        "partition-spec",
+        "partition-specs",
+        "default-spec-id",
+        "last-partition-id",
+        "properties",
+        "current-snapshot-id",
+        "snapshots",
+        "snapshot-log",
+        "metadata-log",
+        "sort-orders",
+        "default-sort-order-id",
+        "refs",
+        "statistics",
+        "partition-statistics",
+        "next-row-id",
+        "encryption-keys",
+    }
+)
+
+T = TypeVar("T")
+
+
+def decode_metadata(data: bytes, location: str) -> TableMetadata:
+    """Decode the bytes of a metadata file, plain or gzipped; ``location`` names it in errors.
+
+    Raises ``InvalidMetadata`` for a file that is damaged, too large or breaks a rule of the format, and
+    ``UnsupportedFeature`` for a format version above 3.
+    """
+    document = _Document(_inflated(data, location), location)
+    version = document.required("format-version", Long)
+    if version > SUPPORTED_FORMAT_VERSIONS[-1]:
+        raise UnsupportedFeature(
+            f"{location}: format version {version} is not supported; versions 1 to 3 are",
+            location=location,
+            format_version=version,
+        )
+    if version < 1:
+        raise document.wrong("format-version", f"{version} is no format version")
+    return check_metadata(_metadata(document, version), location)
+
+
+def _metadata(document: _Document, version: int) -> TableMetadata:
+    specs = _partition_specs(document, version)
+    orders = document.array("sort-orders", SORT_ORDERS, required=version > 1).checked()
+    current = document.optional("current-snapshot-id", Long)
+    current = None if current == NO_SNAPSHOT else current
+    schemas = _schemas(document, version)
+    return TableMetadata(
+        format_version=version,
+        table_uuid=document.since(2, version, "table-uuid", str),
+        location=document.required("location", str),
+        last_sequence_number=document.required("last-sequence-number", Long) if version > 1 else 0,
+        last_updated_ms=document.required("last-updated-ms", Long),
+        last_column_id=document.required("last-column-id", Int),
+        schemas=schemas,
+        current_schema_id=_chosen(document, version, "current-schema-id", "schemas", schemas),
+        partition_specs=specs,
+        default_spec_id=_chosen(document, version, "default-spec-id", "partition-specs", specs),
+        last_partition_id=_last_partition_id(document, version, specs),
+        sort_orders=orders if len(orders) else document.unsorted(),
+        default_sort_order_id=document.since(2, version, "default-sort-order-id", Int) or 0,
+        properties=_properties(document),
+        current_snapshot_id=current,
+        refs=_refs(document, current),
+        snapshots=document.array("snapshots", SNAPSHOTS).checked(),
+        statistics=document.array("statistics", STATISTICS),
+        partition_statistics=document.array("partition-statistics", PARTITION_STATISTICS),
+        snapshot_log=document.array("snapshot-log", SNAPSHOT_LOG),
+        metadata_log=document.array("metadata-log", METADATA_LOG),
+        next_row_id=document.required("next-row-id", Long) if version > 2 else 0,
+        encryption_keys=document.array("encryption-keys", ENCRYPTION_KEYS).checked(),
+        extra=FrozenDict({key: bytes(raw) for key, raw in document.members.items() if key not in _KNOWN}),
+    )
+
+
+def _schemas(document: _Document, version: int) -> JsonArray[Any]:
+    """All schemas. A v1 file may hold the current one only, under ``schema`` and without an id."""
+    if version > 1 or document.has("schemas"):
+        return document.array("schemas", SCHEMAS, required=True).checked()
+    return document.singleton("schema", SCHEMAS).checked()
+
+
+def _partition_specs(document: _Document, version: int) -> JsonArray[Any]:
+    """All specs. A v1 file may hold the current one only, as a list of fields under ``partition-spec``."""
+    if version > 1 or document.has("partition-specs"):
+        return document.array("partition-specs", PARTITION_SPECS, required=True).checked()
+    text = b'[{"spec-id":0,"fields":' + document.text("partition-spec") + b"}]"
+    return JsonArray(PARTITION_SPECS, text, document.location).checked()
+
+
+def _chosen(document: _Document, version: int, key: str, among: str, array: JsonArray[Any]) -> int:
+    """The id of the current schema or spec; where a v1 file holds only that one, it needs no id."""
+    ids = list(array.positions)
+    if version == 1 and not document.has(among):
+        return int(ids[0])
+    chosen = document.since(2, version, key, Int)
+    if chosen is not None:
+        return int(chosen)
+    return int(ids[0]) if len(ids) == 1 else 0
+
+
+def _last_partition_id(document: _Document, version: int, specs: JsonArray[Any]) -> int:
+    told = document.since(2, version, "last-partition-id", Int)
+    if told is not None:
+        return int(told)
+    return max((spec.last_assigned_field_id for spec in specs), default=PARTITION_FIELD_ID_START - 1)
+
+
+def _properties(document: _Document) -> FrozenDict[str, str]:
+    properties = document.optional("properties", dict[str, str | int | float | bool | None]) or {}
+    return FrozenDict({name: _property_text(value) for name, value in properties.items() if value is not None})
+
+
+def _property_text(value: str | int | float | bool) -> str:
+    """A property is a string; writers have been met that left a bare number or boolean."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _refs(document: _Document, current: int | None) -> FrozenDict[str, SnapshotRef]:
+    """Branches and tags; ``main`` follows from the current snapshot where it is not told."""
+    refs = document.optional("refs", dict[str, SnapshotRef]) or {}
+    if MAIN_BRANCH not in refs and current is not None:
+        refs[MAIN_BRANCH] = branch(current)
+    return FrozenDict(refs)
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+class _Document:
+    """The top-level keys of a metadata file and the text under each."""
+
+    def __init__(self, data: bytes, location: str) -> None:
+        self.location = location
+        try:
+            if not data.isascii():
+                data.decode("utf-8")  # text that is skipped is not checked otherwise
+            self.members: dict[str, msgspec.Raw] = _decoder(dict[str, msgspec.Raw]).decode(data)
+        except DAMAGE as error:
+            raise InvalidMetadata(f"{location}: is not table metadata: {_reason(error)}", location=location) from error
+
+    def has(self, key: str) -> bool:
+        """Whether a key is there and not null."""
+        raw = self.members.get(key)
+        return raw is not None and bytes(memoryview(raw)[:4]) != b"null"
+
+    def text(self, key: str) -> bytes:
+        """The JSON text under a key that must be there."""
+        if not self.has(key):
+            raise self.wrong(key, "is required and missing")
+        return bytes(self.members[key])
+
+    def optional(self, key: str, kind: type[T] | Any) -> Any:
+        """The value of a key, or None when it is absent or null."""
+        return self._decoded(key, kind) if self.has(key) else None
+
+    def required(self, key: str, kind: type[T] | Any) -> Any:
+        """The value of a key that must be there."""
+        if not self.has(key):
+            raise self.wrong(key, "is required and missing")
+        return self._decoded(key, kind)
+
+    def since(self, first: int, version: int, key: str, kind: type[T] | Any) -> Any:
+        """The value of a key that must be there from a format version on, else None when it is absent."""
+        return self.required(key, kind) if version >= first else self.optional(key, kind)
+
+    def array(self, key: str, codec: ItemCodec[T], *, required: bool = False) -> JsonArray[T]:
+        """The array under a key; an empty one when it is absent and not required."""
+        if not self.has(key):
+            if required:
+                raise self.wrong(key, "is required and missing")
+            return JsonArray(codec, location=self.location)
+        raw = self.members[key]
+        if bytes(memoryview(raw)[:1]) != b"[":
+            raise self.wrong(key, "must be an array")
+        return JsonArray(codec, raw, self.location)
+
+    def singleton(self, key: str, codec: ItemCodec[T]) -> JsonArray[T]:
+        """An array of the one element under a key."""
+        return JsonArray(codec, b"[" + self.text(key) + b"]", self.location)
+
+    def unsorted(self) -> JsonArray[Any]:
+        """The sort orders of a table that has none: order 0, unsorted."""
+        return JsonArray(SORT_ORDERS, b'[{"order-id":0,"fields":[]}]', self.location)
+
+    def wrong(self, key: str, why: str) -> InvalidMetadata:
+        """The error for a key."""
+        return InvalidMetadata(f"{self.location}: '{key}' {why}", location=self.location, key=key)
+
+    def _decoded(self, key: str, kind: Any) -> Any:
+        try:
+            return _decoder(kind).decode(self.members[key])
+        except DAMAGE as error:
+            raise self.wrong(key, f"is invalid: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _inflated(data: bytes, location: str) -> bytes:
+    """The plain bytes of a file; gzip is told by its first bytes, whatever the name says."""
+    if len(data) > MAX_METADATA_BYTES:
+        raise _too_large(location)
+    if data[:2] != _GZIP_MAGIC:
+        return data
+    parts: list[bytes] = []
+    left, rest = MAX_METADATA_BYTES, data
+    try:
+        while rest and len(parts) < _MAX_GZIP_MEMBERS:
+            inflater = zlib.decompressobj(wbits=31)
+            # One byte more than allowed tells a file that is just large enough from a bomb.
+            part = inflater.decompress(rest, left + 1)
+            left -= len(part)
+            if left < 0:
+                raise _too_large(location)
+            if not inflater.eof:
+                raise InvalidMetadata(f"{location}: the gzip stream is cut off", location=location)
+            parts.append(part)
+            rest = inflater.unused_data.lstrip(b"\0")
+    except zlib.error as error:
+        raise InvalidMetadata(f"{location}: the gzip stream is damaged: {error}", location=location) from error
+    return b"".join(parts)
+
+
+def _too_large(location: str) -> InvalidMetadata:
+    return InvalidMetadata(
+        f"{location}: table metadata of more than {MAX_METADATA_BYTES} bytes is refused; expire snapshots",
+        location=location,
+    )

@@ -1,0 +1,105 @@
+"""What must hold in table metadata before anyone relies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from icefield.errors import InvalidMetadata
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.refs import MAIN_BRANCH
+
+CLOCK_SKEW_MS: Final = 60_000
+"""How far a time in a log may lie before the one that precedes it: writers' clocks differ."""
+
+
+def check_metadata(metadata: TableMetadata, location: str) -> TableMetadata:
+    """Check what was decoded; return it, with the last ids raised to those in use, lest one be given twice.
+
+    Raises ``InvalidMetadata``: ids that name nothing, refs that contradict the current snapshot, sequence numbers
+    beyond the last one, logs that run backwards.
+    """
+    try:
+        _check_ids(metadata)
+        _check_refs(metadata)
+        _check_sequence_numbers(metadata)
+        _check_logs(metadata)
+    except _Broken as broken:
+        raise InvalidMetadata(f"{location}: {broken}", location=location, key=broken.key) from None
+    metadata.spec()
+    metadata.sort_order()
+    return replace(
+        metadata,
+        last_column_id=max(metadata.last_column_id, metadata.schema().highest_field_id),
+        last_partition_id=max([metadata.last_partition_id, *_partition_field_ids(metadata)]),
+    )
+
+
+def _partition_field_ids(m: TableMetadata) -> Iterator[int]:
+    return (field.field_id for spec in m.partition_specs.records for field in spec.fields)
+
+
+class _Broken(Exception):
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"'{key}' {why}")
+        self.key = key
+
+
+def _check_ids(m: TableMetadata) -> None:
+    if not m.location.strip():
+        raise _Broken("location", "is empty")
+    for key, chosen, array in (
+        ("current-schema-id", m.current_schema_id, m.schemas),
+        ("default-spec-id", m.default_spec_id, m.partition_specs),
+        ("default-sort-order-id", m.default_sort_order_id, m.sort_orders),
+        ("current-snapshot-id", m.current_snapshot_id, m.snapshots),
+    ):
+        if chosen is not None and chosen not in array.positions:
+            raise _Broken(key, f"is {chosen}, and no such element exists")
+    for key, number in (
+        ("last-column-id", m.last_column_id),
+        ("last-partition-id", m.last_partition_id),
+        ("last-sequence-number", m.last_sequence_number),
+        ("next-row-id", m.next_row_id),
+    ):
+        if number < 0:
+            raise _Broken(key, f"is negative: {number}")
+
+
+def _check_refs(m: TableMetadata) -> None:
+    snapshots = m.snapshots.positions
+    for name, ref in m.refs.items():
+        if ref.snapshot_id not in snapshots:
+            raise _Broken("refs", f"has '{name}' at snapshot {ref.snapshot_id}, which does not exist")
+    main = m.refs.get(MAIN_BRANCH)
+    if main is None:
+        return
+    if main.is_tag:
+        raise _Broken("refs", "has 'main' as a tag; it must be a branch")
+    if main.snapshot_id != m.current_snapshot_id:
+        raise _Broken("refs", f"has 'main' at {main.snapshot_id}, but the current snapshot is {m.current_snapshot_id}")
+
+
+def _check_sequence_numbers(m: TableMetadata) -> None:
+    if m.format_version == 1:
+        return
+    highest = max((key.sequence_number or 0 for key in m.snapshots.records), default=0)
+    if highest > m.last_sequence_number:
+        raise _Broken("snapshots", f"reach sequence number {highest}, above last-sequence-number")
+
+
+def _check_logs(m: TableMetadata) -> None:
+    for key, entries in (("snapshot-log", m.snapshot_log.records), ("metadata-log", m.metadata_log.records)):
+        check_times(key, entries, m.last_updated_ms)
+
+
+def check_times(key: str, entries: Iterable[Any], end_ms: int) -> None:
+    """Raise unless times run forward, to ``end_ms``, give or take the clocks of different writers."""
+    last: int | None = None
+    for entry in entries:
+        if last is not None and entry.timestamp_ms < last - CLOCK_SKEW_MS:
+            raise _Broken(key, f"runs backwards: {entry.timestamp_ms} ms follows {last} ms")
+        last = entry.timestamp_ms
+    if last is not None and end_ms < last - CLOCK_SKEW_MS:
+        raise _Broken(key, f"ends at {last} ms, after last-updated-ms, which is {end_ms}")

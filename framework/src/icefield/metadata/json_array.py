@@ -1,0 +1,245 @@
+"""Arrays of table metadata, kept as the JSON text they came as until an element is asked for.
+
+A table with ten thousand snapshots is loaded for one of them. The text of the others is checked, indexed by id and
+otherwise left alone: nothing is decoded, and a rewrite copies it byte for byte, with every key that this version
+does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeVar, overload
+
+import msgspec
+
+from icefield.errors import IcefieldError, InvalidArgument, InvalidMetadata, UnsupportedFeature
+
+T = TypeVar("T")
+_Text = bytes | msgspec.Raw
+
+_split = msgspec.json.Decoder(list[msgspec.Raw])
+
+DAMAGE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What decoding a damaged text may raise, besides the project's own errors."""
+
+
+@cache
+def _decoder(kind: Any, *, many: bool = False) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(list[kind] if many else kind)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCodec(Generic[T]):
+    """How the elements of one array are read.
+
+    ``record`` decodes the light record of an element, with its id, that is read of every element when metadata is
+    loaded; where ``decode`` is None that record is the element itself. ``rewrite`` tells by the record whether an
+    element must be written in another form than it came in.
+    """
+
+    name: str
+    record: Any
+    identify: Callable[[Any], Any]
+    encode: Callable[[T], bytes]
+    decode: Callable[[_Text], T] | None = None
+    rewrite: Callable[[Any], bool] | None = None
+    unique: bool = True
+
+
+class JsonArray(Sequence[T]):
+    """An immutable sequence of elements that are decoded when they are asked for."""
+
+    __slots__ = ("_base", "_codec", "_items", "_location", "_parts", "_positions", "_records", "_tail")
+
+    def __init__(self, codec: ItemCodec[T], text: _Text = b"[]", location: str = "", tail: tuple[bytes, ...] = ()):
+        self._codec = codec
+        self._base = text
+        self._location = location
+        self._tail = tail
+        self._parts: list[_Text] | None = None
+        self._records: list[Any] | None = None
+        self._positions: dict[Any, int] | None = None
+        self._items: dict[int, T] = {}
+
+    @classmethod
+    def of(cls, codec: ItemCodec[T], items: Iterable[T]) -> JsonArray[T]:
+        """An array of elements made here."""
+        return cls(codec).extended(items)
+
+    def checked(self) -> JsonArray[T]:
+        """This array with ids that are known to be there and unique, in the form to be written.
+
+        Raises ``InvalidMetadata``.
+        """
+        records = self.records
+        rewrite = self._codec.rewrite
+        if rewrite is not None and any(map(rewrite, records)):
+            parts = [self._codec.encode(self[i]) if rewrite(record) else part for i, (record, part) in self._pairs()]
+            return self._from_parts(parts).checked()
+        if len(self.positions) != len(records) and self._codec.unique:
+            raise self._damaged("two elements have the same id")
+        return self
+
+    @property
+    def records(self) -> Sequence[Any]:
+        """The light records of all elements, in order. Not to be changed."""
+        if self._records is None:
+            self._records = self._decode_records()
+        return self._records
+
+    @property
+    def positions(self) -> dict[Any, int]:
+        """Where each id is; the last one where an id is there twice. Not to be changed."""
+        if self._positions is None:
+            identify = self._codec.identify
+            self._positions = {identify(record): i for i, record in enumerate(self.records)}
+        return self._positions
+
+    def find(self, identity: Any) -> T | None:
+        """The element with an id, or None."""
+        position = self.positions.get(identity)
+        return None if position is None else self[position]
+
+    def extended(self, items: Iterable[T]) -> JsonArray[T]:
+        """A new array with elements at its end. What was there is shared. Raises ``InvalidArgument``."""
+        added = list(items)
+        result = JsonArray(self._codec, self._base, self._location, (*self._tail, *map(self._encode, added)))
+        start = len(self)
+        result._items = {**self._items, **{start + i: item for i, item in enumerate(added)}}
+        if self._records is not None:
+            # Elements answer to the attributes of their records, so they stand in for them.
+            result._records = [*self._records, *added]
+        if self._positions is not None:
+            identify = self._codec.identify
+            result._positions = {**self._positions, **{identify(item): start + i for i, item in enumerate(added)}}
+        return result
+
+    def without(self, identities: Collection[Any]) -> JsonArray[T]:
+        """A new array without the elements that have one of these ids."""
+        identify = self._codec.identify
+        return self.kept([i for i, record in enumerate(self.records) if identify(record) not in identities])
+
+    def kept(self, positions: Sequence[int]) -> JsonArray[T]:
+        """A new array of the elements at these positions."""
+        if len(positions) == len(self):
+            return self
+        parts, records = self._texts(), self.records
+        result = self._from_parts([parts[i] for i in positions])
+        result._records = [records[i] for i in positions]
+        result._items = {new: self._items[old] for new, old in enumerate(positions) if old in self._items}
+        return result
+
+    def mapped(self, change: Callable[[bytes], bytes]) -> JsonArray[T]:
+        """A new array with each element's text changed."""
+        return self._from_parts([change(bytes(part)) for part in self._texts()])
+
+    def text(self) -> _Text:
+        """The JSON text of the array."""
+        if not self._tail:
+            return self._base
+        head = bytes(self._base).rstrip()[:-1].rstrip()
+        separator = b"" if head == b"[" else b","
+        return b"".join((head, separator, b",".join(self._tail), b"]"))
+
+    def __len__(self) -> int:
+        return len(self._records) if self._records is not None else len(self._texts())
+
+    @overload
+    def __getitem__(self, position: int) -> T: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[T]: ...
+    def __getitem__(self, position: int | slice) -> T | Sequence[T]:
+        if isinstance(position, slice):
+            return tuple(self[i] for i in range(*position.indices(len(self))))
+        size = len(self)
+        if not -size <= position < size:
+            raise IndexError(position)
+        position %= size
+        found = self._items.get(position)
+        if found is None:
+            found = self._items[position] = self._decode_at(position)
+        return found
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JsonArray):
+            return NotImplemented
+        if self._codec is not other._codec:
+            return False
+        return bytes(self.text()) == bytes(other.text()) or (len(self) == len(other) and list(self) == list(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._codec.name, bytes(self.text()), self._location)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self._codec.name}>"
+
+    def _pairs(self) -> Iterator[tuple[int, tuple[Any, _Text]]]:
+        return enumerate(zip(self.records, self._texts(), strict=True))
+
+    def _from_parts(self, parts: Sequence[_Text]) -> JsonArray[T]:
+        result = JsonArray(self._codec, b"[" + b",".join(parts) + b"]", self._location)
+        result._parts = list(parts)
+        return result
+
+    def _texts(self) -> list[_Text]:
+        """The text of each element."""
+        if self._parts is None:
+            try:
+                self._parts = [*_split.decode(self._base), *self._tail]
+            except DAMAGE as error:
+                raise self._damaged(str(error)) from error
+        return self._parts
+
+    def _decode_records(self) -> list[Any]:
+        try:
+            records: list[Any] = _decoder(self._codec.record, many=True).decode(self._base)
+            records += map(_decoder(self._codec.record).decode, self._tail)
+            return records
+        except DAMAGE as error:
+            raise self._damaged(str(error)) from error
+
+    def _decode_at(self, position: int) -> T:
+        if self._codec.decode is None:
+            return self.records[position]  # type: ignore[no-any-return]
+        try:
+            return self._codec.decode(self._texts()[position])
+        except UnsupportedFeature as error:
+            raise UnsupportedFeature(self._message(str(error), position), **self._data(position)) from error
+        except (IcefieldError, *DAMAGE) as error:
+            raise self._damaged(str(error) or type(error).__name__, position) from error
+
+    def _encode(self, item: T) -> bytes:
+        try:
+            return self._codec.encode(item)
+        except UnicodeEncodeError as error:
+            raise InvalidArgument(f"an element of '{self._codec.name}' holds invalid Unicode text: {error}") from error
+
+    def _message(self, why: str, position: int | None) -> str:
+        at = "" if position is None else f"[{position}]"
+        return f"{self._location or 'table metadata'}: '{self._codec.name}'{at}: {why}"
+
+    def _data(self, position: int | None) -> dict[str, Any]:
+        return {"location": self._location, "key": self._codec.name, "position": position}
+
+    def _damaged(self, why: str, position: int | None = None) -> InvalidMetadata:
+        return InvalidMetadata(self._message(why, position), **self._data(position))
+
+
+_registry: dict[str, ItemCodec[Any]] = {}
+
+
+def register(codec: ItemCodec[T]) -> ItemCodec[T]:
+    """Make a codec known by its array's name, under which arrays are pickled."""
+    _registry[codec.name] = codec
+    return codec
+
+
+def _rebuild(name: str, text: bytes, location: str) -> JsonArray[Any]:
+    return JsonArray(_registry[name], text, location)

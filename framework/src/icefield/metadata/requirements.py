@@ -1,0 +1,154 @@
+"""What a change requires of the table it is applied to, as in the REST catalog protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+from icefield.errors import CommitFailed, ValidationFailed
+from icefield.metadata.table_metadata import TableMetadata
+
+
+@runtime_checkable
+class TableRequirement(Protocol):
+    """A condition on the current metadata; None stands for a table that does not exist."""
+
+    type: ClassVar[str]
+    """The condition's name in the REST catalog protocol."""
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        """Raise ``CommitFailed`` or ``ValidationFailed`` unless the condition holds."""
+
+
+def check(requirements: Iterable[TableRequirement], metadata: TableMetadata | None) -> None:
+    """Check all requirements against the current metadata (None: there is no table).
+
+    Raises ``CommitFailed`` where building the change again on the current metadata may help, and
+    ``ValidationFailed`` where it may not, such as for a changed schema.
+    """
+    for requirement in requirements:
+        requirement.check(metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertCreate:
+    """The table does not exist."""
+
+    type: ClassVar[str] = "assert-create"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        if metadata is not None:
+            raise CommitFailed(f"the table exists already, at {metadata.location}", requirement=self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertTableUUID:
+    """The table is the one that was loaded, not another under its name."""
+
+    uuid: str
+    type: ClassVar[str] = "assert-table-uuid"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        found = _existing(metadata, self.type).table_uuid
+        if (found or "").lower() != self.uuid.lower():
+            raise ValidationFailed(f"the table's uuid was {self.uuid} and is now {found}", requirement=self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertRefSnapshotID:
+    """A branch or tag is at a snapshot, or, with None, does not exist."""
+
+    ref: str
+    snapshot_id: int | None
+    type: ClassVar[str] = "assert-ref-snapshot-id"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        ref = _existing(metadata, self.type).refs.get(self.ref)
+        found = None if ref is None else ref.snapshot_id
+        if found != self.snapshot_id:
+            raise CommitFailed(
+                f"'{self.ref}' was {_at(self.snapshot_id)} and is now {_at(found)}",
+                requirement=self.type,
+                snapshot_id=found,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class AssertLastAssignedFieldId:
+    """No column was added meanwhile."""
+
+    last_assigned_field_id: int
+    type: ClassVar[str] = "assert-last-assigned-field-id"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        found = _existing(metadata, self.type).last_column_id
+        _compare("last assigned column id", self.last_assigned_field_id, found, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertCurrentSchemaId:
+    """The current schema is the one that the change was made for."""
+
+    current_schema_id: int
+    type: ClassVar[str] = "assert-current-schema-id"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        found = _existing(metadata, self.type).current_schema_id
+        _compare("current schema", self.current_schema_id, found, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertLastAssignedPartitionId:
+    """No partition field was added meanwhile."""
+
+    last_assigned_partition_id: int
+    type: ClassVar[str] = "assert-last-assigned-partition-id"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        found = _existing(metadata, self.type).last_partition_id
+        _compare("last assigned partition field id", self.last_assigned_partition_id, found, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertDefaultSpecId:
+    """The partition spec for new files is the one that the change was made for."""
+
+    default_spec_id: int
+    type: ClassVar[str] = "assert-default-spec-id"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        found = _existing(metadata, self.type).default_spec_id
+        _compare("default partition spec", self.default_spec_id, found, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertDefaultSortOrderId:
+    """The sort order for writers is the one that the change was made for."""
+
+    default_sort_order_id: int
+    type: ClassVar[str] = "assert-default-sort-order-id"
+
+    def check(self, metadata: TableMetadata | None) -> None:
+        found = _existing(metadata, self.type).default_sort_order_id
+        _compare("default sort order", self.default_sort_order_id, found, self.type)
+
+
+def _existing(metadata: TableMetadata | None, requirement: str) -> TableMetadata:
+    if metadata is None:
+        raise ValidationFailed("the table does not exist any more", requirement=requirement)
+    return metadata
+
+
+def _compare(what: str, expected: int, found: int, requirement: str) -> None:
+    if expected != found:
+        raise ValidationFailed(
+            f"the {what} was {expected} and is now {found}: another commit changed it; load the table again",
+            requirement=requirement,
+            expected=expected,
+            found=found,
+        )
+
+
+def _at(snapshot_id: int | None) -> str:
+    return "absent" if snapshot_id is None else f"at snapshot {snapshot_id}"

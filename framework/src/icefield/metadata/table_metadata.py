@@ -1,0 +1,207 @@
+"""Table metadata: the whole state of a table at one version, immutable.
+
+See "Table Metadata and Snapshots" of the table specification. What the arrays hold is decoded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icefield.errors import InvalidMetadata, NoSuchSnapshot
+from icefield.metadata.codecs import (
+    ENCRYPTION_KEYS,
+    METADATA_LOG,
+    PARTITION_STATISTICS,
+    SNAPSHOT_LOG,
+    SNAPSHOTS,
+    STATISTICS,
+)
+from icefield.metadata.entries import (
+    EncryptedKey,
+    MetadataLogEntry,
+    PartitionStatisticsFile,
+    SnapshotLogEntry,
+    StatisticsFile,
+)
+from icefield.metadata.json_array import JsonArray
+from icefield.partitioning import PartitionSpec
+from icefield.properties import FrozenDict
+from icefield.refs import MAIN_BRANCH, SnapshotRef
+from icefield.schema import Schema
+from icefield.snapshots import Snapshot, new_snapshot_id
+from icefield.sorting import SortOrder
+
+INITIAL_SEQUENCE_NUMBER = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TableMetadata:
+    """The state of a table, under the names of the specification's JSON keys.
+
+    Times are in milliseconds since 1970-01-01 UTC. ``current_snapshot_id`` is None for a table without data.
+    ``extra`` holds the top-level keys that this version does not know, as JSON text; they are written back.
+    Changes are made with ``icefield.metadata.apply_updates``.
+    """
+
+    format_version: int
+    table_uuid: str | None
+    location: str
+    last_sequence_number: int = INITIAL_SEQUENCE_NUMBER
+    last_updated_ms: int
+    last_column_id: int
+    schemas: JsonArray[Schema]
+    current_schema_id: int
+    partition_specs: JsonArray[PartitionSpec]
+    default_spec_id: int
+    last_partition_id: int
+    sort_orders: JsonArray[SortOrder]
+    default_sort_order_id: int
+    properties: Mapping[str, str] = field(default_factory=FrozenDict)
+    current_snapshot_id: int | None = None
+    refs: Mapping[str, SnapshotRef] = field(default_factory=FrozenDict)
+    snapshots: JsonArray[Snapshot] = field(default_factory=lambda: JsonArray(SNAPSHOTS))
+    statistics: JsonArray[StatisticsFile] = field(default_factory=lambda: JsonArray(STATISTICS))
+    partition_statistics: JsonArray[PartitionStatisticsFile] = field(
+        default_factory=lambda: JsonArray(PARTITION_STATISTICS)
+    )
+    snapshot_log: JsonArray[SnapshotLogEntry] = field(default_factory=lambda: JsonArray(SNAPSHOT_LOG))
+    metadata_log: JsonArray[MetadataLogEntry] = field(default_factory=lambda: JsonArray(METADATA_LOG))
+    next_row_id: int = 0
+    encryption_keys: JsonArray[EncryptedKey] = field(default_factory=lambda: JsonArray(ENCRYPTION_KEYS))
+    extra: Mapping[str, bytes] = field(default_factory=FrozenDict)
+
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.schema_by_id(self.current_schema_id)
+
+    def spec(self) -> PartitionSpec:
+        """The partition spec for new files."""
+        return self.spec_by_id(self.default_spec_id)
+
+    def sort_order(self) -> SortOrder:
+        """The sort order that writers should follow."""
+        order = self.sort_order_by_id(self.default_sort_order_id)
+        if order is None:
+            raise self._missing("sort order", self.default_sort_order_id, self.sort_orders)
+        return order
+
+    def schema_by_id(self, schema_id: int) -> Schema:
+        """The schema of that id. Raises ``InvalidMetadata`` when the table has none."""
+        schema = self.schemas.find(schema_id)
+        if schema is None:
+            raise self._missing("schema", schema_id, self.schemas)
+        return schema
+
+    def spec_by_id(self, spec_id: int) -> PartitionSpec:
+        """The partition spec of that id. Raises ``InvalidMetadata`` when the table has none."""
+        spec = self.partition_specs.find(spec_id)
+        if spec is None:
+            raise self._missing("partition spec", spec_id, self.partition_specs)
+        return spec
+
+    def sort_order_by_id(self, order_id: int) -> SortOrder | None:
+        """The sort order of that id, or None: a file that names an unknown one counts as unsorted."""
+        return self.sort_orders.find(order_id)
+
+    def schema_of(self, snapshot: Snapshot) -> Schema:
+        """The schema that a snapshot was written with, or the current one where that is not told."""
+        found = None if snapshot.schema_id is None else self.schemas.find(snapshot.schema_id)
+        return self.schema() if found is None else found
+
+    def ref(self, name: str) -> SnapshotRef | None:
+        """The branch or tag of that name, or None."""
+        return self.refs.get(name)
+
+    def current_snapshot(self) -> Snapshot | None:
+        """The snapshot at the head of ``main``, or None for a table without one."""
+        return None if self.current_snapshot_id is None else self.snapshot_by_id(self.current_snapshot_id)
+
+    def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot of that id, or None."""
+        return self.snapshots.find(snapshot_id)
+
+    def snapshot_by_name(self, name: str) -> Snapshot | None:
+        """The snapshot that a branch or tag names, or None; ``main`` always exists, with or without a snapshot."""
+        ref = self.refs.get(name)
+        return None if ref is None else self.snapshot_by_id(ref.snapshot_id)
+
+    def snapshot_as_of(self, timestamp_ms: int) -> Snapshot:
+        """The snapshot that was current at a time (ms), by the snapshot log.
+
+        Raises ``NoSuchSnapshot`` when the log does not reach back so far, or when that snapshot has expired.
+        """
+        # The clock of another writer may have been behind, so the last such entry counts, not the first later one.
+        entry = next((e for e in reversed(self.snapshot_log.records) if e.timestamp_ms <= timestamp_ms), None)
+        if entry is None:
+            raise NoSuchSnapshot(
+                f"the history of table {self.location} tells of no snapshot that was current at {timestamp_ms} ms",
+                timestamp_ms=timestamp_ms,
+            )
+        snapshot = self.snapshot_by_id(entry.snapshot_id)
+        if snapshot is None:
+            raise NoSuchSnapshot(
+                f"snapshot {entry.snapshot_id} of table {self.location}, current at {timestamp_ms} ms, has expired",
+                snapshot_id=entry.snapshot_id,
+                timestamp_ms=timestamp_ms,
+            )
+        return snapshot
+
+    def ancestor_ids(self, snapshot_id: int | None) -> Iterator[int]:
+        """The ids of a snapshot and its ancestors, newest first, as far as they are still there.
+
+        No snapshot is decoded. Parents that form a ring raise ``InvalidMetadata``.
+        """
+        index, keys = self.snapshots.positions, self.snapshots.records
+        seen = 0
+        while snapshot_id is not None and (position := index.get(snapshot_id)) is not None:
+            seen += 1
+            if seen > len(keys):
+                raise InvalidMetadata(
+                    f"table {self.location}: snapshot {snapshot_id} is its own ancestor",
+                    location=self.location,
+                    snapshot_id=snapshot_id,
+                )
+            yield snapshot_id
+            snapshot_id = keys[position].parent_snapshot_id
+
+    def ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
+        """A snapshot and its ancestors, newest first, as far as they are still there."""
+        index = self.snapshots.positions
+        return (self.snapshots[index[ancestor]] for ancestor in self.ancestor_ids(snapshot_id))
+
+    def next_sequence_number(self) -> int:
+        """The sequence number of the next snapshot: 0 in v1, which has none."""
+        return self.last_sequence_number + 1 if self.format_version > 1 else INITIAL_SEQUENCE_NUMBER
+
+    def new_snapshot_id(self) -> int:
+        """A random id that no snapshot of this table has."""
+        return new_snapshot_id(self.snapshots.positions)
+
+    def next_timestamp_ms(self, now_ms: int | None = None) -> int:
+        """The time of the next change: now, but never before the last one, whatever this machine's clock says."""
+        return max(self.last_updated_ms, time.time_ns() // 1_000_000 if now_ms is None else now_ms)
+
+    def head(self, branch: str = MAIN_BRANCH) -> int | None:
+        """The snapshot id at the head of a branch, or None; a tag is no branch and has none."""
+        ref = self.refs.get(branch)
+        return ref.snapshot_id if ref is not None and ref.is_branch else None
+
+    def __repr__(self) -> str:
+        return (
+            f"TableMetadata(format_version={self.format_version}, table_uuid={self.table_uuid!r}, "
+            f"location={_shortened(self.location)!r}, current_snapshot_id={self.current_snapshot_id}, "
+            f"snapshots={len(self.snapshots)}, schemas={len(self.schemas)})"
+        )
+
+    def _missing(self, what: str, wanted: int, array: JsonArray[Any]) -> InvalidMetadata:
+        known = ", ".join(map(str, list(array.positions)[:20]))
+        return InvalidMetadata(
+            f"table {self.location} has no {what} {wanted}; it has {known or 'none'}", location=self.location
+        )
+
+
+def _shortened(text: str, limit: int = 120) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,41 @@
+"""Updates of the encryption keys, which are stored and never read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icefield.errors import InvalidArgument
+from icefield.metadata.entries import EncryptedKey
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates.base import Change
+
+
+@dataclass(frozen=True, slots=True)
+class AddEncryptionKey:
+    """Add an encrypted key. Needs format version 3."""
+
+    encryption_key: EncryptedKey
+    action: ClassVar[str] = "add-encryption-key"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        if metadata.format_version < 3:
+            raise InvalidArgument(f"table {metadata.location} must be upgraded to format version 3 to hold keys")
+        known = metadata.encryption_keys.find(self.encryption_key.key_id)
+        if known is None:
+            return replace(metadata, encryption_keys=metadata.encryption_keys.extended([self.encryption_key]))
+        if known != self.encryption_key:
+            raise InvalidArgument(f"the table has another encryption key '{known.key_id}' already")
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveEncryptionKey:
+    """Remove an encrypted key; one that is not there is no error."""
+
+    key_id: str
+    action: ClassVar[str] = "remove-encryption-key"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        left = metadata.encryption_keys.without({self.key_id})
+        return metadata if left is metadata.encryption_keys else replace(metadata, encryption_keys=left)

@@ -1,0 +1,67 @@
+"""Updates of the partition specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icefield.errors import InvalidArgument
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates.base import LAST_ADDED, Change
+from icefield.metadata.validation import check_spec
+from icefield.partitioning import PartitionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitionSpec:
+    """Add a spec, under the next free id or that of an equivalent one."""
+
+    spec: PartitionSpec
+    action: ClassVar[str] = "add-spec"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        known = next((spec for spec in metadata.partition_specs if spec.compatible_with(self.spec)), None)
+        if known is not None:
+            change.last_spec_id = known.spec_id
+            return metadata
+        schema_id = metadata.current_schema_id if change.last_schema_id is None else change.last_schema_id
+        check_spec(self.spec, metadata.schema_by_id(schema_id), metadata.format_version)
+        change.last_spec_id = max(metadata.partition_specs.positions, default=-1) + 1
+        added = PartitionSpec(*self.spec.fields, spec_id=change.last_spec_id)
+        return replace(
+            metadata,
+            partition_specs=metadata.partition_specs.extended([added]),
+            last_partition_id=max(metadata.last_partition_id, added.last_assigned_field_id),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefaultSpec:
+    """Make a spec of the table the one for new files; -1 is the one that was added last."""
+
+    spec_id: int = LAST_ADDED
+    action: ClassVar[str] = "set-default-spec"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        chosen = change.last_spec_id if self.spec_id == LAST_ADDED else self.spec_id
+        if chosen is None or chosen not in metadata.partition_specs.positions:
+            raise InvalidArgument(f"table {metadata.location} has no partition spec {self.spec_id} to make the default")
+        return metadata if chosen == metadata.default_spec_id else replace(metadata, default_spec_id=chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePartitionSpecs:
+    """Remove specs that no manifest refers to any more; the default one cannot go."""
+
+    spec_ids: Iterable[int]
+    action: ClassVar[str] = "remove-partition-specs"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spec_ids", frozenset(self.spec_ids))
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        gone = frozenset(self.spec_ids)
+        if metadata.default_spec_id in gone:
+            raise InvalidArgument(f"partition spec {metadata.default_spec_id} is the default and cannot be removed")
+        return replace(metadata, partition_specs=metadata.partition_specs.without(gone)) if gone else metadata

@@ -1,0 +1,69 @@
+"""Updates of the schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icefield.errors import InvalidArgument
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates.base import LAST_ADDED, Change
+from icefield.schema import Schema, check_schema
+
+
+@dataclass(frozen=True, slots=True)
+class AddSchema:
+    """Add a schema, under the next free id or that of an identical one. Its field ids are final.
+
+    ``last_column_id`` may tell that higher ids were given out already.
+    """
+
+    schema: Schema
+    last_column_id: int | None = None
+    action: ClassVar[str] = "add-schema"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        check_schema(self.schema, metadata.format_version, known=metadata.schemas)
+        told = metadata.last_column_id if self.last_column_id is None else self.last_column_id
+        if told < metadata.last_column_id:
+            raise InvalidArgument(f"last column id {told} is below {metadata.last_column_id}, which was given out")
+        highest = max(told, self.schema.highest_field_id)
+        known = next((schema for schema in metadata.schemas if schema == self.schema), None)
+        if known is not None:
+            change.last_schema_id = known.schema_id
+            return metadata if highest == metadata.last_column_id else replace(metadata, last_column_id=highest)
+        change.last_schema_id = max(metadata.schemas.positions, default=-1) + 1
+        added = self.schema.with_schema_id(change.last_schema_id)
+        return replace(metadata, schemas=metadata.schemas.extended([added]), last_column_id=highest)
+
+
+@dataclass(frozen=True, slots=True)
+class SetCurrentSchema:
+    """Make a schema of the table the current one; -1 is the one that was added last."""
+
+    schema_id: int = LAST_ADDED
+    action: ClassVar[str] = "set-current-schema"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        chosen = change.last_schema_id if self.schema_id == LAST_ADDED else self.schema_id
+        if chosen is None or chosen not in metadata.schemas.positions:
+            raise InvalidArgument(f"table {metadata.location} has no schema {self.schema_id} to make current")
+        return metadata if chosen == metadata.current_schema_id else replace(metadata, current_schema_id=chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSchemas:
+    """Remove schemas that nothing refers to any more; the current one cannot go."""
+
+    schema_ids: Iterable[int]
+    action: ClassVar[str] = "remove-schemas"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema_ids", frozenset(self.schema_ids))
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        gone = frozenset(self.schema_ids)
+        if metadata.current_schema_id in gone:
+            raise InvalidArgument(f"schema {metadata.current_schema_id} is current and cannot be removed")
+        return replace(metadata, schemas=metadata.schemas.without(gone)) if gone else metadata

@@ -1,0 +1,66 @@
+"""Updates of the statistics files of snapshots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from icefield.errors import InvalidArgument
+from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates.base import Change
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatistics:
+    """Set the statistics file of a snapshot, in place of another one."""
+
+    statistics: StatisticsFile
+    action: ClassVar[str] = "set-statistics"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        _check_snapshot(metadata, self.statistics.snapshot_id)
+        others = metadata.statistics.without({self.statistics.snapshot_id})
+        return replace(metadata, statistics=others.extended([self.statistics]))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStatistics:
+    """Remove the statistics file of a snapshot; one that is not there is no error."""
+
+    snapshot_id: int
+    action: ClassVar[str] = "remove-statistics"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        left = metadata.statistics.without({self.snapshot_id})
+        return metadata if left is metadata.statistics else replace(metadata, statistics=left)
+
+
+@dataclass(frozen=True, slots=True)
+class SetPartitionStatistics:
+    """Set the partition statistics file of a snapshot, in place of another one."""
+
+    partition_statistics: PartitionStatisticsFile
+    action: ClassVar[str] = "set-partition-statistics"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        _check_snapshot(metadata, self.partition_statistics.snapshot_id)
+        others = metadata.partition_statistics.without({self.partition_statistics.snapshot_id})
+        return replace(metadata, partition_statistics=others.extended([self.partition_statistics]))
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePartitionStatistics:
+    """Remove the partition statistics file of a snapshot; one that is not there is no error."""
+
+    snapshot_id: int
+    action: ClassVar[str] = "remove-partition-statistics"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        left = metadata.partition_statistics.without({self.snapshot_id})
+        return metadata if left is metadata.partition_statistics else replace(metadata, partition_statistics=left)
+
+
+def _check_snapshot(metadata: TableMetadata, snapshot_id: int) -> None:
+    if snapshot_id not in metadata.snapshots.positions:
+        raise InvalidArgument(f"statistics cannot be set for snapshot {snapshot_id}, which does not exist")

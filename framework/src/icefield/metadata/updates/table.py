@@ -1,0 +1,110 @@
+"""Updates of the table itself: identity, format version, location, properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+from uuid import UUID, uuid4
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.metadata.updates.base import Change
+from icefield.metadata.upgrade import upgraded_snapshots
+from icefield.metadata.validation import check_location
+from icefield.properties import FORMAT_VERSION, FrozenDict, check_properties, without_properties
+
+
+@dataclass(frozen=True, slots=True)
+class AssignUUID:
+    """Give the table its uuid. One that it has already is never changed."""
+
+    uuid: str
+    action: ClassVar[str] = "assign-uuid"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        try:
+            uuid = str(UUID(self.uuid))
+        except (ValueError, AttributeError, TypeError):
+            raise InvalidArgument(f"{self.uuid!r} is no uuid") from None
+        if metadata.table_uuid is None:
+            return replace(metadata, table_uuid=uuid)
+        if metadata.table_uuid.lower() != uuid:
+            raise InvalidArgument(f"table {metadata.location} has the uuid {metadata.table_uuid}, which cannot change")
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeFormatVersion:
+    """Raise the format version; nothing but metadata is rewritten. Lowering it is refused."""
+
+    format_version: int
+    action: ClassVar[str] = "upgrade-format-version"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        if self.format_version > SUPPORTED_FORMAT_VERSIONS[-1]:
+            raise UnsupportedFeature(f"format version {self.format_version} is not supported; versions 1 to 3 are")
+        if self.format_version < metadata.format_version:
+            raise InvalidArgument(
+                f"table {metadata.location} has format version {metadata.format_version}, which cannot be lowered to "
+                f"{self.format_version}"
+            )
+        if self.format_version == metadata.format_version:
+            return metadata
+        snapshots = metadata.snapshots
+        return replace(
+            metadata,
+            format_version=self.format_version,
+            table_uuid=metadata.table_uuid or str(uuid4()),
+            snapshots=upgraded_snapshots(snapshots) if metadata.format_version == 1 else snapshots,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetLocation:
+    """Move the base under which new files are written. Files that are there stay where they are."""
+
+    location: str
+    action: ClassVar[str] = "set-location"
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        location = check_location(self.location)
+        return metadata if location == metadata.location else replace(metadata, location=location)
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperties:
+    """Set table properties. ``format-version`` among them upgrades the table and is not stored."""
+
+    updates: Mapping[str, str]
+    action: ClassVar[str] = "set-properties"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "updates", FrozenDict(self.updates))
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        updates = check_properties(self.updates)
+        version = updates.pop(FORMAT_VERSION.name, None)
+        if version is not None:
+            metadata = UpgradeFormatVersion(int(version)).apply(metadata, change)
+        if all(metadata.properties.get(name) == value for name, value in updates.items()):
+            return metadata
+        return replace(metadata, properties=FrozenDict({**metadata.properties, **updates}))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveProperties:
+    """Remove table properties; one that is not set is no error."""
+
+    removals: Iterable[str]
+    action: ClassVar[str] = "remove-properties"
+
+    def __post_init__(self) -> None:
+        names = (self.removals,) if isinstance(self.removals, str) else self.removals
+        object.__setattr__(self, "removals", frozenset(names))
+
+    def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
+        if not any(name in metadata.properties for name in self.removals):
+            return metadata
+        return replace(metadata, properties=without_properties(metadata.properties, self.removals))

@@ -1,0 +1,78 @@
+"""The rules for what is added to a table: locations, partition specs, sort orders and how they fit the schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from icefield.errors import InvalidArgument, InvalidSchema
+from icefield.metadata.table_metadata import TableMetadata
+from icefield.partitioning import PARTITION_FIELD_ID_START, PartitionSpec, validate_spec
+from icefield.schema import Schema
+from icefield.transforms import Transform, VoidTransform
+
+_ABSOLUTE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/|[A-Za-z][A-Za-z0-9+.-]+:[^/]")
+
+
+def check_location(location: str) -> str:
+    """The location without slashes at its end. Raises ``InvalidArgument`` unless it is absolute.
+
+    Relative locations do not exist in format versions 1 to 3.
+    """
+    if not isinstance(location, str) or not _ABSOLUTE.match(location):
+        raise InvalidArgument(
+            f"a table's location must be a URI such as 's3://bucket/path' or an absolute path, not {location!r}"
+        )
+    return location.rstrip("/") or location
+
+
+def check_spec(spec: PartitionSpec, schema: Schema, format_version: int) -> None:
+    """Raise ``InvalidSchema`` or ``UnsupportedFeature`` for a spec that must not be added to a table."""
+    validate_spec(spec, schema)
+    if format_version > 1:
+        return
+    expected = range(PARTITION_FIELD_ID_START, PARTITION_FIELD_ID_START + len(spec.fields))
+    if [field.field_id for field in spec.fields] != list(expected):
+        # Readers of v1 give the ids by position, whatever is written.
+        raise InvalidSchema("in format version 1 the ids of partition fields must be 1000, 1001, ... in order")
+
+
+def check_defaults_fit(before: TableMetadata, after: TableMetadata) -> None:
+    """Raise ``InvalidSchema`` when a change leaves the default spec or sort order without a column it needs.
+
+    What was wrong before stays: the tables of other writers must remain changeable.
+    """
+    new_schema = after.current_schema_id != before.current_schema_id
+    old = {source for source, _, _ in _sources(before)} if new_schema else set()
+    was = before.schema().id_to_field if new_schema else {}
+    schema = after.schema()
+    if not new_schema and (after.default_spec_id, after.default_sort_order_id) == (
+        before.default_spec_id,
+        before.default_sort_order_id,
+    ):
+        return
+    for source, transform, what in _sources(after):
+        if source in old and source not in was:
+            continue
+        field = schema.id_to_field.get(source)
+        if field is None:
+            raise InvalidSchema(
+                f"the source of {what} is column {source}, which the schema does not have; change the "
+                f"{what.partition(' field')[0]} first",
+                field_id=source,
+            )
+        if not transform.can_transform(field.field_type):
+            raise InvalidSchema(
+                f"{what}: transform {transform} does not apply to '{field.name}' of type {field.field_type}",
+                field_id=source,
+            )
+
+
+def _sources(metadata: TableMetadata) -> Iterator[tuple[int, Transform, str]]:
+    """The columns that the default spec and sort order need."""
+    for field in metadata.spec().fields:
+        if field.is_known and not isinstance(field.transform, VoidTransform):
+            yield field.source_id, field.transform, f"partition field '{field.name}'"
+    for position, order in enumerate(metadata.sort_order().fields):
+        if order.transform.is_known:
+            yield order.source_id, order.transform, f"sort field {position}"
