@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -74,6 +74,9 @@ _PLAIN: Final[dict[type[IcebergType], pa.DataType]] = {
     GeometryType: pa.binary(),
     GeographyType: pa.binary(),
 }
+GivenType: TypeAlias = "IcebergType | str | pa.DataType"
+"""A type as a user may give it."""
+
 _NAMED_IN_METADATA: Final = (UUIDType, VariantType, GeometryType, GeographyType)
 
 
@@ -179,6 +182,13 @@ def from_arrow_type(arrow_type: pa.DataType, next_id: Callable[[], int] | None =
     if next_id is None:
         next_id = None if has_all_ids(arrow_type) else itertools.count(1).__next__
     return _from_arrow(arrow_type, next_id, 0)
+
+
+def as_type(given: GivenType) -> IcebergType:
+    """A type that was given as an object, as the spec's text or as Arrow's. Raises ``InvalidArgument``."""
+    if isinstance(given, IcebergType):
+        return given
+    return from_arrow_type(given) if isinstance(given, pa.DataType) else parse_type(given)
 
 
 def from_arrow_fields(fields: list[pa.Field], next_id: Callable[[], int] | None) -> list[NestedField]:
