@@ -1,0 +1,93 @@
+"""Filters: what a user builds or writes, and what each part of a scan makes of it."""
+
+from icefield.expressions.arrow import evaluate, relocate, to_arrow
+from icefield.expressions.binding import bind
+from icefield.expressions.bound import BoundPredicate, bound_leaves, field_ids, map_leaves, nan_as_greatest
+from icefield.expressions.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNaN,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    NotEqualTo,
+    NotIn,
+    NotNaN,
+    NotNull,
+    NotStartsWith,
+    Or,
+    Reference,
+    StartsWith,
+    UnboundPredicate,
+    conjunction,
+    disjunction,
+)
+from icefield.expressions.file_statistics import FileStatistics
+from icefield.expressions.inclusive_metrics import inclusive_metrics
+from icefield.expressions.manifest_evaluator import (
+    FieldSummaries,
+    PartitionSummaries,
+    has_live_files,
+    manifests_may_match,
+)
+from icefield.expressions.operators import Op
+from icefield.expressions.parser import as_expression, parse
+from icefield.expressions.projection import inclusive_projection, strict_projection
+from icefield.expressions.residual import Residuals
+from icefield.expressions.strict_metrics import strict_metrics
+
+__all__ = [
+    "AlwaysFalse",
+    "AlwaysTrue",
+    "And",
+    "BooleanExpression",
+    "BoundPredicate",
+    "EqualTo",
+    "FieldSummaries",
+    "FileStatistics",
+    "GreaterThan",
+    "GreaterThanOrEqual",
+    "In",
+    "IsNaN",
+    "IsNull",
+    "LessThan",
+    "LessThanOrEqual",
+    "Not",
+    "NotEqualTo",
+    "NotIn",
+    "NotNaN",
+    "NotNull",
+    "NotStartsWith",
+    "Op",
+    "Or",
+    "PartitionSummaries",
+    "Reference",
+    "Residuals",
+    "StartsWith",
+    "UnboundPredicate",
+    "as_expression",
+    "bind",
+    "bound_leaves",
+    "conjunction",
+    "disjunction",
+    "evaluate",
+    "field_ids",
+    "has_live_files",
+    "inclusive_metrics",
+    "inclusive_projection",
+    "manifests_may_match",
+    "map_leaves",
+    "nan_as_greatest",
+    "parse",
+    "relocate",
+    "strict_metrics",
+    "strict_projection",
+    "to_arrow",
+]

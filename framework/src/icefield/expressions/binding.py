@@ -1,0 +1,180 @@
+"""Binding: finds the columns of an expression in a schema and casts its literals to their types.
+
+What is decided by the schema alone is folded: ``is null`` of a required column, a literal outside the type's values,
+an empty list. A comparison that every value passes becomes ``is not null``, since a null never matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from icefield.errors import InvalidArgument, InvalidExpression
+from icefield.expressions.bound import BoundPredicate
+from icefield.expressions.casting import Beyond, Cast, cast
+from icefield.expressions.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    Not,
+    Or,
+    Reference,
+    UnboundPredicate,
+    conjunction,
+    disjunction,
+)
+from icefield.expressions.literals import Literal
+from icefield.expressions.operators import Op
+from icefield.schema import Schema
+from icefield.types import (
+    DoubleType,
+    FloatType,
+    NestedField,
+    StringType,
+    StructType,
+    UnknownType,
+)
+
+
+def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensitive: bool = True) -> BooleanExpression:
+    """The expression over the fields of a schema, without ``Not`` (see ``icefield.expressions.bound``).
+
+    What is bound already stays as it is. Raises ``InvalidExpression`` for a column that is not there or lies inside
+    a list or map, and for a literal that does not fit the column's type.
+    """
+    columns = _Columns(schema if isinstance(schema, Schema) else Schema(*schema.fields), case_sensitive)
+    return _bind(expression, columns, False)
+
+
+def _bind(expression: BooleanExpression, columns: _Columns, negate: bool) -> BooleanExpression:
+    match expression:
+        case Not():
+            return _bind(expression.child, columns, not negate)
+        case And() | Or():
+            join = conjunction if isinstance(expression, And) is not negate else disjunction
+            return join([_bind(child, columns, negate) for child in expression.children])
+        case UnboundPredicate():
+            return _bind_predicate(expression, columns, negate)
+    return ~expression if negate else expression
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A field with its path and whether a row may have null there."""
+
+    field: NestedField
+    path: tuple[str, ...]
+    nullable: bool
+
+    def leaf(self, op: Op, value: object = None) -> BooleanExpression:
+        return BoundPredicate(op, self.field, self.path, value)
+
+    def is_null(self) -> BooleanExpression:
+        if isinstance(self.field.field_type, UnknownType):
+            return AlwaysTrue()
+        return self.leaf(Op.IS_NULL) if self.nullable else AlwaysFalse()
+
+    def not_null(self) -> BooleanExpression:
+        if isinstance(self.field.field_type, UnknownType):
+            return AlwaysFalse()
+        return self.leaf(Op.NOT_NULL) if self.nullable else AlwaysTrue()
+
+
+class _Columns:
+    """Looks columns up, each once."""
+
+    def __init__(self, schema: Schema, case_sensitive: bool) -> None:
+        self._schema = schema
+        self._case_sensitive = case_sensitive
+        self._found: dict[Reference, _Column] = {}
+
+    def find(self, term: Reference) -> _Column:
+        column = self._found.get(term)
+        if column is None:
+            column = self._found[term] = self._look_up(term)
+        return column
+
+    def _look_up(self, term: Reference) -> _Column:
+        schema = self._schema
+        try:
+            field = schema.find_field(term.name, self._case_sensitive)
+            path = schema.accessor_path(field.field_id)
+        except InvalidArgument as error:
+            raise InvalidExpression(f"cannot filter on column {term}: {error.message}", field=str(term)) from None
+        step: int | None = field.field_id
+        nullable = False
+        while step is not None:
+            nullable = nullable or not schema.find_field(step).required
+            step = schema.parent_of(step)
+        return _Column(field, path, nullable)
+
+
+def _bind_predicate(predicate: UnboundPredicate, columns: _Columns, negate: bool) -> BooleanExpression:
+    column = columns.find(predicate.term)
+    op = predicate.op.negated if negate else predicate.op
+    try:
+        return _BINDERS.get(op, _compare)(column, op, predicate.literals)
+    except InvalidExpression as error:
+        data = {"field": str(predicate.term), "field_id": column.field.field_id}
+        raise InvalidExpression(f"column {predicate.term}: {error.message}", **data) from None
+
+
+def _test_null(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+    return column.is_null() if op is Op.IS_NULL else column.not_null()
+
+
+def _test_nan(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+    if isinstance(column.field.field_type, FloatType | DoubleType):
+        return column.leaf(op)
+    return AlwaysFalse() if op is Op.IS_NAN else AlwaysTrue()
+
+
+def _compare(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+    if isinstance(column.field.field_type, UnknownType):
+        return AlwaysFalse()
+    found = cast(column.field.field_type, literals[0])
+    if isinstance(found, Cast) and found.exact:
+        return column.leaf(op, found.value)
+    if op in (Op.EQ, Op.NOT_EQ):
+        return AlwaysFalse() if op is Op.EQ else column.not_null()
+    below = op in (Op.LT, Op.LT_EQ)
+    if isinstance(found, Beyond):
+        return column.not_null() if below is (found is Beyond.ABOVE) else AlwaysFalse()
+    return column.leaf(Op.LT_EQ if below else Op.GT, found.value)
+
+
+def _search(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+    if not literals:
+        return AlwaysFalse() if op is Op.IN else AlwaysTrue()
+    if isinstance(column.field.field_type, UnknownType):
+        return AlwaysFalse()
+    casts = (cast(column.field.field_type, literal) for literal in literals)
+    values = {found.value for found in casts if isinstance(found, Cast) and found.exact}
+    if not values:
+        return AlwaysFalse() if op is Op.IN else column.not_null()
+    if len(values) == 1:
+        return column.leaf(Op.EQ if op is Op.IN else Op.NOT_EQ, values.pop())
+    return column.leaf(op, values)
+
+
+def _match_prefix(column: _Column, op: Op, literals: tuple[Literal, ...]) -> BooleanExpression:
+    if isinstance(column.field.field_type, UnknownType):
+        return AlwaysFalse()
+    if not isinstance(column.field.field_type, StringType):
+        raise InvalidExpression(f"only a string starts with something, not a {column.field.field_type}")
+    if literals[0] == "":
+        return column.not_null() if op is Op.STARTS_WITH else AlwaysFalse()
+    return column.leaf(op, literals[0])
+
+
+_BINDERS: dict[Op, Callable[[_Column, Op, tuple[Literal, ...]], BooleanExpression]] = {
+    Op.IS_NULL: _test_null,
+    Op.NOT_NULL: _test_null,
+    Op.IS_NAN: _test_nan,
+    Op.NOT_NAN: _test_nan,
+    Op.IN: _search,
+    Op.NOT_IN: _search,
+    Op.STARTS_WITH: _match_prefix,
+    Op.NOT_STARTS_WITH: _match_prefix,
+}

@@ -1,0 +1,135 @@
+"""Bound expressions: the one leaf class of all evaluators, and walks over a tree of them.
+
+A bound tree is made of ``And``, ``Or``, ``AlwaysTrue``, ``AlwaysFalse`` and ``BoundPredicate``; it has no ``Not``, so
+"unknown" may count as "does not match" anywhere in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.arrow_types import to_arrow_type
+from icefield.errors import InvalidExpression
+from icefield.expressions.casting import internal_text
+from icefield.expressions.expressions import (
+    And,
+    BooleanExpression,
+    Or,
+    conjunction,
+    disjunction,
+    leaves,
+)
+from icefield.expressions.literals import quoted
+from icefield.expressions.operators import Op
+from icefield.expressions.text import like_pattern, predicate_text
+from icefield.types import DoubleType, FloatType, NestedField
+
+
+class BoundPredicate(BooleanExpression):
+    """A test of one field. ``path`` is its names from the top of the schema.
+
+    ``value`` is an internal value of the field's type, a sorted tuple of them for IN and NOT_IN, or None. Never NaN.
+    """
+
+    __slots__ = ("_arrow", "field", "op", "path", "value")
+    op: Op
+    field: NestedField
+    path: tuple[str, ...]
+    value: Any
+    _arrow: pa.Scalar | pa.Array | None
+
+    def __init__(self, op: Op, field: NestedField, path: tuple[str, ...], value: Any = None) -> None:
+        self._set("op", op)
+        self._set("field", field)
+        self._set("path", path)
+        self._set("value", tuple(sorted(set(value))) if op.is_set else value)
+        self._set("_arrow", None)
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the field may hold NaN."""
+        return isinstance(self.field.field_type, FloatType | DoubleType)
+
+    @property
+    def arrow(self) -> pa.Scalar | pa.Array:
+        """The value as an Arrow scalar, those of IN and NOT_IN as a sorted array; built once."""
+        if self._arrow is None:
+            values = list(self.value) if self.op.is_set else [self.value]
+            array = pa.array(values, to_arrow_type(self.field.field_type))
+            self._set("_arrow", array if self.op.is_set else array[0])
+        return self._arrow
+
+    def replace(self, op: Op, value: Any = None) -> BoundPredicate:
+        """Another test of the same field."""
+        return BoundPredicate(op, self.field, self.path, value)
+
+    def at(self, path: tuple[str, ...]) -> BoundPredicate:
+        """The same test where the field is found under other names."""
+        return BoundPredicate(self.op, self.field, path, self.value)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (self.op, self.field, self.path, self.value)
+
+    def _key(self) -> Hashable:
+        return (self.op, self.field.field_id, self.field.field_type, self.path, self.value)
+
+    def __invert__(self) -> BooleanExpression:
+        return self.replace(self.op.negated, self.value)
+
+    def __str__(self) -> str:
+        if self.op.is_prefix:
+            return predicate_text(self.op, self.path, (quoted(like_pattern(self.value)),))
+        values = () if self.op.is_unary else self.value if self.op.is_set else (self.value,)
+        return predicate_text(self.op, self.path, (internal_text(self.field.field_type, value) for value in values))
+
+
+def map_leaves(
+    expression: BooleanExpression, change: Callable[[BoundPredicate], BooleanExpression]
+) -> BooleanExpression:
+    """The expression with each predicate changed, simplified. Raises ``InvalidExpression`` if it is not bound."""
+    if isinstance(expression, And):
+        return conjunction(map_leaves(child, change) for child in expression.children)
+    if isinstance(expression, Or):
+        return disjunction(map_leaves(child, change) for child in expression.children)
+    if isinstance(expression, BoundPredicate):
+        return change(expression)
+    if list(leaves(expression)):
+        raise not_bound(expression)
+    return expression
+
+
+def not_bound(expression: BooleanExpression) -> InvalidExpression:
+    """The error for an expression that has to be bound first."""
+    return InvalidExpression(f"expression is not bound to a schema: {type(expression).__name__}; call bind() first")
+
+
+def bound_leaves(expression: BooleanExpression) -> list[BoundPredicate]:
+    """The predicates of a bound expression. Raises ``InvalidExpression`` if it is not bound."""
+    found = []
+    for leaf in leaves(expression):
+        if not isinstance(leaf, BoundPredicate):
+            raise not_bound(leaf)
+        found.append(leaf)
+    return found
+
+
+def field_ids(expression: BooleanExpression) -> frozenset[int]:
+    """The ids of the fields that a bound expression tests."""
+    return frozenset(leaf.field.field_id for leaf in bound_leaves(expression))
+
+
+def nan_as_greatest(expression: BooleanExpression) -> BooleanExpression:
+    """The same bound filter for an engine in which NaN is greater than any number, as in Spark.
+
+    Icefield compares as IEEE 754 does: NaN is neither less nor greater.
+    """
+
+    def widened(leaf: BoundPredicate) -> BooleanExpression:
+        if leaf.is_floating and leaf.op in (Op.GT, Op.GT_EQ):
+            return disjunction((leaf, leaf.replace(Op.IS_NAN)))
+        return leaf
+
+    return map_leaves(expression, widened)

@@ -1,0 +1,165 @@
+"""What the lower and upper bounds of many files (or manifests) tell about a predicate: one pass a column, no loop.
+
+Bounds enclose the values of a column that are neither null nor NaN; they need not occur in it, since texts and bytes
+may be truncated. All masks say what is *proven*: unknown is false.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.expressions.bound import BoundPredicate
+from icefield.expressions.operators import Op
+from icefield.types import UUIDType
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Bounds:
+    """The bounds of one field over many files, cleaned of what cannot be trusted.
+
+    ``lower`` and ``upper`` are arrays of the field's Arrow type with null for unknown, or None if all are. A NaN is
+    no bound. Those of a uuid are widened until they hold in both orders that writers used (unsigned bytes, and
+    signed halves as in Java).
+    """
+
+    def __init__(self, leaf: BoundPredicate, lower: pa.Array | None, upper: pa.Array | None, count: int) -> None:
+        kind = leaf.arrow.type
+        self._count = count
+        self._lower = _plain(lower, kind, count)
+        self._upper = _plain(upper, kind, count)
+        if leaf.is_floating:
+            self._lower, self._upper = _without_nan(self._lower), _without_nan(self._upper)
+        if isinstance(leaf.field.field_type, UUIDType):
+            self._lower, self._upper = _agreed_uuid_bounds(self._lower, self._upper)
+
+    def exclude(self, op: Op, leaf: BoundPredicate) -> Mask:
+        """Where no value within the bounds passes ``op`` with the leaf's literal.
+
+        The leaf's own operator or its negation: all values pass a predicate where its negation is excluded.
+        """
+        value, lower, upper = leaf.arrow, self._lower, self._upper
+        match op:
+            case Op.LT:
+                return _proven(pc.greater_equal(lower, value))
+            case Op.LT_EQ:
+                return _proven(pc.greater(lower, value))
+            case Op.GT:
+                return _proven(pc.less_equal(upper, value))
+            case Op.GT_EQ:
+                return _proven(pc.less(upper, value))
+            case Op.EQ:
+                return _proven(pc.greater(lower, value)) | _proven(pc.less(upper, value))
+            case Op.NOT_EQ:
+                return _proven(pc.equal(lower, value)) & _proven(pc.equal(upper, value))
+            case Op.IN:
+                return self._holds_none_of(value)
+            case Op.NOT_IN:
+                return _proven(pc.equal(lower, upper)) & self._lower_is_one_of(leaf)
+            case Op.STARTS_WITH:
+                above = _proven(pc.greater(lower, value)) & ~_proven(pc.starts_with(lower, leaf.value))
+                return _proven(pc.less(upper, value)) | above
+            case Op.NOT_STARTS_WITH:
+                return _proven(pc.starts_with(lower, leaf.value)) & _proven(pc.starts_with(upper, leaf.value))
+        return np.zeros(self._count, np.bool_)
+
+    def _holds_none_of(self, values: pa.Array) -> Mask:
+        """Where no value of a sorted set lies between the bounds: as many are below the lower as up to the upper."""
+        first = np.where(_valid(self._lower), count_smaller(values, self._lower, or_equal=False), 0)
+        past = np.where(_valid(self._upper), count_smaller(values, self._upper, or_equal=True), len(values))
+        return np.asarray(past <= first, np.bool_)
+
+    def _lower_is_one_of(self, leaf: BoundPredicate) -> Mask:
+        found = count_smaller(leaf.arrow, self._lower, or_equal=True)
+        return np.asarray(
+            (found > count_smaller(leaf.arrow, self._lower, or_equal=False)) & _valid(self._lower), np.bool_
+        )
+
+
+def count_smaller(values: pa.Array, probes: pa.Array, *, or_equal: bool) -> npt.NDArray[np.int64]:
+    """How many of the sorted ``values`` are smaller than each probe (or equal to it). Anything for a null probe."""
+    numbers = _as_numbers(values)
+    if numbers is not None:
+        side = "right" if or_equal else "left"
+        return np.searchsorted(numbers, _as_numbers(probes), side=side)  # type: ignore[call-overload, no-any-return]
+    # Arrow sorts any type, and stably: whichever comes first in the array comes first among equals.
+    together = [values, probes] if or_equal else [probes, values]
+    order = pc.sort_indices(pa.concat_arrays(together)).to_numpy()
+    start = 0 if or_equal else len(probes)
+    is_value = (order >= start) & (order < start + len(values))
+    seen = np.empty(len(order), np.int64)
+    seen[order] = np.cumsum(is_value)
+    return seen[len(values) :] if or_equal else seen[: len(probes)]
+
+
+def _as_numbers(array: pa.Array) -> npt.NDArray[Any] | None:
+    """A numeric or temporal array for NumPy, with zeros for nulls; None for any other type."""
+    kind = array.type
+    if pa.types.is_temporal(kind):
+        array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return None
+    return pc.fill_null(array, 0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def to_mask(array: Any) -> Mask:
+    """A NumPy mask of a boolean Arrow array, false for null."""
+    return pc.fill_null(array, False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+_proven = to_mask
+
+
+def _valid(array: pa.Array) -> Mask:
+    return array.is_valid().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _plain(array: pa.Array | pa.ChunkedArray | None, kind: pa.DataType, count: int) -> pa.Array:
+    if array is None:
+        return pa.nulls(count, kind)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array if array.type == kind else array.cast(kind)
+
+
+def _without_nan(array: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+
+
+def _agreed_uuid_bounds(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds that hold whichever order the writer used.
+
+    The orders agree among uuids whose first bit is the same, up to the first half. If only the upper bound has the
+    first bit, the order was that of unsigned bytes; if only the lower has it, it was the signed one, and nothing is
+    known in ours.
+    """
+    low, high = _bytes_of(lower), _bytes_of(upper)
+    has_low, has_high = _valid(lower), _valid(upper)
+    low_top, high_top = low[:, 0] >= 0x80, high[:, 0] >= 0x80
+    both = has_low & has_high
+    exact = both & ((low == high).all(axis=1) | (~low_top & high_top))
+    agree = both & (low_top == high_top)
+    keep_low = exact | agree | (has_low & ~has_high & ~low_top)
+    keep_high = exact | agree | (has_high & ~has_low & high_top)
+    low[~exact, 8:] = 0x00
+    high[~exact, 8:] = 0xFF
+    return _fixed_16(low, keep_low), _fixed_16(high, keep_high)
+
+
+def _bytes_of(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """A copy of the bytes of a fixed_size_binary(16) array, a row for each; anything for null."""
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros((len(array), 16), np.uint8)
+    whole = np.frombuffer(data, np.uint8)[array.offset * 16 : (array.offset + len(array)) * 16]
+    return whole.reshape(len(array), 16).copy()
+
+
+def _fixed_16(rows: npt.NDArray[np.uint8], valid: Mask) -> pa.Array:
+    validity = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    return pa.Array.from_buffers(pa.binary(16), len(rows), [validity, pa.py_buffer(rows.tobytes())])

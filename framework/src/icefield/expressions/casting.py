@@ -1,0 +1,279 @@
+"""Casts a literal to a column's type, exactly: what does not fit is said to lie beyond or between the type's values.
+
+So a comparison keeps its mathematical meaning: for an int column ``x < 2.5`` is ``x <= 2`` and ``x < 3000000000`` is
+every value. For float and double the nearest number is taken, as a number written in decimal demands.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from icefield.errors import InvalidArgument, InvalidExpression
+from icefield.expressions.literals import Literal, literal_text, quoted, shown
+from icefield.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+from icefield.values import decimal_from_unscaled
+from icefield.values_text import (
+    INT32,
+    INT64,
+    MICROS_PER_DAY,
+    format_date,
+    format_time,
+    format_timestamp,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+)
+
+
+class Beyond(Enum):
+    """A literal that lies outside the values of the type."""
+
+    BELOW = "below"
+    ABOVE = "above"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """An internal value. When not ``exact`` the literal lies between it and the next value of the type."""
+
+    value: Any
+    exact: bool = True
+
+
+_NUMBER_TEXT: Final = re.compile(
+    r"\s*[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?\s*"
+)
+_FINER_THAN_MICROS: Final = re.compile(r"(\.[0-9]{6})[0-9]+")
+_MAX_FLOAT32: Final = float(np.finfo(np.float32).max)
+_MAX_FLOAT64: Final = float(np.finfo(np.float64).max)
+
+
+def cast(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    """What a literal is among the values of a type. Raises ``InvalidExpression`` if it is nothing of the kind."""
+    convert = _CASTS.get(type(iceberg_type))
+    if convert is None:
+        raise InvalidExpression(f"a column of type {iceberg_type} can only be tested for null")
+    try:
+        return convert(iceberg_type, literal)
+    except InvalidArgument as error:
+        beyond = error.data.get("out_of_range")
+        if beyond is not None:
+            return Beyond.ABOVE if beyond > 0 else Beyond.BELOW
+        if isinstance(error, InvalidExpression):
+            raise
+        raise InvalidExpression(error.message) from None
+
+
+def _unfit(iceberg_type: IcebergType, literal: Literal) -> InvalidExpression:
+    return InvalidExpression(f"type {iceberg_type} cannot be compared with {shown(literal)}")
+
+
+def _number(iceberg_type: IcebergType, literal: Literal) -> int | Decimal | float:
+    """The number that a literal is; a float only if infinite."""
+    if isinstance(literal, bool | bytes):
+        raise _unfit(iceberg_type, literal)
+    if isinstance(literal, str):
+        if not _NUMBER_TEXT.fullmatch(literal):
+            raise _unfit(iceberg_type, literal)
+        return Decimal(literal.strip())
+    if isinstance(literal, float) and math.isfinite(literal):
+        return Decimal(repr(literal))
+    return literal
+
+
+def _within(value: int, exact: bool, low: int, high: int) -> Cast | Beyond:
+    if value < low:
+        return Beyond.BELOW
+    return Beyond.ABOVE if value > high else Cast(value, exact)
+
+
+def _integer(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    number = _number(iceberg_type, literal)
+    if isinstance(number, float):
+        return Beyond.ABOVE if number > 0 else Beyond.BELOW
+    floor = math.floor(number)
+    return _within(floor, floor == number, *(INT64 if isinstance(iceberg_type, LongType) else INT32))
+
+
+def _decimal(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    assert isinstance(iceberg_type, DecimalType)
+    number = _number(iceberg_type, literal)
+    if isinstance(number, float):
+        return Beyond.ABOVE if number > 0 else Beyond.BELOW
+    numerator, denominator = number.as_integer_ratio()
+    scale = iceberg_type.scale
+    unscaled, rest = divmod(numerator * 10 ** max(scale, 0), denominator * 10 ** max(-scale, 0))
+    most = 10**iceberg_type.precision - 1
+    found = _within(unscaled, rest == 0, -most, most)
+    return Cast(decimal_from_unscaled(found.value, scale), found.exact) if isinstance(found, Cast) else found
+
+
+def _floating(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    number = _number(iceberg_type, literal)
+    if isinstance(number, float):
+        return Cast(number)
+    most = _MAX_FLOAT32 if isinstance(iceberg_type, FloatType) else _MAX_FLOAT64
+    nearest = _nearest(number, isinstance(iceberg_type, FloatType))
+    if math.isfinite(nearest):
+        return Cast(nearest)
+    # Beyond the last finite number, below infinity: rows may still be infinite.
+    return Cast(most if nearest > 0 else -math.inf, exact=False)
+
+
+def _nearest(number: int | Decimal, single: bool) -> float:
+    try:
+        double = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    if not single:
+        return double
+    with np.errstate(over="ignore"):
+        return float(np.float32(double))
+
+
+def _boolean(iceberg_type: IcebergType, literal: Literal) -> Cast:
+    if isinstance(literal, bool):
+        return Cast(literal)
+    if isinstance(literal, str) and literal.lower() in ("true", "false"):
+        return Cast(literal.lower() == "true")
+    raise _unfit(iceberg_type, literal)
+
+
+def _count(iceberg_type: IcebergType, literal: Literal, low: int, high: int) -> Cast | Beyond:
+    """Days or microseconds given as a whole number."""
+    if isinstance(literal, int) and not isinstance(literal, bool):
+        return _within(literal, True, low, high)
+    raise _unfit(iceberg_type, literal)
+
+
+def _date(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    if not isinstance(literal, str):
+        return _count(iceberg_type, literal, *INT32)
+    text = literal.strip()
+    if ":" not in text:
+        return Cast(parse_date(text))
+    instant = _instant(text, zone=False, digits=6)
+    days, rest = divmod(instant.value, MICROS_PER_DAY)
+    return Cast(days, instant.exact and rest == 0)
+
+
+def _time(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    if not isinstance(literal, str):
+        return _count(iceberg_type, literal, 0, MICROS_PER_DAY - 1)
+    text, exact = _to_micros(literal.strip())
+    return Cast(parse_time(text), exact)
+
+
+def _timestamp(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
+    if not isinstance(literal, str):
+        return _count(iceberg_type, literal, *INT64)
+    zone = isinstance(iceberg_type, TimestamptzType | TimestamptzNanoType)
+    nanos = isinstance(iceberg_type, TimestampNanoType | TimestamptzNanoType)
+    return _instant(literal.strip(), zone, 9 if nanos else 6)
+
+
+def _instant(text: str, zone: bool, digits: int) -> Cast:
+    exact = True
+    if digits == 6:
+        text, exact = _to_micros(text)
+    return Cast(parse_timestamp(text, zone=zone, digits=digits, lenient=True), exact)
+
+
+def _to_micros(text: str) -> tuple[str, bool]:
+    """A time with its fraction cut to microseconds, and whether nothing was lost."""
+    match = _FINER_THAN_MICROS.search(text)
+    if match is None:
+        return text, True
+    cut = text[: match.end(1)] + text[match.end() :]
+    return cut, not text[match.end(1) : match.end()].strip("0")
+
+
+def _string(iceberg_type: IcebergType, literal: Literal) -> Cast:
+    if not isinstance(literal, str):
+        raise _unfit(iceberg_type, literal)
+    return Cast(literal)
+
+
+def _uuid(iceberg_type: IcebergType, literal: Literal) -> Cast:
+    if isinstance(literal, bytes) and len(literal) == 16:
+        return Cast(literal)
+    if isinstance(literal, str):
+        try:
+            return Cast(uuid.UUID(literal).bytes)
+        except ValueError:
+            pass
+    raise _unfit(iceberg_type, literal)
+
+
+def _binary(iceberg_type: IcebergType, literal: Literal) -> Cast:
+    """Bytes; a text stands for its UTF-8."""
+    if not isinstance(literal, bytes | str):
+        raise _unfit(iceberg_type, literal)
+    data = literal.encode() if isinstance(literal, str) else literal
+    if isinstance(iceberg_type, FixedType) and len(data) != iceberg_type.length:
+        raise InvalidExpression(f"type {iceberg_type} cannot be compared with {len(data)} bytes: {shown(literal)}")
+    return Cast(data)
+
+
+_CASTS: Final[dict[type[IcebergType], Callable[[IcebergType, Literal], Cast | Beyond]]] = {
+    BooleanType: _boolean,
+    IntegerType: _integer,
+    LongType: _integer,
+    FloatType: _floating,
+    DoubleType: _floating,
+    DecimalType: _decimal,
+    DateType: _date,
+    TimeType: _time,
+    TimestampType: _timestamp,
+    TimestamptzType: _timestamp,
+    TimestampNanoType: _timestamp,
+    TimestamptzNanoType: _timestamp,
+    StringType: _string,
+    UUIDType: _uuid,
+    FixedType: _binary,
+    BinaryType: _binary,
+}
+
+
+def internal_text(iceberg_type: IcebergType, value: Any) -> str:
+    """An internal value as a literal that casts back to it."""
+    match iceberg_type:
+        case DateType():
+            return quoted(format_date(value))
+        case TimeType():
+            return quoted(format_time(value))
+        case TimestampType() | TimestamptzType():
+            return quoted(format_timestamp(value, zone=isinstance(iceberg_type, TimestamptzType)))
+        case TimestampNanoType() | TimestamptzNanoType():
+            zone = isinstance(iceberg_type, TimestamptzNanoType)
+            return quoted(format_timestamp(value, zone=zone, digits=9))
+        case UUIDType():
+            return quoted(str(uuid.UUID(bytes=value)))
+    return literal_text(value)

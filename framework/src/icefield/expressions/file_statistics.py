@@ -1,0 +1,100 @@
+"""The statistics of many files, as the metrics evaluators read them: Arrow columns, one a field."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.expressions.bound import BoundPredicate
+from icefield.expressions.bounds import Bounds, Mask
+
+_UNKNOWN = -1
+
+
+class FileStatistics(Protocol):
+    """Statistics of ``num_files`` files by field id. None is unknown for all files, null for one file.
+
+    A caller that knows what a missing column reads as (a default, a partition value) gives that instead of null.
+    """
+
+    @property
+    def num_files(self) -> int:
+        """How many files there are."""
+
+    def record_count(self) -> pa.Int64Array:
+        """The rows of each file; negative or null is unknown."""
+
+    def lower(self, field_id: int) -> pa.Array | None:
+        """Decoded lower bounds, of the field's Arrow type."""
+
+    def upper(self, field_id: int) -> pa.Array | None:
+        """Decoded upper bounds, of the field's Arrow type."""
+
+    def value_count(self, field_id: int) -> pa.Array | None:
+        """How many values each file has, nulls and NaN among them."""
+
+    def null_count(self, field_id: int) -> pa.Array | None:
+        """How many of them are null."""
+
+    def nan_count(self, field_id: int) -> pa.Array | None:
+        """How many of them are NaN."""
+
+
+class LeafStatistics:
+    """What the statistics prove about the field of one predicate: each is a mask over the files."""
+
+    def __init__(self, leaf: BoundPredicate, statistics: FileStatistics) -> None:
+        self._leaf = leaf
+        self._statistics = statistics
+        self._id = leaf.field.field_id
+        self._size = statistics.num_files
+        self._values = self._counts(statistics.value_count(self._id))
+        self._nulls = self._counts(statistics.null_count(self._id))
+        self._nans = self._counts(statistics.nan_count(self._id)) if leaf.is_floating else np.zeros_like(self._nulls)
+        # Whether each row counts as a value. A row whose parent is null may have been left out.
+        self._is_whole = np.ones(self._size, np.bool_)
+        if len(leaf.path) > 1:
+            self._is_whole = (self._values >= 0) & (self._values == self._counts(statistics.record_count()))
+
+    def _counts(self, array: Any) -> npt.NDArray[np.int64]:
+        return counts(array, self._size)
+
+    def all_null(self) -> Mask:
+        """Every row has null."""
+        return (self._values >= 0) & (self._nulls == self._values)  # type: ignore[no-any-return]
+
+    def no_null(self) -> Mask:
+        """No row has null."""
+        return (self._nulls == 0) & self._is_whole  # type: ignore[no-any-return]
+
+    def all_nan(self) -> Mask:
+        """Every row has NaN."""
+        return (self._values >= 0) & (self._nans == self._values) & self._is_whole  # type: ignore[no-any-return]
+
+    def no_nan(self) -> Mask:
+        """No row has NaN."""
+        return (self._nans == 0) | self.all_null()  # type: ignore[no-any-return]
+
+    def nothing_comparable(self) -> Mask:
+        """Every row has null or NaN."""
+        known = (self._values >= 0) & (self._nulls >= 0) & (self._nans >= 0)
+        return (known & (self._nulls + self._nans == self._values)) | self.all_null() | self.all_nan()  # type: ignore[no-any-return]
+
+    def bounds(self) -> Bounds:
+        """The bounds of the field."""
+        statistics = self._statistics
+        return Bounds(self._leaf, statistics.lower(self._id), statistics.upper(self._id), self._size)
+
+
+def counts(array: Any, size: int) -> npt.NDArray[np.int64]:
+    """Counts as NumPy numbers, -1 where unknown."""
+    if array is None:
+        return np.full(size, _UNKNOWN, np.int64)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    known = pc.fill_null(array, _UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return np.maximum(known, _UNKNOWN)  # type: ignore[no-any-return]

@@ -1,0 +1,289 @@
+"""The string form of a filter: SQL's comparisons of columns with literals.
+
+    comparison   x = 5   x == 5   x != 5   x <> 5   x < 5   x <= 5   x > 5   x >= 5   5 < x   x [not] between 1 and 5
+    sets         kind in ('a', 'b')   kind not in ('a', 'b')
+    tests        x is null   x is not null   x is nan   x is not nan
+    prefixes     name like 'a%'   name not like 'a%'   (a last % is the only wildcard; \\%, \\_ and \\\\ escape)
+    logic        and   or   not   ( )   true   false
+    columns      id   address.city   "a b"   `a b`   "a b".c   (a quote inside is doubled,
+                 a dot inside belongs to the name)
+    literals     5   -1.5 (exact)   1.5e0 (a float)   'it''s'   X'00ff'   true   false
+                 dates, times, timestamps and UUIDs as text: '2024-01-01', '12:30:00', '2024-01-01T12:30:00+00:00';
+                 DATE, TIME, TIMESTAMP or UUID may stand before them
+
+Keywords are read in any case. Length and depth are bounded. ``parse(str(expression)) == expression``.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final, NoReturn
+
+from icefield.errors import InvalidExpression
+from icefield.expressions.expressions import (
+    MAX_DEPTH,
+    PREDICATES,
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    NotEqualTo,
+    NotIn,
+    NotStartsWith,
+    Or,
+    Reference,
+    StartsWith,
+)
+from icefield.expressions.lexer import Kind, Token, fail, tokens
+from icefield.expressions.literals import MAX_DIGITS, Literal
+from icefield.expressions.operators import Op
+
+_COMPARISONS: Final = {
+    "=": Op.EQ, "==": Op.EQ, "!=": Op.NOT_EQ, "<>": Op.NOT_EQ,
+    "<": Op.LT, "<=": Op.LT_EQ, ">": Op.GT, ">=": Op.GT_EQ,
+}  # fmt: skip
+_TYPED_TEXTS: Final = frozenset({"date", "time", "timestamp", "timestamptz", "uuid"})
+
+
+def parse(text: str) -> BooleanExpression:
+    """The expression that a text stands for.
+
+    Raises ``InvalidExpression``, with ``position`` (from 0) and the place in its message.
+    """
+    return _Parser(text).whole()
+
+
+def as_expression(given: str | BooleanExpression) -> BooleanExpression:
+    """An expression as it is, or what a text stands for."""
+    return given if isinstance(given, BooleanExpression) else parse(given)
+
+
+class _Parser:
+    """Recursive descent over the tokens; only parentheses recurse, and they are counted."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens(text)
+        self._next = 0
+        self._open = 0
+
+    def whole(self) -> BooleanExpression:
+        expression = self._or()
+        if self._token.kind is not Kind.END:
+            self._expected("'and', 'or' or the end")
+        return expression
+
+    # --- the tokens
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        token = self._token
+        self._next += 1
+        return token
+
+    def _accept(self, text: str, kind: Kind = Kind.KEYWORD) -> bool:
+        token = self._token
+        if token.kind is kind and token.text == text:
+            self._next += 1
+            return True
+        return False
+
+    def _expect(self, text: str, kind: Kind = Kind.PUNCTUATION) -> None:
+        if not self._accept(text, kind):
+            self._expected(f"'{text}'")
+
+    def _expected(self, what: str) -> NoReturn:
+        token = self._token
+        found = "the end" if token.kind is Kind.END else f"{token.kind.value} {token.text[:40]!r}"
+        fail(f"expected {what}, found {found}", self._text, token.position)
+
+    # --- logic
+
+    def _or(self) -> BooleanExpression:
+        parts = [self._and()]
+        while self._accept("or"):
+            parts.append(self._and())
+        return parts[0] if len(parts) == 1 else self._built(Or, parts)
+
+    def _and(self) -> BooleanExpression:
+        parts = [self._not()]
+        while self._accept("and"):
+            parts.append(self._not())
+        return parts[0] if len(parts) == 1 else self._built(And, parts)
+
+    def _not(self) -> BooleanExpression:
+        count = 0
+        while self._accept("not"):
+            count += 1
+        expression = self._primary()
+        for _ in range(count):
+            expression = self._built(Not, [expression])
+        return expression
+
+    def _built(self, kind: type[And] | type[Or] | type[Not], parts: list[BooleanExpression]) -> BooleanExpression:
+        try:
+            return kind(*parts)
+        except InvalidExpression as error:
+            fail(error.message, self._text, self._token.position)
+
+    def _primary(self) -> BooleanExpression:
+        start = self._token
+        if self._accept("(", Kind.PUNCTUATION):
+            self._open += 1
+            if self._open > MAX_DEPTH:
+                fail(f"parentheses are nested deeper than {MAX_DEPTH} levels", self._text, start.position)
+            expression = self._or()
+            self._expect(")")
+            self._open -= 1
+            return expression
+        if start.kind in (Kind.NAME, Kind.QUOTED):
+            return self._literal_comparison() if self._is_typed_text() else self._predicate()
+        if start.kind is Kind.KEYWORD and start.text in ("true", "false"):
+            following = self._tokens[self._next + 1]
+            if following.kind is not Kind.OPERATOR:
+                self._next += 1
+                return AlwaysTrue() if start.text == "true" else AlwaysFalse()
+        return self._literal_comparison()
+
+    # --- predicates
+
+    def _literal_comparison(self) -> BooleanExpression:
+        """``5 < x``"""
+        value = self._literal("an expression")
+        op = self._comparison()
+        name = self._name()
+        return PREDICATES[op.flipped](name, value)
+
+    def _predicate(self) -> BooleanExpression:
+        name = self._name()
+        if self._token.kind is Kind.OPERATOR:
+            op = self._comparison()
+            return PREDICATES[op](name, self._literal("a literal"))
+        if self._accept("is"):
+            return self._test(name)
+        negative = self._accept("not")
+        if self._accept("in"):
+            values = self._literals()
+            return NotIn(name, values) if negative else In(name, values)
+        if self._accept("like"):
+            return self._like(name, negative)
+        if self._accept("between"):
+            low = self._literal("a literal")
+            self._expect("and", Kind.KEYWORD)
+            high = self._literal("a literal")
+            if negative:
+                return Or(LessThan(name, low), GreaterThan(name, high))
+            return And(GreaterThanOrEqual(name, low), LessThanOrEqual(name, high))
+        self._expected("'in', 'like' or 'between'" if negative else "a comparison, 'is', 'in', 'like' or 'between'")
+
+    def _comparison(self) -> Op:
+        if self._token.kind is not Kind.OPERATOR:
+            self._expected("a comparison")
+        return _COMPARISONS[self._take().text]
+
+    def _test(self, name: Reference) -> BooleanExpression:
+        op = Op.NOT_NULL if self._accept("not") else Op.IS_NULL
+        if self._accept("null"):
+            return PREDICATES[op](name)
+        if self._accept("nan"):
+            return PREDICATES[Op.IS_NAN if op is Op.IS_NULL else Op.NOT_NAN](name)
+        self._expected("'null' or 'nan'")
+
+    def _like(self, name: Reference, negative: bool) -> BooleanExpression:
+        token = self._token
+        if token.kind is not Kind.STRING:
+            self._expected("a pattern such as 'a%'")
+        self._next += 1
+        text, is_prefix = self._pattern(token)
+        if is_prefix:
+            return NotStartsWith(name, text) if negative else StartsWith(name, text)
+        return NotEqualTo(name, text) if negative else EqualTo(name, text)
+
+    def _pattern(self, token: Token) -> tuple[str, bool]:
+        """The text of a pattern with its escapes undone, and whether a % ends it."""
+        pattern, pieces, at = token.text, [], 0
+        while at < len(pattern):
+            char = pattern[at]
+            if char == "\\" and pattern[at + 1 : at + 2] in ("\\", "%", "_"):
+                at += 1
+                pieces.append(pattern[at])
+            elif char == "%" and at == len(pattern) - 1:
+                return "".join(pieces), True
+            elif char in "%_":
+                fail(
+                    f"LIKE has one wildcard, a % at the end; write \\{char} for the character itself",
+                    self._text,
+                    token.position,
+                )
+            else:
+                pieces.append(char)
+            at += 1
+        return "".join(pieces), False
+
+    # --- names and literals
+
+    def _name(self) -> Reference:
+        parts = [self._name_part()]
+        while self._accept(".", Kind.PUNCTUATION):
+            parts.append(self._name_part())
+        return Reference(tuple(parts))
+
+    def _name_part(self) -> str:
+        if self._token.kind not in (Kind.NAME, Kind.QUOTED):
+            hint = ' (a keyword is quoted: "...")' if self._token.kind is Kind.KEYWORD else ""
+            self._expected(f"a column{hint}")
+        return self._take().text
+
+    def _is_typed_text(self) -> bool:
+        """Whether ``DATE '2024-01-01'`` and the like come next."""
+        token, following = self._token, self._tokens[self._next + 1]
+        return token.kind is Kind.NAME and token.text.lower() in _TYPED_TEXTS and following.kind is Kind.STRING
+
+    def _literals(self) -> list[Literal]:
+        self._expect("(")
+        if self._accept(")", Kind.PUNCTUATION):
+            return []
+        values = [self._literal("a literal")]
+        while self._accept(",", Kind.PUNCTUATION):
+            values.append(self._literal("a literal"))
+        self._expect(")")
+        return values
+
+    def _literal(self, what: str) -> Literal:
+        if self._is_typed_text():
+            self._next += 1
+        token = self._token
+        match token.kind:
+            case Kind.STRING:
+                value: Literal = token.text
+            case Kind.NUMBER:
+                value = self._number(token)
+            case Kind.BYTES:
+                value = bytes.fromhex(token.text)
+            case Kind.KEYWORD if token.text in ("true", "false"):
+                value = token.text == "true"
+            case Kind.KEYWORD if token.text in ("null", "nan"):
+                self._expected(f"{what} ({token.text} equals nothing: use 'is {token.text}')")
+            case Kind.QUOTED:
+                self._expected(f"{what} (a text is put in single quotes)")
+            case _:
+                self._expected(what)
+        self._next += 1
+        return value
+
+    def _number(self, token: Token) -> Literal:
+        if len(token.text) > 2 * MAX_DIGITS + 3:
+            fail(f"a number has at most {MAX_DIGITS} digits", self._text, token.position)
+        if "e" in token.text.lower():
+            return float(token.text)
+        return Decimal(token.text) if "." in token.text else int(token.text)

@@ -1,0 +1,116 @@
+"""What is left of a filter inside a partition: the predicates that the partition's values do not decide.
+
+Spec: Scan Planning. A row of the partition matches the filter if, and only if, it matches the residual.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icefield.arrow_types import to_arrow_type
+from icefield.expressions.arrow import evaluate
+from icefield.expressions.bound import BoundPredicate, bound_leaves, field_ids, map_leaves
+from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
+from icefield.expressions.projection import Projector
+from icefield.partitioning import PartitionSpec
+from icefield.schema import Schema
+
+_MOST_CACHED = 65_536
+_MOST_CODES = 2**31
+
+_OPEN, _TRUE, _FALSE = 0, 1, 2
+
+
+class Residuals:
+    """The residuals of one bound filter under one spec.
+
+    Each predicate is projected once. Partitions that decide the same predicates share one residual object.
+    Raises ``InvalidExpression`` for an expression that is not bound.
+    """
+
+    def __init__(self, spec: PartitionSpec, schema: Schema, expression: BooleanExpression) -> None:
+        projector = Projector(spec, schema)
+        self._expression = expression
+        self._fields = spec.partition_type(schema).fields
+        self._leaves: list[tuple[BoundPredicate, BooleanExpression, BooleanExpression]] = []
+        for leaf in dict.fromkeys(bound_leaves(expression)):
+            inclusive, strict = projector.inclusive(leaf), projector.strict(leaf)
+            if not (isinstance(inclusive, AlwaysTrue) and isinstance(strict, AlwaysFalse)):
+                self._leaves.append((leaf, inclusive, strict))
+        self._used = {id_ for _, *pair in self._leaves for one in pair for id_ in field_ids(one)}
+        self._by_states: dict[bytes, BooleanExpression] = {}
+        self._by_partition: dict[tuple[Any, ...], BooleanExpression] = {}
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the residual is the filter itself, whatever the partition."""
+        return not self._leaves
+
+    def of(self, partition: tuple[Any, ...]) -> BooleanExpression:
+        """The residual in one partition, given by its internal values in the order of the spec's fields."""
+        if self.is_constant:
+            return self._expression
+        found = self._by_partition.get(partition)
+        if found is None:
+            if len(self._by_partition) >= _MOST_CACHED:
+                self._by_partition.clear()
+            found = self.partition_groups(self._row(partition))[1][0]
+            self._by_partition[partition] = found
+        return found
+
+    def _row(self, partition: tuple[Any, ...]) -> pa.StructArray:
+        """One partition as Arrow data; values that no predicate looks at are left null."""
+        columns = []
+        for field, value in zip(self._fields, partition, strict=True):
+            kind = to_arrow_type(field.field_type)
+            columns.append(pa.array([value if field.field_id in self._used else None], kind))
+        return pa.StructArray.from_arrays(columns, names=[field.name for field in self._fields])
+
+    def partition_groups(self, partitions: pa.StructArray) -> tuple[npt.NDArray[np.int64], list[BooleanExpression]]:
+        """The residuals of many partitions: for each row its place in the list of distinct residuals.
+
+        ``partitions`` has a child for each field of the spec, under its name. Rows may repeat.
+        """
+        count = len(partitions)
+        if self.is_constant or count == 0:
+            return np.zeros(count, np.int64), [self._expression]
+        states = np.empty((len(self._leaves), count), np.uint8)
+        for row, (_, inclusive, strict) in enumerate(self._leaves):
+            proven = evaluate(strict, partitions).to_numpy(zero_copy_only=False)
+            possible = evaluate(inclusive, partitions).to_numpy(zero_copy_only=False)
+            states[row] = np.where(proven, _TRUE, np.where(possible, _OPEN, _FALSE))
+        groups, firsts = _distinct_columns(states)
+        return groups, [self._with_states(states[:, first]) for first in firsts]
+
+    def _with_states(self, states: npt.NDArray[np.uint8]) -> BooleanExpression:
+        key = states.tobytes()
+        found = self._by_states.get(key)
+        if found is None:
+            decided = {leaf: state for (leaf, *_), state in zip(self._leaves, states.tolist(), strict=True) if state}
+
+            def settle(leaf: BoundPredicate) -> BooleanExpression:
+                state = decided.get(leaf, _OPEN)
+                return leaf if state == _OPEN else AlwaysTrue() if state == _TRUE else AlwaysFalse()
+
+            if len(self._by_states) >= _MOST_CACHED:
+                self._by_states.clear()
+            found = self._by_states[key] = map_leaves(self._expression, settle)
+        return found
+
+
+def _distinct_columns(states: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Numbers the distinct columns of a matrix: for each column its number, for each number one such column."""
+    codes = np.zeros(states.shape[1], np.int64)
+    highest = 0
+    for row in states:
+        codes = codes * 3 + row
+        highest = highest * 3 + 2
+        if highest > _MOST_CODES:
+            codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+            highest = int(codes.max())
+    _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+    return groups.reshape(-1).astype(np.int64, copy=False), firsts

@@ -1,0 +1,36 @@
+"""Which files hold matching rows only, by their statistics. Such a file can be dropped or kept whole."""
+
+from __future__ import annotations
+
+from icefield.expressions.bound import BoundPredicate
+from icefield.expressions.bounds import Mask
+from icefield.expressions.expressions import BooleanExpression
+from icefield.expressions.file_statistics import FileStatistics, LeafStatistics, counts
+from icefield.expressions.masks import combine
+from icefield.expressions.operators import Op
+
+
+def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) -> Mask:
+    """For each file whether all its rows are proven to match. Those of a file known to be empty do.
+
+    ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not. A null never matches a
+    comparison, so files with nulls are never claimed for one; nor are files that may hold NaN.
+    """
+    size = statistics.num_files
+    mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, statistics)))
+    return mask | (counts(statistics.record_count(), size) == 0)  # type: ignore[no-any-return]
+
+
+def _covered(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:
+    match leaf.op:
+        case Op.IS_NULL:
+            return statistics.all_null()
+        case Op.NOT_NULL:
+            return statistics.no_null()
+        case Op.IS_NAN:
+            return statistics.all_nan()
+        case Op.NOT_NAN:
+            return statistics.no_nan()
+    # All values pass where none passes the opposite.
+    outside = statistics.bounds().exclude(leaf.op.negated, leaf)
+    return statistics.no_null() & statistics.no_nan() & outside
