@@ -1,0 +1,71 @@
+"""What every action is: a function from a base to updates and requirements, staged in a transaction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import ClassVar, Self
+
+from icefield.commit import WrittenFiles
+from icefield.errors import InvalidArgument
+from icefield.file_io import FileIO
+from icefield.metadata import TableMetadata
+from icefield.metadata.requirements import TableRequirement
+from icefield.metadata.updates import TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """What an action may use while it is applied: the table's name and file IO, and the account of written files."""
+
+    name: tuple[str, ...]
+    io: FileIO
+    written: WrittenFiles = field(default_factory=WrittenFiles)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an action makes of its base. No update at all means that there is nothing to change."""
+
+    updates: tuple[TableUpdate, ...] = ()
+    requirements: tuple[TableRequirement, ...] = ()
+
+
+class Action(ABC):
+    """One change of a table, built up by its methods and then committed.
+
+    ``commit`` hands the action to the transaction that made it, which applies it; leaving a ``with`` block without an
+    exception does the same. An action is applied again to each new base that a retry finds, so ``apply`` must not
+    depend on an earlier call, and may keep only what is true of any base (a manifest that it wrote).
+    """
+
+    shapes: ClassVar[bool] = True
+    """Whether later actions of a transaction must see the change when they are staged, not only when it commits.
+
+    Such an action is pure: it reads and writes no file, and depends on no snapshot.
+    """
+
+    def __init__(self, stage: Callable[[Action], None]) -> None:
+        self._stage: Callable[[Action], None] | None = stage
+
+    @abstractmethod
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """What to change of ``base``. Raises ``ValidationFailed`` when the change cannot be made to it any more."""
+
+    def commit(self) -> None:
+        """Hand the change over. Raises ``InvalidArgument`` on a second call."""
+        if self._stage is None:
+            raise InvalidArgument(f"this {type(self).__name__} was committed already; begin a new one")
+        stage, self._stage = self._stage, None
+        stage(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._stage is not None:
+            self.commit()

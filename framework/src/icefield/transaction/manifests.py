@@ -1,0 +1,204 @@
+"""The manifests of a snapshot: new ones for new files, rewritten ones where files go, merged ones.
+
+Whatever is written here is written once for an action and used again by each of its attempts (the entries' sequence
+numbers are null and inherited), so a retry costs a manifest list and no manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow.compute as pc
+from icefield.locations import LocationProvider
+from icefield.manifest.columns import ALL_COLUMNS
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.entries import ManifestEntries
+from icefield.manifest.manifest_file import ManifestContent, ManifestFile
+from icefield.manifest.reader import read_manifest
+from icefield.manifest.schemas import SNAPSHOT_ID
+from icefield.manifest.writer import ManifestWriter
+from icefield.metadata import TableMetadata
+from icefield.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
+from icefield.transaction.action import ActionContext
+
+# So many files are written before the manifest's size is looked at.
+_FILES_AT_ONCE: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """For which snapshot, on which base, manifests are written."""
+
+    base: TableMetadata
+    context: ActionContext
+    snapshot_id: int
+
+
+class ManifestShop:
+    """Writes the manifests that an action needs, each once, and accounts for those that an attempt does not use."""
+
+    def __init__(self) -> None:
+        self._uuid = uuid4()
+        self._numbers = count()
+        self._made: dict[Any, tuple[ManifestFile, ...]] = {}
+        self._used: set[Any] = set()
+        self._target: _Target | None = None
+
+    @property
+    def uuid(self) -> str:
+        """What marks the names of this action's files."""
+        return str(self._uuid)
+
+    def begin(self, base: TableMetadata, context: ActionContext, snapshot_id: int) -> None:
+        """Begin an attempt."""
+        self._target = _Target(base, context, snapshot_id)
+        self._used.clear()
+
+    def finish(self) -> None:
+        """End an attempt: what it did not use is retired, to be deleted unless a later one needs it after all."""
+        written = self._now.context.written
+        for key, manifests in self._made.items():
+            note = written.add if key in self._used else written.retire
+            note(*(manifest.manifest_path for manifest in manifests))
+
+    def of_added(self, files: Sequence[DataFile], data_sequence_number: int | None = None) -> list[ManifestFile]:
+        """Manifests for new files: of one spec and one content each, and of about the target size.
+
+        ``data_sequence_number`` is given to files that must stay older than what was committed since their rows were
+        read; others take the number of the commit that adds them.
+        """
+        groups: dict[tuple[int, ManifestContent], list[DataFile]] = {}
+        for file in files:
+            content = ManifestContent.DATA if file.content is DataFileContent.DATA else ManifestContent.DELETES
+            groups.setdefault((file.spec_id, content), []).append(file)
+        made: list[ManifestFile] = []
+        for (spec_id, content), members in groups.items():
+            # A group's files are the same on every attempt, or other files under other paths.
+            key = ("added", spec_id, content, data_sequence_number, tuple(file.file_path for file in members))
+            write = partial(self._write_added, spec_id, content, members, data_sequence_number)
+            made += self._once(key, write)
+        return made
+
+    def without(self, manifest: ManifestFile, gone: np.ndarray[Any, Any]) -> ManifestFile:
+        """The manifest with the entries of ``gone`` marked as deleted by this snapshot.
+
+        Entries that an earlier snapshot deleted are dropped; the others are EXISTING from now on.
+        """
+
+        def write() -> Iterator[ManifestFile]:
+            entries = self.read(manifest)
+            live = entries.status() != EntryStatus.DELETED
+            with self._writer(manifest.partition_spec_id, manifest.content) as writer:
+                writer.existing(entries.filter(live & ~gone))
+                writer.delete(entries.filter(live & gone))
+                yield writer.close()
+
+        key = ("without", manifest.manifest_path, manifest.sequence_number, gone.tobytes())
+        return self._once(key, write)[0]
+
+    def merged(self, manifests: Sequence[ManifestFile]) -> ManifestFile:
+        """One manifest with the live entries of several, and with what this snapshot deleted in them."""
+        snapshot_id = self._now.snapshot_id
+
+        def write() -> Iterator[ManifestFile]:
+            with self._writer(manifests[0].partition_spec_id, manifests[0].content) as writer:
+                for manifest in manifests:
+                    entries = self.read(manifest)
+                    live = entries.status() != EntryStatus.DELETED
+                    writer.existing(entries.filter(live))
+                    ours = np.asarray(pc.equal(entries.column(SNAPSHOT_ID), snapshot_id))
+                    writer.delete(entries.filter(~live & ours))
+                yield writer.close()
+
+        key = ("merged", tuple((m.manifest_path, m.sequence_number) for m in manifests))
+        return self._once(key, write)[0]
+
+    def merge(self, manifests: Sequence[ManifestFile], new: int) -> list[ManifestFile]:
+        """The manifests with the small ones merged, by ``commit.manifest.*``; ``new`` more are about to join them.
+
+        Manifests of different specs or contents are never mixed. The newest group waits until it has the minimum
+        number of members; older groups are full, and merged at once.
+        """
+        properties = self._now.base.properties
+        target = get_int(properties, MANIFEST_TARGET_SIZE)
+        at_least = get_int(properties, MANIFEST_MIN_COUNT_TO_MERGE)
+        groups: dict[tuple[int, ManifestContent], list[ManifestFile]] = {}
+        for manifest in manifests:
+            groups.setdefault((manifest.partition_spec_id, manifest.content), []).append(manifest)
+        result: list[ManifestFile] = []
+        for members in groups.values():
+            bins = _packed(members, target)
+            for position, members_of_bin in enumerate(bins):
+                newest = position == len(bins) - 1
+                if len(members_of_bin) == 1 or (newest and len(members_of_bin) + new < at_least):
+                    result += members_of_bin
+                else:
+                    result.append(self.merged(members_of_bin))
+        return result
+
+    def read(self, manifest: ManifestFile, columns: Iterable[int] = ALL_COLUMNS) -> ManifestEntries:
+        """The entries of a manifest of the base."""
+        base = self._now.base
+        spec = base.spec_by_id(manifest.partition_spec_id)
+        return read_manifest(self._now.context.io, manifest, spec.partition_type(base.schema()), columns=columns)
+
+    @property
+    def _now(self) -> _Target:
+        assert self._target is not None, "begin() was not called"
+        return self._target
+
+    def _once(self, key: Any, write: Callable[[], Iterator[ManifestFile]]) -> tuple[ManifestFile, ...]:
+        # A manifest of an older version would lose its sequence numbers in a table that was upgraded meanwhile.
+        key = (key, self._now.base.format_version, self._now.snapshot_id)
+        self._used.add(key)
+        if key not in self._made:
+            self._made[key] = tuple(write())
+        return self._made[key]
+
+    def _writer(self, spec_id: int, content: ManifestContent) -> ManifestWriter:
+        base, context = self._now.base, self._now.context
+        location = LocationProvider.from_metadata(base).metadata_location(f"{self._uuid}-m{next(self._numbers)}.avro")
+        # Noted before it is written: should the write fail half-way, nothing is left behind.
+        context.written.add(location)
+        return ManifestWriter(
+            context.io,
+            location,
+            base.spec_by_id(spec_id),
+            base.schema(),
+            base.format_version,
+            self._now.snapshot_id,
+            content,
+        )
+
+    def _write_added(
+        self, spec_id: int, content: ManifestContent, files: Sequence[DataFile], data_sequence_number: int | None
+    ) -> Iterator[ManifestFile]:
+        target = get_int(self._now.base.properties, MANIFEST_TARGET_SIZE)
+        start = 0
+        while start < len(files):
+            with self._writer(spec_id, content) as writer:
+                while start < len(files) and writer.estimated_size < target:
+                    part = files[start : start + _FILES_AT_ONCE]
+                    writer.add(part, data_sequence_number=data_sequence_number)
+                    start += len(part)
+                manifest = writer.close()
+            yield manifest
+
+
+def _packed(manifests: Sequence[ManifestFile], target: int) -> list[list[ManifestFile]]:
+    """Neighbours in order of age, oldest first, in groups of at most ``target`` bytes."""
+    bins: list[list[ManifestFile]] = []
+    weight = 0
+    for manifest in sorted(manifests, key=lambda m: m.sequence_number):
+        if not bins or weight + manifest.manifest_length > target:
+            bins.append([])
+            weight = 0
+        bins[-1].append(manifest)
+        weight += manifest.manifest_length
+    return bins

@@ -1,0 +1,195 @@
+"""What every action that makes a snapshot has in common: its manifests, its list, its summary."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import msgspec
+import numpy as np
+from icefield.locations import LocationProvider
+from icefield.manifest.data_file import DataFile, EntryStatus
+from icefield.manifest.list_writer import write_manifest_list
+from icefield.manifest.manifest_file import ManifestFile
+from icefield.metadata import TableMetadata
+from icefield.metadata.requirements import AssertTableUUID, TableRequirement
+from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
+from icefield.properties import MANIFEST_MERGE_ENABLED, get_bool
+from icefield.refs import MAIN_BRANCH
+from icefield.refs import branch as new_branch
+from icefield.snapshots import Operation, Snapshot
+from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.head import Head
+from icefield.transaction.history import head_of
+from icefield.transaction.manifests import ManifestShop
+from icefield.transaction.summary import ChangeCounter
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What a snapshot does to the files of one base.
+
+    ``removed`` tells, by a manifest's position in the base's list, which of its entries go.
+    """
+
+    added: Sequence[DataFile] = ()
+    removed: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    data_sequence_number: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        return not self.added and not self.removed
+
+
+class SnapshotProducer(Action):
+    """An action that adds a snapshot to a branch.
+
+    A subclass tells which files come and go on a given base (``find``), and what that is called (``operation``).
+    """
+
+    shapes = False
+    merges: ClassVar[bool] = True
+    """Whether small manifests are merged when the table's properties ask for it."""
+
+    def __init__(
+        self,
+        stage: Callable[[Action], None],
+        *,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(stage)
+        self._branch = branch or MAIN_BRANCH
+        self._texts = dict(snapshot_properties or {})
+        self._shop = ManifestShop()
+        self._snapshot_id: int | None = None
+        self._lists: list[str] = []
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set up what the subclass gathers."""
+
+    @abstractmethod
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """What to change of the files at the head of the branch. Raises ``ValidationFailed`` when it may not be."""
+
+    @abstractmethod
+    def operation(self, changes: FileChanges) -> Operation:
+        """What the change is called in the summary."""
+
+    def set_snapshot_property(self, name: str, value: str) -> Self:
+        """Put a text of the caller's into the summary."""
+        self._texts[name] = value
+        return self
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """Write the manifests (once) and the list (on each attempt), and add the snapshot. Nothing for no change."""
+        parent = head_of(base, self._branch)
+        head = Head(base, parent, context.io)
+        context.written.retire(*self._lists)
+        if self._snapshot_id is None or base.snapshot_by_id(self._snapshot_id) is not None:
+            self._snapshot_id = base.new_snapshot_id()
+        self._shop.begin(base, context, self._snapshot_id)
+        changes = self.find(head, context)
+        if changes.is_empty:
+            self._shop.finish()
+            return Changes()
+        snapshot = self._snapshot(head, changes, context, self._snapshot_id)
+        self._shop.finish()
+        ref = base.ref(self._branch) or new_branch(snapshot.snapshot_id)
+        ref = msgspec.structs.replace(ref, snapshot_id=snapshot.snapshot_id)
+        return Changes((AddSnapshot(snapshot), SetSnapshotRef(self._branch, ref)), _same_table(base))
+
+    def _snapshot(self, head: Head, changes: FileChanges, context: ActionContext, snapshot_id: int) -> Snapshot:
+        base, parent = head.metadata, head.snapshot
+        counter = ChangeCounter(base, self._texts)
+        counter.added(changes.added)
+        new = self._shop.of_added(changes.added, changes.data_sequence_number)
+        kept = self._remaining(head, changes, counter, len(new))
+        _count_manifests(head, kept, new, changes, counter)
+        first_row_id = base.next_row_id if base.format_version >= 3 else None
+        location, next_row_id = self._write_list(head, kept, new, context, snapshot_id)
+        return Snapshot(
+            snapshot_id=snapshot_id,
+            parent_snapshot_id=parent.snapshot_id if parent is not None else None,
+            sequence_number=base.next_sequence_number(),
+            timestamp_ms=base.next_timestamp_ms(),
+            summary=counter.builder.build(
+                self.operation(changes),
+                parent.summary if parent is not None else None,
+                partition_limit=counter.partition_limit,
+            ),
+            manifest_list=location,
+            schema_id=base.current_schema_id,
+            first_row_id=first_row_id,
+            added_rows=next_row_id - first_row_id if next_row_id is not None and first_row_id is not None else None,
+        )
+
+    def _remaining(
+        self, head: Head, changes: FileChanges, counter: ChangeCounter, new: int
+    ) -> list[ManifestFile] | None:
+        """The manifests that stay of the base, some of them rewritten; None when its list stays as it is."""
+        merging = self.merges and get_bool(head.metadata.properties, MANIFEST_MERGE_ENABLED)
+        if not changes.removed and not merging:
+            return None
+        manifests: list[ManifestFile] = []
+        for position, manifest in enumerate(head.manifests):
+            gone = changes.removed.get(position)
+            if gone is not None:
+                entries = self._shop.read(manifest)
+                counter.removed(entries.filter(gone & (entries.status() != EntryStatus.DELETED)))
+                manifests.append(self._shop.without(manifest, gone))
+            elif manifest.has_added_files or manifest.has_existing_files or not changes.removed:
+                manifests.append(manifest)
+        remaining = self._shop.merge(manifests, new) if merging else manifests
+        return None if not changes.removed and len(remaining) == len(head.manifests) else remaining
+
+    def _write_list(
+        self,
+        head: Head,
+        kept: list[ManifestFile] | None,
+        new: list[ManifestFile],
+        context: ActionContext,
+        snapshot: int,
+    ) -> tuple[str, int | None]:
+        base = head.metadata
+        name = f"snap-{snapshot}-{len(self._lists)}-{self._shop.uuid}.avro"
+        location = LocationProvider.from_metadata(base).metadata_location(name)
+        self._lists.append(location)
+        context.written.add(location)
+        _, next_row_id = write_manifest_list(
+            context.io,
+            location,
+            new if kept is None else [*kept, *new],
+            format_version=base.format_version,
+            snapshot_id=snapshot,
+            parent_snapshot_id=head.snapshot.snapshot_id if head.snapshot is not None else None,
+            sequence_number=base.next_sequence_number(),
+            first_row_id=base.next_row_id if base.format_version >= 3 else None,
+            base=head.manifest_list if kept is None else None,
+        )
+        return location, next_row_id
+
+
+def _count_manifests(
+    head: Head, kept: list[ManifestFile] | None, new: list[ManifestFile], changes: FileChanges, counter: ChangeCounter
+) -> None:
+    before = 0 if head.manifest_list is None else len(head.manifest_list)
+    if kept is None:
+        counter.builder.manifests(created=len(new), kept=before)
+        return
+    old = {manifest.manifest_path for manifest in head.manifests}
+    untouched = sum(manifest.manifest_path in old for manifest in kept)
+    counter.builder.manifests(
+        created=len(new) + len(kept) - untouched,
+        kept=untouched,
+        replaced=before - untouched,
+        entries_processed=sum(len(gone) for gone in changes.removed.values()),
+    )
+
+
+def _same_table(base: TableMetadata) -> tuple[TableRequirement, ...]:
+    return () if base.table_uuid is None else (AssertTableUUID(base.table_uuid),)

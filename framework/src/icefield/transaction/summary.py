@@ -1,0 +1,93 @@
+"""Counting what a snapshot adds and removes, for its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from icefield.manifest import schemas as f
+from icefield.manifest.data_file import DataFile, DataFileContent
+from icefield.manifest.entries import ManifestEntries, partition_tuples
+from icefield.metadata import TableMetadata
+from icefield.partitioning import normalised_key
+from icefield.properties import WRITE_PARTITION_SUMMARY_LIMIT, get_int
+from icefield.snapshots import SummaryBuilder
+
+
+class ChangeCounter:
+    """Counts files into a ``SummaryBuilder``: added ones by object, removed ones by column."""
+
+    def __init__(self, base: TableMetadata, texts: Mapping[str, str]) -> None:
+        self.builder = SummaryBuilder()
+        for name, value in texts.items():
+            self.builder.set(name, value)
+        self._base = base
+        self.partition_limit = get_int(base.properties, WRITE_PARTITION_SUMMARY_LIMIT)
+
+    def added(self, files: Iterable[DataFile]) -> None:
+        """Count files that the snapshot adds."""
+        for file in files:
+            key = (file.spec_id, normalised_key(file.partition))
+            self.builder.add_file(file, key, path=self._path(file.spec_id, file.partition))
+
+    def removed(self, entries: ManifestEntries) -> None:
+        """Count files that the snapshot removes."""
+        contents = np.asarray(entries.column(f.CONTENT))
+        for partition, members in self._by_partition(entries):
+            for content in DataFileContent:
+                mask = contents == content
+                if members is not None:
+                    mask &= members
+                if mask.any():
+                    self._count(entries, content, mask, partition)
+        for values in distinct_partitions(entries.partition):
+            self.builder.touch([(entries.spec_id, normalised_key(values))])
+
+    def _by_partition(self, entries: ManifestEntries) -> Iterator[tuple[str, np.ndarray[Any, Any] | None]]:
+        """All entries at once, unless the summary is to tell them by partition."""
+        if not self.partition_limit:
+            yield "", None
+            return
+        tuples = partition_tuples(entries.partition)
+        keys = [normalised_key(values) for values in tuples]
+        for key, values in dict(zip(keys, tuples, strict=True)).items():
+            yield self._path(entries.spec_id, values), np.array([other == key for other in keys], bool)
+
+    def _count(self, entries: ManifestEntries, content: DataFileContent, mask: np.ndarray[Any, Any], path: str) -> None:
+        dvs = 0
+        if content is DataFileContent.POSITION_DELETES:
+            formats = entries.column(f.FILE_FORMAT).filter(pa.array(mask)).to_pylist()
+            dvs = sum(name.lower() == "puffin" for name in formats)
+        self.builder.count(
+            added=False,
+            content=int(content),
+            files=int(np.count_nonzero(mask)),
+            records=int(np.asarray(entries.column(f.RECORD_COUNT))[mask].sum()),
+            size=int(np.asarray(entries.column(f.FILE_SIZE))[mask].sum()),
+            dvs=dvs,
+            path=path,
+        )
+
+    def _path(self, spec_id: int, values: tuple[Any, ...]) -> str:
+        if not self.partition_limit:
+            return ""
+        return self._base.spec_by_id(spec_id).partition_path(self._base.schema(), values)
+
+
+def distinct_partitions(partition: pa.StructArray) -> list[tuple[Any, ...]]:
+    """The partition tuples without repetition."""
+    width = partition.type.num_fields
+    if width == 0 or len(partition) == 0:
+        return [()] * min(len(partition), 1)
+    names = [str(position) for position in range(width)]
+    children = [partition.field(position) for position in range(width)]
+    try:
+        table = pa.Table.from_arrays(children, names=names)
+        table = table.group_by(names).aggregate([]).combine_chunks()
+    except (pa.ArrowNotImplementedError, pa.ArrowKeyError):  # a type that Arrow cannot group, of an unknown transform
+        return list({normalised_key(values): values for values in partition_tuples(partition)}.values())
+    columns = [table.column(name) for name in names]
+    arrays = [column.chunk(0) if column.num_chunks else pa.nulls(0, column.type) for column in columns]
+    return partition_tuples(pa.StructArray.from_arrays(arrays, names=names))

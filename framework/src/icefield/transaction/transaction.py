@@ -1,0 +1,172 @@
+"""A transaction: a list of actions that become visible together, as one new version of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from icefield.commit import Proposal, TableHandle, TableState, WrittenFiles, commit_table, discard, load_table
+from icefield.errors import InvalidArgument, NoSuchTable
+from icefield.metadata import TableMetadata, apply_updates
+from icefield.metadata.requirements import check
+from icefield.metadata.updates import AddSnapshot, TableUpdate
+from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.update_location import UpdateLocation
+from icefield.transaction.update_properties import UpdateProperties
+from icefield.transaction.upgrade_format_version import UpgradeTableVersion
+
+R = TypeVar("R")
+
+
+class Transaction(Generic[R]):
+    """Stages actions and commits them as one version.
+
+    Use it as a context manager: leaving it commits; leaving it by an exception discards every file that was written.
+    Actions on the table's shape (schema, spec, properties, ...) are seen at once by those that follow. Actions on its
+    data are applied when the transaction commits, in order, each on what those before it made.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        state: TableState | None,
+        *,
+        created: TableMetadata | None = None,
+        finish: Callable[[TableState], R],
+    ) -> None:
+        base = state.metadata if state is not None else created
+        if base is None:
+            raise InvalidArgument("a transaction needs a table, or the metadata of one to create")
+        handle.writable()
+        self._handle = handle
+        self._state = state
+        self._created = created
+        self._shape = base
+        self._finish = finish
+        self._actions: list[Action] = []
+        self._context = ActionContext(handle.name, handle.io, WrittenFiles())
+        self._open = True
+
+    # -- what the table will look like ----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> TableMetadata:
+        """The metadata with the staged changes of schema, specs, order, properties and location, but not of data."""
+        return self._shape
+
+    @property
+    def context(self) -> ActionContext:
+        """What its actions may use."""
+        return self._context
+
+    def preview(self) -> TableMetadata:
+        """The metadata that committing now would make, on the version that the transaction began with.
+
+        Applies every staged action, and so writes manifests; the commit uses them again.
+        """
+        self._check_open()
+        base = self._state.metadata if self._state is not None else self._created
+        proposal = self._build(base)
+        return proposal.metadata if proposal is not None else self._shape
+
+    # -- staging --------------------------------------------------------------------------------------------------
+
+    def stage(self, action: Action) -> None:
+        """Add an action. One that shapes the table is checked here and now."""
+        self._check_open()
+        if action.shapes:
+            changes = action.apply(self._shape, self._context)
+            check(changes.requirements, self._shape)
+            if not changes.updates:
+                return
+            self._shape = apply_updates(self._shape, changes.updates)
+        self._actions.append(action)
+
+    def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
+        """Stage table properties to set."""
+        UpdateProperties(self.stage).set(properties, **more).commit()
+        return self
+
+    def remove_properties(self, *keys: str) -> Self:
+        """Stage table properties to remove."""
+        UpdateProperties(self.stage).remove(*keys).commit()
+        return self
+
+    def update_location(self, location: str) -> Self:
+        """Stage another base location for new files."""
+        UpdateLocation(self.stage, location).commit()
+        return self
+
+    def upgrade_table_version(self, format_version: int) -> Self:
+        """Stage a higher format version."""
+        UpgradeTableVersion(self.stage, format_version).commit()
+        return self
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def commit_transaction(self) -> R:
+        """Make everything visible in one step, and give the table. Nothing staged, nothing done.
+
+        Raises ``CommitFailed``, ``ValidationFailed``, ``CommitStateUnknown``, ``TableExists`` for a creation that lost.
+        """
+        self._check_open()
+        self._open = False
+        if self._state is not None and not self._actions:
+            return self._finish(self._state)
+        # Data was written since the table was loaded: meet the other writers' commits before the first attempt.
+        result = commit_table(self._handle, self._current(), self._build, written=self._context.written)
+        return self._finish(result)
+
+    def abort(self) -> None:
+        """Give the transaction up, and delete the files that it wrote."""
+        if self._open:
+            self._open = False
+            discard(self._handle, self._context.written.all())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.abort()
+        elif self._open:
+            self.commit_transaction()
+
+    def _current(self) -> TableState | None:
+        if self._state is None:
+            return None
+        try:
+            current = load_table(self._handle, self._state)
+            if current is None:
+                raise NoSuchTable(f"table '{self._handle.text}' was dropped", table=self._handle.name)
+        except BaseException:
+            discard(self._handle, self._context.written.all())
+            raise
+        return current
+
+    def _build(self, base: TableMetadata | None) -> Proposal | None:
+        """Apply every action to a base, one after the other."""
+        start = base if base is not None else self._created
+        assert start is not None
+        updates: list[TableUpdate] = []
+        metadata = start
+        for action in self._actions:
+            changes = action.apply(metadata, self._context)
+            check(changes.requirements, metadata)
+            if changes.updates:
+                updates += changes.updates
+                # From the start each time, so that the logs show one step for the whole transaction.
+                metadata = apply_updates(start, updates)
+        if metadata is base:
+            return None
+        snapshot = next((update.snapshot for update in reversed(updates) if isinstance(update, AddSnapshot)), None)
+        if snapshot is None:
+            return Proposal(metadata)
+        return Proposal(metadata, snapshot.snapshot_id, snapshot.summary.get("operation"))
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise InvalidArgument("this transaction has ended; begin a new one")

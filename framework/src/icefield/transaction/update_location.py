@@ -1,0 +1,24 @@
+"""Changing where a table's new files go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from icefield.errors import InvalidArgument
+from icefield.metadata import TableMetadata
+from icefield.metadata.updates import SetLocation
+from icefield.transaction.action import Action, ActionContext, Changes
+
+
+class UpdateLocation(Action):
+    """Set the table's base location. Files that exist stay where they are; nothing is moved."""
+
+    def __init__(self, stage: Callable[[Action], None], location: str) -> None:
+        super().__init__(stage)
+        self._location = location.rstrip("/")
+        if not self._location:
+            raise InvalidArgument("a table's location cannot be empty")
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """Nothing when the location is the same."""
+        return Changes() if base.location == self._location else Changes((SetLocation(self._location),))

@@ -1,0 +1,70 @@
+"""Setting and removing table properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from icefield.errors import InvalidArgument
+from icefield.metadata import TableMetadata
+from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate
+from icefield.properties import FORMAT_VERSION, check_properties
+from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.upgrade_format_version import upgrade
+
+
+class UpdateProperties(Action):
+    """Set and remove properties. Re-applied to any base: it touches nothing but the keys that it names.
+
+    ``format-version`` is no property but may be given as one: it upgrades the table and is not stored.
+    """
+
+    def __init__(self, stage: Callable[[Action], None]) -> None:
+        super().__init__(stage)
+        self._sets: dict[str, str] = {}
+        self._removals: dict[str, None] = {}
+
+    def set(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
+        """Set properties; numbers and booleans are written as text. Raises ``InvalidArgument`` for other values."""
+        for key, value in check_properties(property_texts({**(properties or {}), **more})).items():
+            self._not_both(key, self._removals)
+            self._sets[key] = value
+        return self
+
+    def remove(self, *keys: str) -> Self:
+        """Remove properties; one that is not set is no error."""
+        for key in keys:
+            self._not_both(key, self._sets)
+            self._removals[key] = None
+        return self
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """Only what differs from the base: a change without effect makes no version."""
+        updates: list[TableUpdate] = []
+        sets = {key: value for key, value in self._sets.items() if base.properties.get(key) != value}
+        version = sets.pop(FORMAT_VERSION.name, None)
+        if version is not None:
+            updates += upgrade(base, int(version), context)
+        removals = tuple(key for key in self._removals if key in base.properties)
+        if sets:
+            updates.append(SetProperties(sets))
+        if removals:
+            updates.append(RemoveProperties(removals))
+        return Changes(tuple(updates))
+
+    def _not_both(self, key: str, others: Mapping[str, Any]) -> None:
+        if key in others:
+            raise InvalidArgument(f"table property '{key}' cannot be both set and removed", property=key)
+
+
+def property_texts(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Properties as the metadata holds them: text, always. Raises ``InvalidArgument``."""
+    return {key: _text(key, value) for key, value in properties.items()}
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise InvalidArgument(f"table property {key!r} must be text, a number or a boolean, not {type(value).__name__}")
