@@ -1,1 +1,11 @@
 """What this plugin provides."""
+
+from collections.abc import Sequence
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_file_formats() -> Sequence[Provider]:
+    """Provide the format ``avro``."""
+    return [Provider(("avro",), "icefield_avro.avro_format:AvroFormat")]

@@ -1,0 +1,46 @@
+"""The format ``avro``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pyarrow as pa
+from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter, InputFile, OutputStream
+from icefield.schema import Schema
+
+from icefield_avro.appending import append_blocks
+from icefield_avro.container import Container
+from icefield_avro.reader import AvroReader
+from icefield_avro.writer import AvroWriter
+
+
+class AvroFormat(FileFormat):
+    """Avro object container files: data files, delete files, manifests and manifest lists."""
+
+    name: ClassVar[str] = "avro"
+    extension: ClassVar[str] = "avro"
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
+        {FormatAbility.SPLITS, FormatAbility.MAP_KEYS, FormatAbility.APPEND_BLOCKS}
+    )
+
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        """Open a file. Raises ``InvalidFile``, or ``UnsupportedFeature`` for a codec or schema that is not read."""
+        return AvroReader(Container(source, location, size))
+
+    def open_writer(
+        self,
+        sink: OutputStream,
+        schema: Schema,
+        *,
+        properties: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> FormatWriter:
+        """Begin a file. See ``AvroWriter`` for the properties."""
+        return AvroWriter(sink, schema, properties or {}, metadata or {})
+
+    def append_blocks(
+        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
+    ) -> bytes | None:
+        """The blocks of ``old`` under a new header, then a block of ``batch``; None when schema or codec differ."""
+        return append_blocks(old, schema, batch, metadata)

@@ -1,0 +1,126 @@
+"""A writer's Avro schema as a tree of nodes, the form that every decoder and encoder here works from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pyarrow as pa
+
+# How a primitive lies in the bytes.
+Wire = Literal["null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum"]
+
+FIXED_WIDTH: Final[dict[str, int]] = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+VARINTS: Final = frozenset({"int", "long", "enum"})
+SIZED: Final = frozenset({"bytes", "string"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Primitive:
+    """A value without parts. ``arrow`` is what it is read as; ``factor`` turns its unit into microseconds.
+
+    ``name_in_metadata`` is the table format's name of a type whose Arrow type is not its own (``uuid``).
+    """
+
+    wire: Wire
+    arrow: pa.DataType
+    size: int = 0
+    factor: int = 1
+    symbols: tuple[str, ...] = ()
+    name_in_metadata: str | None = None
+
+    @property
+    def width(self) -> int | None:
+        """The number of bytes that every value takes, or None where it varies."""
+        return self.size if self.wire == "fixed" else FIXED_WIDTH.get(self.wire)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optional:
+    """A union of null with one type, in either order; ``null_branch`` is None for a union of one type alone."""
+
+    inner: Node
+    null_branch: int | None
+
+    @property
+    def value_branch(self) -> int:
+        """The index of the branch that holds a value."""
+        return 1 if self.null_branch == 0 else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A field of a record. ``name`` is the table's name for it, ``avro_name`` the one in the file."""
+
+    name: str
+    avro_name: str
+    node: Node
+    field_id: int | None = None
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """Fields one after another."""
+
+    fields: tuple[Field, ...]
+    is_variant: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array:
+    """Blocks of items, each with its count before it, and a zero at the end."""
+
+    item: Field
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Map:
+    """Entries of key and value, laid out as an array of records or as Avro's own map: the bytes are the same."""
+
+    key: Field
+    value: Field
+    is_avro_map: bool = False
+
+
+Node = Primitive | Optional | Record | Array | Map
+
+
+def bare(node: Node) -> Node:
+    """The type of a node that may be null."""
+    return node.inner if isinstance(node, Optional) else node
+
+
+def minimum_size(node: Node) -> int:
+    """The fewest bytes that a value takes."""
+    match node:
+        case Primitive():
+            width = node.width
+            return 1 if width is None else width
+        case Optional():
+            return 1
+        case Record():
+            return sum(minimum_size(field.node) for field in node.fields)
+        case _:
+            return 1
+
+
+def item_size(node: Array | Map) -> int:
+    """The fewest bytes that an item of an array, or an entry of a map, takes."""
+    if isinstance(node, Array):
+        return minimum_size(node.item.node)
+    return minimum_size(node.key.node) + minimum_size(node.value.node)
+
+
+def span_of_zeros(node: Node) -> int:
+    """How many bytes a value takes when every byte is zero: what a walk beyond the end of the data reads at most."""
+    match node:
+        case Primitive():
+            width = node.width
+            return 1 if width is None else width
+        case Optional():
+            return 1 + (0 if node.null_branch == 0 else span_of_zeros(node.inner))
+        case Record():
+            return sum(span_of_zeros(field.node) for field in node.fields)
+        case _:
+            return 1

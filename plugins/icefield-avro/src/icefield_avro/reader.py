@@ -1,0 +1,165 @@
+"""Reading an Avro file: blocks are gathered into groups, and each group is decoded into one batch or a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+from icefield.abc import FormatReader, ReadRequest, Split
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.metrics import Metrics
+
+from icefield_avro.codecs import inflater
+from icefield_avro.container import SCHEMA_KEY, Container
+from icefield_avro.decoding import Decoder
+from icefield_avro.nodes import Record, minimum_size
+from icefield_avro.schema_reading import arrow_schema, parse_schema
+from icefield_avro.selection import select
+from icefield_avro.varints import Malformed
+
+GROUP_BYTES: Final = 4 * 1024 * 1024
+"""Blocks are decoded together until they make up this many bytes, inflated."""
+
+GROUP_ROWS: Final = 262_144
+
+MAX_EMPTY_RECORDS: Final = 1 << 20
+"""The most records that a block may claim to hold when a record may take no byte at all."""
+
+_POSITION: Final = pa.field("_pos", pa.int64(), nullable=False)
+
+
+@dataclass(slots=True)
+class Group:
+    """Inflated blocks with their record counts, where they start in the file, and how many rows came before."""
+
+    first_row: int
+    payloads: list[bytes] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    size: int = 0
+    rows: int = 0
+
+
+class AvroReader(FormatReader):
+    """An open Avro file."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        text = container.header.metadata.get(SCHEMA_KEY)
+        if text is None:
+            raise container.invalid("the header holds no schema")
+        try:
+            self._record: Record = parse_schema(text)
+            self._inflate = inflater(container.header.codec)
+        except Malformed as error:
+            raise container.invalid(str(error)) from None
+        except UnsupportedFeature as error:
+            message = f"{container.location} cannot be read: {error.message}"
+            raise UnsupportedFeature(message, location=container.location) from None
+        self._minimum = minimum_size(self._record)
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        return arrow_schema(self._record)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The file's own schema, with the ids that stand in it."""
+        return self._schema
+
+    @property
+    def metadata(self) -> Mapping[str, bytes]:
+        """The header's metadata, ``avro.schema`` and ``avro.codec`` included."""
+        return self._container.header.metadata
+
+    @property
+    def location(self) -> str:
+        """Where the file lies, for messages."""
+        return self._container.location
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """Yield the asked-for columns. Raises ``InvalidFile``; ``InvalidArgument`` for columns that are not there."""
+        if request.batch_rows < 1:
+            raise InvalidArgument("batch_rows must be at least 1")
+        decoder = Decoder(select(self._record, request.columns, request.map_keys))
+        return self._batches(request, decoder)
+
+    def _batches(self, request: ReadRequest, decoder: Decoder) -> Iterator[pa.RecordBatch]:
+        for group in self._groups(request.split, request.positions):
+            for rows, first in self._decode(decoder, group):
+                for start in range(0, len(rows), request.batch_rows):
+                    piece = rows.slice(start, request.batch_rows)
+                    yield to_batch(piece, request.columns, first + start if request.positions else None)
+
+    def _decode(self, decoder: Decoder, group: Group) -> Iterator[tuple[pa.Array, int]]:
+        try:
+            first = group.first_row
+            for rows in decoder.decode(group.payloads, group.counts):
+                yield rows, first
+                first += len(rows)
+        except Malformed as error:
+            place = group.offsets[decoder.failed_block]
+            raise self._container.invalid(f"in the block at byte {place:,}: {error}") from None
+
+    def _groups(self, split: Split | None, positions: bool) -> Iterator[Group]:
+        start = self._container.header.size
+        stop = None
+        if split is not None:
+            first = self._container.first_block(split.start)
+            if first is None:
+                return
+            start, stop = first, split.start + split.length
+        row = self._rows_before(start) if positions else 0
+        group = Group(row)
+        for block in self._container.blocks(start, stop):
+            payload = self._payload(block.payload, block.count, block.offset)
+            if block.count == 0:
+                continue
+            group.payloads.append(payload)
+            group.counts.append(block.count)
+            group.offsets.append(block.offset)
+            group.size += len(payload)
+            group.rows += block.count
+            if group.size >= GROUP_BYTES or group.rows >= GROUP_ROWS:
+                yield group
+                group = Group(group.first_row + group.rows)
+        if group.rows:
+            yield group
+
+    def _payload(self, packed: bytes | memoryview, count: int, offset: int) -> bytes:
+        try:
+            payload = self._inflate(packed)
+        except Malformed as error:
+            raise self._container.invalid(f"in the block at byte {offset:,}: {error}") from None
+        if count * self._minimum > len(payload) or (self._minimum == 0 and count > MAX_EMPTY_RECORDS):
+            reason = f"the block at byte {offset:,} claims {count:,} records in {len(payload):,} bytes"
+            raise self._container.invalid(reason)
+        if count == 0 and payload:
+            raise self._container.invalid(f"the block at byte {offset:,} claims no record in {len(payload):,} bytes")
+        return payload
+
+    def _rows_before(self, start: int) -> int:
+        """The number of rows in the blocks before ``start``, from their headers."""
+        return sum(block.count for block in self._container.blocks(stop=start, payloads=False))
+
+    def metrics(self) -> Metrics:
+        """The number of records, from the headers of the blocks: an Avro file tells nothing else."""
+        return Metrics(record_count=self._rows_before(self._container.size))
+
+    def close(self) -> None:
+        """Close the input."""
+        self._container.close()
+
+
+def to_batch(rows: pa.Array, columns: pa.Schema, first_row: int | None) -> pa.RecordBatch:
+    """The batch of a struct array; ``first_row``, when given, adds the column of positions."""
+    if first_row is None and not len(columns):
+        return pa.RecordBatch.from_struct_array(rows)
+    arrays = [rows.field(place) for place in range(len(columns))]
+    if first_row is not None:
+        arrays.append(pa.array(range(first_row, first_row + len(rows)), pa.int64()))
+        columns = columns.append(_POSITION)
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)

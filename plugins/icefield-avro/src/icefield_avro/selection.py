@@ -1,0 +1,99 @@
+"""What a read request wants of a writer's schema: a tree beside the tree of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from icefield.arrow_types import child_fields, field_id
+from icefield.errors import InvalidArgument
+
+from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
+from icefield_avro.schema_reading import arrow_type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """A wanted value. ``node`` is never ``Optional``: that wrapper, where there is one, is ``optional``.
+
+    ``type`` is the Arrow type to produce. Of a record, ``children`` has an entry for each field of the file, None
+    where it is not wanted, and ``order`` the file's indexes in the order of the output. Of an array ``children`` is
+    its item, of a map key and value; ``keys`` limits a map's entries.
+    """
+
+    node: Primitive | Record | Array | Map
+    optional: Optional | None
+    type: pa.DataType
+    children: tuple[Selection | None, ...] = ()
+    order: tuple[int, ...] = ()
+    keys: frozenset[int] | None = None
+
+    def child(self, index: int) -> Selection:
+        """The child with that index, which is known to be wanted."""
+        child = self.children[index]
+        assert child is not None
+        return child
+
+
+def select(record: Record, columns: pa.Schema, map_keys: Mapping[int, frozenset[int]]) -> Selection:
+    """The selection for the columns of a request. Raises ``InvalidArgument`` for a column that the file has not."""
+    return _record(record, None, pa.struct(list(columns)), list(columns), map_keys, "")
+
+
+def _record(
+    record: Record,
+    optional: Optional | None,
+    arrow: pa.DataType,
+    wanted: list[pa.Field],
+    map_keys: Mapping[int, frozenset[int]],
+    path: str,
+) -> Selection:
+    children: list[Selection | None] = [None] * len(record.fields)
+    order = []
+    for field in wanted:
+        index = _find(record, field, path)
+        if children[index] is not None:
+            raise InvalidArgument(f"column '{path}{field.name}' is asked for twice")
+        children[index] = _child(record.fields[index], field, map_keys, f"{path}{field.name}")
+        order.append(index)
+    return Selection(record, optional, arrow, tuple(children), tuple(order))
+
+
+def _find(record: Record, wanted: pa.Field, path: str) -> int:
+    """The index of the field that is meant: by name, and by id where a name is not enough."""
+    named = [i for i, field in enumerate(record.fields) if field.name == wanted.name]
+    if len(named) == 1:
+        return named[0]
+    wanted_id = field_id(wanted)
+    found = [i for i, field in enumerate(record.fields) if wanted_id is not None and field.field_id == wanted_id]
+    if len(found) != 1:
+        raise InvalidArgument(f"the file has no column '{path}{wanted.name}'")
+    return found[0]
+
+
+def _child(field: Field, wanted: pa.Field, map_keys: Mapping[int, frozenset[int]], path: str) -> Selection:
+    optional, node = _split(field.node)
+    inner = child_fields(wanted.type)
+    below = f"{path}."
+    if isinstance(node, Record) and pa.types.is_struct(wanted.type):
+        return _record(node, optional, wanted.type, inner, map_keys, below)
+    if isinstance(node, Array) and pa.types.is_list(wanted.type):
+        return Selection(node, optional, wanted.type, (_child(node.item, inner[0], map_keys, below + "element"),))
+    if isinstance(node, Map) and pa.types.is_map(wanted.type):
+        key = _child(node.key, inner[0], map_keys, below + "key")
+        value = _child(node.value, inner[1], map_keys, below + "value")
+        wanted_id = field_id(wanted)
+        keys = map_keys.get(wanted_id) if wanted_id is not None and pa.types.is_integer(inner[0].type) else None
+        return Selection(node, optional, wanted.type, (key, value), keys=keys)
+    if not isinstance(node, Primitive) or not node.arrow.equals(wanted.type):
+        raise InvalidArgument(f"column '{path}' is {arrow_type(node)} in the file, not {wanted.type}")
+    return Selection(node, optional, wanted.type)
+
+
+def _split(node: Node) -> tuple[Optional | None, Primitive | Record | Array | Map]:
+    if not isinstance(node, Optional):
+        return None, node
+    inner = node.inner
+    assert not isinstance(inner, Optional)  # the parser refuses a union inside a union
+    return node, inner

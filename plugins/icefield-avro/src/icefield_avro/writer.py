@@ -1,0 +1,191 @@
+"""Writing an Avro file: rows are encoded in columns, cut into blocks, packed and streamed out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.errors import InvalidArgument
+from icefield.metrics import Metrics, MetricsCollector
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.schema_json import schema_to_json
+
+from icefield_avro.codecs import MAX_INFLATED, codec_of, deflater
+from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SYNC_SIZE, encode_header
+from icefield_avro.encoding import EncodedRows, encode
+from icefield_avro.nodes import Record
+from icefield_avro.schema_reading import parse_schema
+from icefield_avro.schema_writing import DEFAULT_RECORD_NAME, avro_schema
+from icefield_avro.varints import encode_long
+
+RECORD_NAME: Final = "avro.record-name"
+BLOCK_SIZE: Final = "avro.block-size"
+COLLECT_METRICS: Final = "avro.collect-metrics"
+DEFAULT_BLOCK_SIZE: Final = 64 * 1024
+ICEBERG_SCHEMA: Final = "iceberg.schema"
+
+_CHUNK_BYTES: Final = 4 * 1024 * 1024
+_CHUNK_ROWS: Final = 16_384
+_MOST_ROWS: Final = 131_072  # in a block of records that take no bytes
+_SPLIT_EVERY: Final = 4 * 1024 * 1024
+
+
+class BlockCutter:
+    """Gathers encoded records and cuts them into blocks of about ``size`` bytes, at least one record each."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.pending_bytes = 0
+        self._pending: list[memoryview] = []
+        self._rows = 0
+
+    def add(self, rows: EncodedRows) -> Iterator[tuple[int, bytes | memoryview]]:
+        """Take records; yield the count and the bytes of each block that became full."""
+        starts, data = rows.starts, memoryview(rows.data)
+        last = len(starts) - 1
+        at = 0
+        while at < last:
+            room = int(starts[at]) + self.size - self.pending_bytes
+            end = int(np.searchsorted(starts, room, side="left"))
+            full = end <= last
+            end = max(min(end, last), at + (0 if self._rows else 1))
+            piece = data[int(starts[at]) : int(starts[end])]
+            self._pending.append(piece)
+            self._rows += end - at
+            self.pending_bytes += len(piece)
+            at = end
+            if full or self._rows >= _MOST_ROWS:
+                yield self.cut()
+
+    def cut(self) -> tuple[int, bytes | memoryview]:
+        """The count and the bytes of what is pending, which is then forgotten."""
+        count, body = self._rows, self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
+        self._pending, self._rows, self.pending_bytes = [], 0, 0
+        return count, body
+
+    def __bool__(self) -> bool:
+        return self._rows > 0
+
+
+@lru_cache(maxsize=128)
+def compiled(schema: Schema, record_name: str = DEFAULT_RECORD_NAME) -> tuple[bytes, Record, pa.Schema]:
+    """The Avro schema of a schema, as text and as nodes, and its Arrow form."""
+    text = json.dumps(avro_schema(schema, record_name), separators=(",", ":")).encode()
+    return text, parse_schema(text), schema_to_arrow(schema)
+
+
+def conformed(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
+    """The batch in exactly the types of a schema. Raises ``InvalidArgument`` when it has other columns."""
+    if batch.schema.equals(arrow):
+        return batch
+    if batch.schema.names != arrow.names:
+        raise InvalidArgument(f"the file's columns are {arrow.names}, the batch's {batch.schema.names}")
+    try:
+        columns = [
+            column if column.type.equals(field.type) else column.cast(field.type)
+            for column, field in zip(batch.columns, arrow, strict=True)
+        ]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidArgument(f"a batch that does not fit the schema of the file: {error}") from None
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([f.with_nullable(True) for f in arrow]))
+
+
+class AvroWriter(FormatWriter):
+    """Writes one Avro file.
+
+    Properties: ``write.avro.compression-codec`` (``gzip`` unless said otherwise, ``zstd``, ``snappy``,
+    ``uncompressed``), ``write.avro.compression-level``, ``avro.block-size`` (bytes before packing, 64 KiB),
+    ``avro.record-name`` (``table``) and ``avro.collect-metrics`` (``true`` where records are named ``table``).
+    """
+
+    def __init__(
+        self, sink: OutputStream, schema: Schema, properties: Mapping[str, str], metadata: Mapping[str, str]
+    ) -> None:
+        record_name = properties.get(RECORD_NAME, DEFAULT_RECORD_NAME)
+        is_data = record_name == DEFAULT_RECORD_NAME
+        codec, level = codec_of(properties)
+        text, self._record, self._arrow = compiled(schema, record_name)
+        self._deflate = deflater(codec, level)
+        self._cutter = BlockCutter(_block_size(properties))
+        collect = properties.get(COLLECT_METRICS, "true" if is_data else "false").strip().lower() == "true"
+        self._collector = MetricsCollector(self._arrow) if collect else None
+        self._rows = 0
+        self._sink = sink
+        self._sync = os.urandom(SYNC_SIZE)
+        header = {CODEC_KEY: codec.encode(), SCHEMA_KEY: text}
+        if is_data and ICEBERG_SCHEMA not in metadata:
+            header[ICEBERG_SCHEMA] = json.dumps(schema_to_json(schema), separators=(",", ":")).encode()
+        header |= {key: value.encode() for key, value in metadata.items()}
+        head = encode_header(header, self._sync)
+        self._written = len(head)
+        self._split_offsets = [len(head)]
+        self._ratio = 1.0
+        sink.write(head)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows. Raises ``InvalidArgument`` for columns of other types, or a null in a required one."""
+        batch = conformed(batch, self._arrow)
+        for piece in _pieces(batch):
+            rows = encode(self._record, piece.columns, piece.num_rows)
+            for count, body in self._cutter.add(rows):
+                self._put(count, body)
+        if self._collector is not None:
+            self._collector.update(batch)
+        self._rows += batch.num_rows
+
+    def _put(self, count: int, body: bytes | memoryview) -> None:
+        if len(body) > MAX_INFLATED:
+            raise InvalidArgument(f"a row of more than {MAX_INFLATED:,} bytes does not go into an Avro file")
+        if self._written - self._split_offsets[-1] >= _SPLIT_EVERY:
+            self._split_offsets.append(self._written)
+        block = encode_block(count, self._deflate(body), self._sync)
+        if body:
+            self._ratio = len(block) / len(body)
+        self._sink.write(block)
+        self._written += len(block)
+
+    @property
+    def estimated_size(self) -> int:
+        """Bytes written, and what is pending as if packed like the last block."""
+        return self._written + int(self._cutter.pending_bytes * min(self._ratio, 1.0))
+
+    def close(self) -> WrittenFile:
+        """Write the last block and publish the file. ``column_sizes`` stay empty: rows lie together."""
+        if self._cutter:
+            self._put(*self._cutter.cut())
+        self._sink.close()
+        metrics = Metrics(self._rows) if self._collector is None else self._collector.metrics()
+        return WrittenFile(self._written, metrics, self._split_offsets if self._rows else None)
+
+    def abort(self) -> None:
+        """Give the file up."""
+        self._sink.abort()
+
+
+def encode_block(count: int, packed: bytes, sync: bytes) -> bytes:
+    """A block as it lies in the file."""
+    return b"".join((encode_long(count), encode_long(len(packed)), packed, sync))
+
+
+def _block_size(properties: Mapping[str, str]) -> int:
+    text = str(properties.get(BLOCK_SIZE, DEFAULT_BLOCK_SIZE))
+    if not text.isdigit() or not 1 <= int(text) <= MAX_INFLATED:
+        raise InvalidArgument(f"{BLOCK_SIZE} is {text[:20]!r}; it is a number of bytes up to {MAX_INFLATED:,}")
+    return int(text)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of a few MiB at most, which stay in the processor's cache while they are encoded."""
+    rows = batch.num_rows
+    if not rows:
+        return
+    each = max(1, min(_CHUNK_ROWS, rows * _CHUNK_BYTES // max(batch.nbytes, 1)))
+    for start in range(0, rows, each):
+        yield batch.slice(start, each)
