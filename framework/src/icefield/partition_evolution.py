@@ -180,8 +180,17 @@ class SpecUpdate:
                     same = field.definition[:2] == ((column.field_id,), transform)
                     if same and name in (None, field.name) and not self._is_used(field.field_id):
                         return field
+        return PartitionField(column.field_id, self._next_id(), transform, default if name is None else name)
+
+    def _next_id(self) -> int:
+        by_position = range(PARTITION_FIELD_ID_START, PARTITION_FIELD_ID_START + len(self._base.fields))
+        if self._format_version == 1 and [field.field_id for field in self._base.fields] == list(by_position):
+            # Readers of version 1 give ids by position, whatever is written.
+            position = PARTITION_FIELD_ID_START + len(self._base.fields) + len(self._added)
+            self._last_id = max(self._last_id, position)
+            return position
         self._last_id += 1
-        return PartitionField(column.field_id, self._last_id, transform, default if name is None else name)
+        return self._last_id
 
     def _is_used(self, field_id: int) -> bool:
         kept = any(field.field_id == field_id for field in self._base.fields if field_id not in self._removed)

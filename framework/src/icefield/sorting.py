@@ -173,7 +173,7 @@ def order_for_new_table(order: SortOrder, source_ids: Mapping[int, int]) -> Sort
     return SortOrder(*fields)
 
 
-def order_to_json(order: SortOrder) -> dict[str, Any]:
+def sort_order_to_json(order: SortOrder) -> dict[str, Any]:
     """The JSON object of a sort order."""
     return {
         "order-id": order.order_id,
@@ -189,7 +189,7 @@ def order_to_json(order: SortOrder) -> dict[str, Any]:
     }
 
 
-def order_from_json(obj: Any) -> SortOrder:
+def sort_order_from_json(obj: Any) -> SortOrder:
     """The sort order of a JSON object. Raises ``InvalidMetadata`` for what is none."""
     if not isinstance(obj, dict):
         raise InvalidMetadata("a sort order is not a JSON object")

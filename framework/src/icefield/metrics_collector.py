@@ -1,0 +1,275 @@
+"""What is known of a data file's columns by field id, and how writers gather it from record batches.
+
+Spec: "Manifests", the fields 108 to 128 of ``data_file``. A missing id means unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.arrow_types import TYPE_KEY, VARIANT_ARROW, child_fields, field_id, is_list_like, unwrapped
+from icefield.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Metrics of one file. Every map goes from field id; any may lack any id.
+
+    ``value_counts`` include nulls and NaNs; ``column_sizes`` are bytes on disk. Bounds are internal values, neither
+    truncated nor encoded: the least and the greatest value that is neither null nor NaN.
+    """
+
+    record_count: int
+    column_sizes: dict[int, int] = field(default_factory=dict)
+    value_counts: dict[int, int] = field(default_factory=dict)
+    null_value_counts: dict[int, int] = field(default_factory=dict)
+    nan_value_counts: dict[int, int] = field(default_factory=dict)
+    lower_bounds: dict[int, Any] = field(default_factory=dict)
+    upper_bounds: dict[int, Any] = field(default_factory=dict)
+
+
+class MetricsCollector:
+    """Gathers ``Metrics`` from the record batches of one file, with a few vectorised calls a column and batch.
+
+    ``schema`` carries field ids; columns without one are passed over. Leaves of structs have counts and bounds, a
+    null struct counting as nulls in them; leaves inside lists and maps have counts only. A variant is one leaf with
+    counts. Raises ``InvalidArgument`` for a batch of another schema.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._rows = 0
+        self._columns = [_watcher(column, bounds=True) for column in schema]
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Take in the rows of a batch."""
+        if batch.num_columns != len(self._columns):
+            raise InvalidArgument(f"a batch of {batch.num_columns} columns where {len(self._columns)} are due")
+        self._rows += batch.num_rows
+        for watcher, column in zip(self._columns, batch.columns, strict=True):
+            if watcher is not None:
+                watcher.update(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
+
+    def metrics(self) -> Metrics:
+        """What was gathered so far. Column sizes are for the writer to add."""
+        result = Metrics(self._rows)
+        for watcher in self._columns:
+            if watcher is not None:
+                watcher.report(result)
+        return result
+
+
+_SIXTEEN_BYTES: Final = pa.binary(16)
+
+
+class _Watcher(ABC):
+    """Follows one column, or one level of a nested one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def update(self, array: pa.Array) -> None: ...
+
+    @abstractmethod
+    def report(self, into: Metrics) -> None: ...
+
+
+class _Struct(_Watcher):
+    __slots__ = ("_children",)
+
+    def __init__(self, children: list[_Watcher | None]) -> None:
+        self._children = children
+
+    def update(self, array: pa.Array) -> None:
+        # `flatten` puts the struct's nulls into its children; `field` would show what lies below them.
+        children = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
+        for watcher, child in zip(self._children, children, strict=True):
+            if watcher is not None:
+                watcher.update(child)
+
+    def report(self, into: Metrics) -> None:
+        for watcher in self._children:
+            if watcher is not None:
+                watcher.report(into)
+
+
+class _List(_Watcher):
+    __slots__ = ("_element",)
+
+    def __init__(self, element: _Watcher) -> None:
+        self._element = element
+
+    def update(self, array: pa.Array) -> None:
+        # The elements of this slice only, without those below a null list.
+        self._element.update(array.flatten())
+
+    def report(self, into: Metrics) -> None:
+        self._element.report(into)
+
+
+class _Map(_Watcher):
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: _Watcher) -> None:
+        self._entries = entries
+
+    def update(self, array: pa.Array) -> None:
+        entries = pa.list_(pa.struct([array.type.key_field, array.type.item_field]))
+        self._entries.update(array.cast(entries).flatten())
+
+    def report(self, into: Metrics) -> None:
+        self._entries.report(into)
+
+
+class _Counts(_Watcher):
+    """A leaf of which only values and nulls are counted."""
+
+    __slots__ = ("_field_id", "_nulls", "_values")
+
+    def __init__(self, id_: int) -> None:
+        self._field_id = id_
+        self._values = 0
+        self._nulls = 0
+
+    def update(self, array: pa.Array) -> None:
+        self._values += len(array)
+        self._nulls += array.null_count
+
+    def report(self, into: Metrics) -> None:
+        into.value_counts[self._field_id] = self._values
+        into.null_value_counts[self._field_id] = self._nulls
+
+
+class _Bounds(_Counts):
+    """A leaf with bounds in the order of its Arrow type: numbers by value, strings and bytes by unsigned bytes."""
+
+    __slots__ = ("_lower", "_upper")
+
+    def __init__(self, id_: int) -> None:
+        super().__init__(id_)
+        self._lower: Any = None
+        self._upper: Any = None
+
+    def update(self, array: pa.Array) -> None:
+        super().update(array)
+        if array.null_count < len(array):
+            extremes = pc.min_max(array)
+            self._widen(_internal(extremes["min"]), _internal(extremes["max"]))
+
+    def _widen(self, low: Any, high: Any) -> None:
+        if self._lower is None or low < self._lower:
+            self._lower = low
+        if self._upper is None or high > self._upper:
+            self._upper = high
+
+    def report(self, into: Metrics) -> None:
+        super().report(into)
+        if self._lower is not None:
+            into.lower_bounds[self._field_id] = self._lower
+            into.upper_bounds[self._field_id] = self._upper
+
+
+class _Uuids(_Bounds):
+    """A leaf of 16 bytes, compared as two big-endian integers: Arrow's own minimum takes seven times as long."""
+
+    __slots__ = ()
+
+    def update(self, array: pa.Array) -> None:
+        _Counts.update(self, array)
+        values = array.drop_null() if array.null_count else array
+        if not len(values):
+            return
+        pairs = np.frombuffer(values.buffers()[1], ">u8")[2 * values.offset :][: 2 * len(values)].reshape(-1, 2)
+        high = pairs[:, 0].astype(np.uint64)
+        least, greatest = high.min(), high.max()
+        low_of_least = pairs[high == least, 1].min()
+        low_of_greatest = pairs[high == greatest, 1].max()
+        self._widen(_joined(least, low_of_least), _joined(greatest, low_of_greatest))
+
+
+def _joined(high: Any, low: Any) -> bytes:
+    return (int(high) << 64 | int(low)).to_bytes(16, "big")
+
+
+class _Floats(_Bounds):
+    """A leaf of floats: NaNs are counted and are no bounds, and -0.0 lies below 0.0."""
+
+    __slots__ = ("_has_bounds", "_nans")
+
+    def __init__(self, id_: int, *, bounds: bool) -> None:
+        super().__init__(id_)
+        self._has_bounds = bounds
+        self._nans = 0
+
+    def update(self, array: pa.Array) -> None:
+        _Counts.update(self, array)
+        values = array.drop_null().to_numpy()
+        if not len(values):
+            return
+        # These pass over NaNs; the result is one only if all values are.
+        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        self._nans += int(np.count_nonzero(np.isnan(values)))
+        if self._has_bounds and not math.isnan(low):
+            self._widen_floats(values, float(low), float(high))
+
+    def _widen_floats(self, values: Any, low: float, high: float) -> None:
+        if low == 0:
+            low = -0.0 if bool(np.signbit(values[values == 0]).any()) else 0.0
+        if high == 0:
+            high = -0.0 if bool(np.signbit(values[values == 0]).all()) else 0.0
+        if self._lower is None or _total_order(low) < _total_order(self._lower):
+            self._lower = low
+        if self._upper is None or _total_order(high) > _total_order(self._upper):
+            self._upper = high
+
+    def report(self, into: Metrics) -> None:
+        super().report(into)
+        into.nan_value_counts[self._field_id] = self._nans
+
+
+def _total_order(value: float) -> tuple[float, float]:
+    return value, math.copysign(1.0, value)
+
+
+def _internal(scalar: pa.Scalar) -> Any:
+    """The internal value of a scalar: dates and times are the integers below them."""
+    return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()
+
+
+def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
+    """What follows a column; None when nothing in it carries an id."""
+    arrow_type = unwrapped(column.type)
+    if pa.types.is_struct(arrow_type):
+        children = [_watcher(child, bounds=bounds) for child in child_fields(arrow_type)]
+        if arrow_type.equals(VARIANT_ARROW):
+            return _leaf(column, _Counts)
+        return _Struct(children) if any(children) else None
+    if pa.types.is_map(arrow_type):
+        entries = [_watcher(child, bounds=False) for child in child_fields(arrow_type)]
+        return _Map(_Struct(entries)) if any(entries) else None
+    if is_list_like(arrow_type):
+        element = _watcher(arrow_type.value_field, bounds=False)
+        return _List(element) if element is not None else None
+    if pa.types.is_floating(arrow_type):
+        return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
+    if not bounds or pa.types.is_null(arrow_type) or _is_geo(column):
+        return _leaf(column, _Counts)
+    return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _Bounds)
+
+
+def _is_geo(column: pa.Field) -> bool:
+    """Whether bytes are shapes, whose order means nothing."""
+    return bool((column.metadata or {}).get(TYPE_KEY, b"").startswith((b"geometry", b"geography")))
+
+
+def _leaf(column: pa.Field, make: Callable[[int], _Watcher]) -> _Watcher | None:
+    id_ = field_id(column)
+    return None if id_ is None else make(id_)
