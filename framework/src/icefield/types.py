@@ -521,6 +521,18 @@ def parse_type(text: str) -> IcebergType:
     plain = _PLAIN.get(text)
     if plain is not None:
         return plain()
+    try:
+        parameterised = _parse_parameterised(text)
+    except InvalidSchema as error:
+        raise InvalidSchema(f"type {_short(text)}: {error.message}") from None
+    if parameterised is not None:
+        return parameterised
+    if _PARAMETERISED.match(text):
+        raise InvalidSchema(f"wrong parameters of a type: {_short(text)}")
+    raise UnsupportedFeature(f"unknown type: {_short(text)}")
+
+
+def _parse_parameterised(text: str) -> IcebergType | None:
     if match := _DECIMAL.fullmatch(text):
         return DecimalType(int(match[1]), int(match[2]))
     if match := _FIXED.fullmatch(text):
@@ -529,9 +541,7 @@ def parse_type(text: str) -> IcebergType:
         return GeometryType(match[1].strip())
     if match := _GEOGRAPHY.fullmatch(text):
         return GeographyType(match[1].strip(), (match[2] or "spherical").strip())
-    if _PARAMETERISED.match(text):
-        raise InvalidSchema(f"wrong parameters of a type: {_short(text)}")
-    raise UnsupportedFeature(f"unknown type: {_short(text)}")
+    return None
 
 
 _PROMOTIONS: Final[dict[type[IcebergType], dict[type[IcebergType], int]]] = {
