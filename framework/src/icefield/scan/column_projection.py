@@ -1,7 +1,8 @@
 """From the columns of a file to the columns that a scan asks for: by field id, at every depth.
 
-The rules for what a file lacks live here, once for every format. In this order (spec: Column Projection): the value
-of an identity partition field, the name mapping (which has been applied to the file's schema before), the field's ``initial-default``, null. A required field that none of them fills is an error.
+The rules for what a file lacks live here, once for every format. In this order (spec: Column Projection): the value of
+an identity partition field, the name mapping (which has been applied to the file's schema before), the field's
+``initial-default``, null. A required field that none of them fills is an error.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ NESTED: dict[str, IcebergType] = {
     ),
     "list": ListType(21, types.LongType(), element_required=False),
     "required list": ListType(21, types.StringType(), element_required=True),
-    "list of lists": ListType(21, ListType(22, types.DoubleType()), element_required=True),
+    "list of lists": ListType(21, ListType(22, types.DoubleType()), element_required=False),
     "map": MapType(31, types.StringType(), 32, types.LongType(), value_required=False),
     "map of ints": MapType(31, types.IntegerType(), 32, types.StringType(), value_required=True),
     "struct in map": MapType(31, types.StringType(), 32, StructType(NestedField(33, "v", types.DateType()))),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
-from icefield.arrow_types import field_id
+from icefield.arrow_types import field_id, to_arrow_type
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.expressions import inclusive_metrics
+from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.metrics import Metrics
 
 from icefield_parquet.errors import reading
@@ -165,8 +164,9 @@ def _leaves_by_id(columns: pa.Schema, chosen: list[list[int]]) -> dict[int, Leaf
     return by_id
 
 
-def _bound_types(row_filter: Any) -> dict[int, pa.DataType]:
-    return {}
+def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
+    """The types that a filter compares in: the table's, to which the file's may have been promoted."""
+    return {leaf.field.field_id: to_arrow_type(leaf.field.field_type) for leaf in bound_leaves(row_filter)}
 
 
 def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:

@@ -92,33 +92,40 @@ class RowGroupStatistics:
 def file_metrics(footer: Any, file_schema: pa.Schema) -> Metrics:
     """Counts, sizes and bounds of a whole file by field id, as far as the footer tells them."""
     groups = [footer.row_group(position) for position in range(footer.num_row_groups)]
-    metrics = Metrics(record_count=footer.num_rows)
+    sizes: dict[int, int] = {}
+    values: dict[int, int] = {}
+    nulls: dict[int, int] = {}
+    lower: dict[int, Any] = {}
+    upper: dict[int, Any] = {}
     for leaf in leaves(file_schema):
         field_id = leaf.field_id
         if field_id is None:
             continue
-        metrics.column_sizes[field_id] = sum(group.column(leaf.index).total_compressed_size for group in groups)
+        sizes[field_id] = sum(group.column(leaf.index).total_compressed_size for group in groups)
         if leaf.repeated:
             continue
-        metrics.value_counts[field_id] = footer.num_rows
-        nulls = [_null_count(group, leaf) for group in groups]
-        if None not in nulls:
-            metrics.null_value_counts[field_id] = sum(nulls)  # type: ignore[arg-type]
-        _file_bounds(metrics, footer, groups, leaf, nulls)
-    return metrics
+        values[field_id] = footer.num_rows
+        counts = [_null_count(group, leaf) for group in groups]
+        if None not in counts:
+            nulls[field_id] = sum(filter(None, counts))
+        bounds = _file_bounds(footer, groups, leaf, counts)
+        if bounds is not None:
+            lower[field_id], upper[field_id] = bounds
+    return Metrics(footer.num_rows, sizes, values, nulls, lower_bounds=lower, upper_bounds=upper)
 
 
-def _file_bounds(metrics: Metrics, footer: Any, groups: list[Any], leaf: Leaf, nulls: list[int | None]) -> None:
+def _file_bounds(footer: Any, groups: list[Any], leaf: Leaf, nulls: list[int | None]) -> tuple[Any, Any] | None:
+    """The least and greatest value as internal values; None unless each row group with values tells its own."""
     with_values = [group for group, null in zip(groups, nulls, strict=True) if null is None or null < group.num_rows]
     bounds = decode_bounds(footer, with_values, leaf) if with_values else None
-    if bounds is None or bounds[0].null_count or bounds[1].null_count or leaf.field_id is None:
-        return
+    if bounds is None or bounds[0].null_count or bounds[1].null_count:
+        return None
+    low, high = bounds[0].take(pc.sort_indices(bounds[0])), bounds[1].take(pc.sort_indices(bounds[1]))
     try:
         kind = from_arrow_type(leaf.field.type)
-        metrics.lower_bounds[leaf.field_id] = from_arrow_scalar(kind, pc.min(bounds[0]))
-        metrics.upper_bounds[leaf.field_id] = from_arrow_scalar(kind, pc.max(bounds[1]))
+        return from_arrow_scalar(kind, low[0]), from_arrow_scalar(kind, high[-1])
     except (IcefieldError, pa.ArrowException):
-        metrics.lower_bounds.pop(leaf.field_id, None)
+        return None
 
 
 def _null_count(group: Any, leaf: Leaf) -> int | None:

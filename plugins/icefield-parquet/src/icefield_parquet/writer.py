@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from icefield_parquet.schema import leaves, storage_schema
 from icefield_parquet.storage import to_storage
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
+_BUFFER = 1 << 20
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first row group has shown it."""
 
@@ -31,6 +33,8 @@ class ParquetWriter(FormatWriter):
         self, sink: OutputStream, schema: Schema, properties: Mapping[str, str], metadata: Mapping[str, str]
     ) -> None:
         self._sink = _Sink(sink)
+        # Fewer and larger writes: each takes Python's lock from the other threads that encode.
+        self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
         self._schema = schema
         self._arrow_schema = schema_to_arrow(schema)
         self._storage = storage_schema(schema)
@@ -42,7 +46,7 @@ class ParquetWriter(FormatWriter):
         self._flushed_bytes = 0
         self._estimate = 0
         self._ended = False
-        self._writer = _open(self._sink, self._storage, options.arguments)
+        self._writer = _open(self._buffered, self._storage, options.arguments)
         if metadata:
             self._writer.add_key_value_metadata(dict(metadata))
 
@@ -63,8 +67,9 @@ class ParquetWriter(FormatWriter):
 
     @property
     def estimated_size(self) -> int:
-        ratio = self._sink.tell() / self._flushed_bytes if self._flushed_bytes else _FIRST_GUESS
-        self._estimate = max(self._estimate, self._sink.tell() + int(self._pending_bytes * ratio))
+        written = self._sink.tell()
+        ratio = written / self._flushed_bytes if self._flushed_bytes else _FIRST_GUESS
+        self._estimate = max(self._estimate, written + int(self._pending_bytes * ratio))
         return self._estimate
 
     def close(self) -> WrittenFile:
@@ -73,6 +78,7 @@ class ParquetWriter(FormatWriter):
         try:
             self._flush()
             self._writer.close()
+            self._buffered.flush()
             size = self._sink.tell()
             footer = self._writer.writer.metadata
             self._sink.publish()
@@ -103,9 +109,7 @@ class ParquetWriter(FormatWriter):
         self._pending, self._pending_bytes = [], 0
 
     def _metrics(self, footer: Any) -> Metrics:
-        metrics = self._collector.metrics()
-        metrics.column_sizes.update(_column_sizes(footer, self._storage))
-        return metrics
+        return replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._storage))
 
 
 class _Sink:
@@ -147,10 +151,10 @@ class _Sink:
         return False
 
 
-def _open(sink: _Sink, schema: pa.Schema, arguments: Mapping[str, Any]) -> pq.ParquetWriter:
+def _open(sink: pa.NativeFile, schema: pa.Schema, arguments: Mapping[str, Any]) -> pq.ParquetWriter:
     try:
         return pq.ParquetWriter(
-            pa.PythonFile(sink, mode="w"),
+            sink,
             schema,
             store_schema=False,
             store_decimal_as_integer=True,

@@ -1,0 +1,81 @@
+"""What a writer of data files needs to know: one immutable value that travels to executors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.file_io import FileIO
+from icefield.locations import LocationProvider
+from icefield.metadata import TableMetadata
+from icefield.partitioning import PartitionSpec
+from icefield.properties import WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
+from icefield.schema import Schema
+
+BUFFER_BYTES = 512 << 20
+"""Bytes of rows that wait for their files; beyond it the partition with the most is written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """Where and how data files are written. Immutable; picklable.
+
+    ``schema`` and ``spec`` are those of the table that new rows follow. ``file_format`` names an installed format.
+    ``operation_id`` tells the files of one operation from those of any other; tasks and attempts have numbers of
+    their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
+    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that encode files (None: one for each
+    processor, at least two).
+    """
+
+    schema: Schema
+    spec: PartitionSpec
+    locations: LocationProvider
+    io: FileIO
+    file_format: str = "parquet"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    sort_order_id: int | None = None
+    operation_id: str = field(default_factory=lambda: str(uuid4()))
+    target_file_bytes: int = 512 << 20
+    buffer_bytes: int = BUFFER_BYTES
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        unknown = [each for each in self.spec.fields if not each.is_known]
+        if unknown:
+            raise UnsupportedFeature(
+                f"partition field '{unknown[0].name}' has the transform '{unknown[0].transform}', which this version"
+                " cannot compute: no rows can be written with this partition spec"
+            )
+        if self.target_file_bytes < 1 or self.buffer_bytes < 1:
+            raise InvalidArgument("target_file_bytes and buffer_bytes must be positive")
+
+    @classmethod
+    def from_metadata(
+        cls,
+        metadata: TableMetadata,
+        io: FileIO,
+        *,
+        properties: Mapping[str, str] | None = None,
+        operation_id: str | None = None,
+        **changes: Any,
+    ) -> WriteContext:
+        """The context for a table: its current schema, default spec and properties.
+
+        ``properties`` go over the table's for this write. Raises ``InvalidArgument`` for a property that cannot be
+        used, ``UnsupportedFeature`` for a spec with an unknown transform.
+        """
+        merged = {**metadata.properties, **(properties or {})}
+        context = cls(
+            schema=metadata.schema(),
+            spec=metadata.spec(),
+            locations=LocationProvider.from_metadata(metadata),
+            io=io,
+            file_format=get_str(merged, WRITE_FORMAT_DEFAULT).lower(),
+            properties=merged,
+            operation_id=operation_id or str(uuid4()),
+            target_file_bytes=get_int(merged, WRITE_TARGET_FILE_SIZE),
+        )
+        return replace(context, **changes) if changes else context

@@ -1,0 +1,122 @@
+"""Writing rows into the data files of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+
+from icefield.manifest import DataFile
+from icefield.writing.conforming import Conforming
+from icefield.writing.context import WriteContext
+from icefield.writing.fan_out import FanOut
+from icefield.writing.files import FileSet
+from icefield.writing.partitioner import Partitioner
+from icefield.writing.threads import Threads, default_workers
+
+_CHUNK_BYTES = 64 << 20
+_CHUNK_ROWS = 8 << 20
+
+Rows = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
+
+
+def write_batches(context: WriteContext, batches: Rows, *, task_id: int = 0, attempt: int = 0) -> list[DataFile]:
+    """Write rows into new data files and describe these; nothing is committed.
+
+    ``batches`` may be an endless stream: memory is bounded by ``context.buffer_bytes``. Rows are brought under the
+    table's schema by the names of their columns, partitioned, and rolled into files of about the target size. Within
+    a partition they keep their order. ``task_id`` and ``attempt`` go into the files' names.
+
+    On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for rows
+    that the table cannot hold, ``StorageError`` and its kind for files that cannot be written.
+    """
+    files = FileSet(context, task_id, attempt)
+    threads = Threads(context.workers or default_workers())
+    try:
+        if context.spec.is_unpartitioned:
+            _write_unpartitioned(context, _conformed(context, batches), files, threads)
+        else:
+            _write_partitioned(context, _conformed(context, batches), files, threads)
+        threads.finish()
+    except BaseException:
+        threads.cancel()
+        files.abandon()
+        raise
+    return files.data_files()
+
+
+def _write_unpartitioned(
+    context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
+) -> None:
+    # Rows in the table's sort order must not be dealt out to several files.
+    turns = (context.workers or default_workers()) if context.sort_order_id is None else 1
+    fan_out = FanOut(context, files, threads, turns=turns)
+    values = (None,) * len(context.spec.fields)
+    for batch in batches:
+        fan_out.add(values, batch)
+    fan_out.close()
+
+
+def _write_partitioned(
+    context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
+) -> None:
+    partitioner = Partitioner(context.spec, context.schema)
+    fan_out = FanOut(context, files, threads)
+    with ThreadPoolExecutor(context.workers or default_workers(), thread_name_prefix="icefield-take") as takers:
+        for chunk in _chunks(batches, context.buffer_bytes):
+            parts = list(partitioner.split(chunk))
+            taken = takers.map(lambda part, chunk=chunk: chunk if part[1] is None else chunk.take(part[1]), parts)
+            for (values, _), rows in zip(parts, taken, strict=True):
+                fan_out.add(values, rows)
+    fan_out.close()
+
+
+def _conformed(context: WriteContext, batches: Rows) -> Iterator[pa.RecordBatch]:
+    """The rows under the table's schema, in batches that are never empty."""
+    incoming: pa.Schema | None = None
+    conforming: Conforming | None = None
+    for batch in _as_batches(batches):
+        if conforming is None or not batch.schema.equals(incoming, check_metadata=True):
+            incoming, conforming = batch.schema, Conforming(context.schema, batch.schema)
+        if batch.num_rows:
+            yield conforming.apply(batch)
+
+
+def _as_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    if isinstance(rows, pa.Table):
+        if rows.num_rows == 0:
+            yield pa.RecordBatch.from_pylist([], schema=rows.schema)  # so that its schema is checked
+        rows = rows.to_batches()
+    for batch in [rows] if isinstance(rows, pa.RecordBatch) else rows:
+        yield from _pieces(batch)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in slices of at most a chunk each, so that no copy of one is a copy of all."""
+    rows = min(_CHUNK_ROWS, max(1, batch.num_rows * _CHUNK_BYTES // max(1, batch.nbytes)))
+    if batch.num_rows <= rows:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _chunks(batches: Iterator[pa.RecordBatch], buffer_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Batches put together, so that a partition gets few and large pieces."""
+    bound = max(1, min(_CHUNK_BYTES, buffer_bytes // 4))
+    gathered: list[pa.RecordBatch] = []
+    size = rows = 0
+    for batch in batches:
+        gathered.append(batch)
+        size += batch.nbytes
+        rows += batch.num_rows
+        if size >= bound or rows >= _CHUNK_ROWS:
+            yield _joined(gathered)
+            gathered, size, rows = [], 0, 0
+    if gathered:
+        yield _joined(gathered)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -1,0 +1,131 @@
+"""The files of one write: named, opened, described when they are finished, and taken back when the write fails."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.abc import FormatWriter, WrittenFile
+from icefield.errors import IcefieldError
+from icefield.manifest import DataFile
+from icefield.metrics import MetricsConfig, apply_modes
+from icefield.writing.context import WriteContext
+
+
+class FileSet:
+    """Every file that a call of ``write_batches`` opens. Threads may share it.
+
+    Names are ``<task>-<attempt>-<operation>-<number>.<extension>``, so no two tasks, attempts or operations meet.
+    """
+
+    def __init__(self, context: WriteContext, task_id: int, attempt: int) -> None:
+        self._context = context
+        self._prefix = f"{task_id:05d}-{attempt}-{context.operation_id}"
+        self._format = context.io.file_format(context.file_format)
+        self._metrics = MetricsConfig.from_properties(context.properties, context.schema)
+        self._numbers = count(1)
+        self._lock = Lock()
+        self._open: set[OpenFile] = set()
+        self._finished: list[tuple[int, int, DataFile]] = []
+        self._abandoned = False
+
+    def open(self, partition: Partition) -> OpenFile:
+        """Begin the next file of a partition."""
+        with self._lock:
+            number = next(self._numbers)
+        name = f"{self._prefix}-{number:05d}.{self._format.extension}"
+        location = self._context.locations.data_location(name, partition.path)
+        sink = self._context.io.open_output(location)
+        try:
+            writer = self._format.open_writer(sink, self._context.schema, properties=self._context.properties)
+        except BaseException:
+            sink.abort()
+            raise
+        opened = OpenFile(number, location, partition, writer)
+        with self._lock:
+            self._open.add(opened)
+            abandoned = self._abandoned
+        if abandoned:
+            self._discard(opened)
+        return opened
+
+    def finish(self, opened: OpenFile) -> None:
+        """Complete a file and describe it."""
+        written = opened.writer.close()
+        described = self._describe(opened, written)
+        with self._lock:
+            self._open.discard(opened)
+            self._finished.append((opened.partition.order, opened.number, described))
+
+    def data_files(self) -> list[DataFile]:
+        """The finished files: partitions in the order they came, the files of each in theirs."""
+        return [file for _, _, file in sorted(self._finished, key=lambda entry: entry[:2])]
+
+    def abandon(self) -> None:
+        """Abort what is open and delete what is finished; nothing of it was committed."""
+        with self._lock:
+            self._abandoned = True
+            open_files = list(self._open)
+            locations = [file.file_path for _, _, file in self._finished]
+        for opened in open_files:
+            self._discard(opened)
+        # The error that led here is what the caller must hear of; files that stay are orphans, which upkeep removes.
+        with contextlib.suppress(IcefieldError, OSError):
+            self._context.io.delete_many(locations)
+
+    def _discard(self, opened: OpenFile) -> None:
+        with contextlib.suppress(IcefieldError, OSError, ValueError):
+            opened.writer.abort()
+        with self._lock:
+            self._open.discard(opened)
+
+    def _describe(self, opened: OpenFile, written: WrittenFile) -> DataFile:
+        context = self._context
+        encoded = apply_modes(written.metrics, self._metrics, context.schema)
+        return DataFile(
+            file_path=opened.location,
+            file_format=self._format.name,
+            record_count=opened.rows,
+            file_size_in_bytes=written.size,
+            partition=opened.partition.values,
+            spec_id=context.spec.spec_id,
+            column_sizes=encoded.column_sizes,
+            value_counts=encoded.value_counts,
+            null_value_counts=encoded.null_value_counts,
+            nan_value_counts=encoded.nan_value_counts,
+            lower_bounds=encoded.lower_bounds,
+            upper_bounds=encoded.upper_bounds,
+            split_offsets=tuple(written.split_offsets) if written.split_offsets else None,
+            sort_order_id=context.sort_order_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition that rows are written to: its values, its folder, and when it was first met."""
+
+    values: tuple[Any, ...]
+    path: str
+    order: int
+
+
+class OpenFile:
+    """A file that is being written."""
+
+    __slots__ = ("location", "number", "partition", "rows", "writer")
+
+    def __init__(self, number: int, location: str, partition: Partition, writer: FormatWriter) -> None:
+        self.number = number
+        self.location = location
+        self.partition = partition
+        self.writer = writer
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.writer.write(batch)
+        self.rows += batch.num_rows

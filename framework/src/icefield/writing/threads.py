@@ -1,0 +1,72 @@
+"""A few threads that encode files, with the first error kept and the bytes on their way counted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Condition
+
+_MAX_WORKERS = 8
+
+
+def default_workers() -> int:
+    """Threads that encode files when nothing else is asked for: one a processor, at least two, at most eight."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(2, min(_MAX_WORKERS, count))
+
+
+class Threads:
+    """Runs jobs in the order they come. After an error no further job begins."""
+
+    def __init__(self, workers: int) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="icefield-write")
+        self._changed = Condition()
+        self._in_flight = 0
+        self._error: BaseException | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes of jobs that are not done."""
+        return self._in_flight
+
+    def submit(self, job: Callable[[], None], size: int) -> Future[None]:
+        """Hand over a job that holds ``size`` bytes. Raises the error of an earlier job."""
+        self.check()
+        with self._changed:
+            self._in_flight += size
+        return self._pool.submit(self._run, job, size)
+
+    def _run(self, job: Callable[[], None], size: int) -> None:
+        try:
+            if self._error is None:
+                job()
+        except BaseException as error:
+            with self._changed:
+                self._error = self._error or error
+        finally:
+            with self._changed:
+                self._in_flight -= size
+                self._changed.notify_all()
+
+    def wait_below(self, size: int) -> None:
+        """Wait until fewer bytes are in flight, or none. Raises the error of a job."""
+        with self._changed:
+            while self._in_flight > max(0, size) and self._error is None:
+                self._changed.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raise the error of a job, if there is one."""
+        if self._error is not None:
+            raise self._error
+
+    def finish(self) -> None:
+        """Wait for every job. Raises the error of one."""
+        self._pool.shutdown(wait=True)
+        self.check()
+
+    def cancel(self) -> None:
+        """Let no further job begin, and wait for those that run."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
