@@ -142,7 +142,7 @@ def conform_partition(column: pa.Array, target: pa.StructType, location: str) ->
         by_id[child.name if number is None else number] = position
     children, fields = [], []
     for field in target:
-        position = by_id.get(field_id(field), by_id.get(field.name, -1))
+        position = by_id.get(field_id(field) or -1, by_id.get(field.name, -1))
         if position < 0:
             children.append(pa.nulls(len(column), field.type))
         elif pa.types.is_null(field.type):
@@ -191,7 +191,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _ids_of(fields: Iterable[pa.Field]) -> set[int]:
-    found = set()
+    found: set[int] = set()
     for field in fields:
         number = identify(field, _ENTRY_IDS)
         if number == f.DATA_FILE:

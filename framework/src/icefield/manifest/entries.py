@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, MAP_TYPES, stru
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.manifest.statistics import map_column, map_dicts
+from icefield.types import IcebergType
 
 _STATISTICS_NAMES: Final[Mapping[int, str]] = {
     f.COLUMN_SIZES: "column_sizes",
@@ -24,8 +25,8 @@ _STATISTICS_NAMES: Final[Mapping[int, str]] = {
 }
 _CONTENTS: Final = tuple(DataFileContent)
 
-StatisticKey = tuple[int, int]
-"""The id of a statistics map and the id of the table's field."""
+StatisticKey = tuple[int, int] | tuple[int, int, IcebergType]
+"""The id of a statistics map and that of the table's field; with a type, the bound decoded to it."""
 
 
 class ManifestEntries:
@@ -69,7 +70,7 @@ class ManifestEntries:
         single = [array for array in list(self.statistics.values()) if array is not None]
         arrays = [*self.columns.values(), *single]
         # A bound is decoded when it is first needed, and then kept beside the encoded one.
-        return sum(array.get_total_buffer_size() for array in (*arrays, *single)) + 200 * len(arrays)
+        return 200 * len(arrays) + sum(int(array.get_total_buffer_size()) for array in (*arrays, *single))
 
     @property
     def partition(self) -> pa.StructArray:
@@ -96,6 +97,16 @@ class ManifestEntries:
             if maps is None:
                 return None
             self.statistics[key] = map_column(maps, field_id)
+        return self.statistics[key]
+
+    def bound(
+        self, kind: int, field_id: int, iceberg_type: IcebergType, decode: Callable[[IcebergType, pa.Array], pa.Array]
+    ) -> pa.Array | None:
+        """One field's bound for each file, decoded to the field's Arrow type; kept for the next plan."""
+        key = (kind, field_id, iceberg_type)
+        if key not in self.statistics:
+            encoded = self.statistic(kind, field_id)
+            self.statistics[key] = None if encoded is None else decode(iceberg_type, encoded)
         return self.statistics[key]
 
     def status(self) -> np.ndarray[Any, Any]:
@@ -206,7 +217,7 @@ def data_files(entries: ManifestEntries) -> Iterator[DataFile]:
     ) in rows:
         yield DataFile(
             file_path=path,
-            file_format=kind.lower(),
+            file_format=kind,
             record_count=count,
             file_size_in_bytes=size,
             partition=partition,

@@ -129,8 +129,9 @@ def _encode(
             return spliced
         manifests = [*(_counted(io, manifest) for manifest in base.manifests), *manifests]
     sink = _Buffer()
-    with file_format.open_writer(sink, schema, properties=properties, metadata=metadata) as writer:
-        writer.write(_batch(manifests, format_version))
+    writer = file_format.open_writer(sink, schema, properties=properties, metadata=metadata)
+    writer.write(_batch(manifests, format_version))
+    writer.close()
     return sink.getvalue()
 
 
@@ -146,7 +147,7 @@ def _counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
         return manifest
     entries = read_manifest(io, manifest, StructType(), columns=(STATUS, RECORD_COUNT))
     status, rows = entries.status(), np.asarray(entries.column(RECORD_COUNT))
-    counts: dict[str, int] = {}
+    counts: dict[str, Any] = {}
     for kind in EntryStatus:
         mask = status == kind
         counts[f"{kind.name.lower()}_files_count"] = int(np.count_nonzero(mask))

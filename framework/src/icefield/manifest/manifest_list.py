@@ -309,9 +309,11 @@ def _inline_manifests(io: FileIO, snapshot: Snapshot) -> ManifestList:
     found = []
     for location in snapshot.manifests:
         data = io.read(location, limit=MAX_LIST_BYTES)
-        with damaged_file("manifest", location):
-            with file_format.open_reader(_io.BytesIO(data), location, size=len(data)) as reader:
-                spec_id = int(reader.metadata.get("partition-spec-id", b"0"))
+        with (
+            damaged_file("manifest", location),
+            file_format.open_reader(_io.BytesIO(data), location, size=len(data)) as reader,
+        ):
+            spec_id = int(reader.metadata.get("partition-spec-id", b"0"))
         found.append(
             ManifestFile(
                 manifest_path=location,

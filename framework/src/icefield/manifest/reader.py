@@ -154,7 +154,7 @@ class ManifestReader:
             columns = _conformed(found, partition_type, location)
             _validate(columns, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
-            single = {
+            single: dict[StatisticKey, pa.Array | None] = {
                 (kind, number): map_column(columns[kind], number) if kind in columns else None
                 for kind, ids in statistics.items()
                 for number in ids
@@ -213,6 +213,9 @@ def _conformed(found: dict[int, pa.Array], partition_type: StructType, location:
             columns[number] = as_map(column, MAP_TYPES[number], NAMES[number], location)
         elif number in COLUMN_TYPES:
             columns[number] = conform(column, COLUMN_TYPES[number], NAMES[number], location)
+    if f.FILE_FORMAT in columns:
+        # Writers spell the names in either case.
+        columns[f.FILE_FORMAT] = pc.utf8_lower(columns[f.FILE_FORMAT])
     return columns
 
 

@@ -7,6 +7,7 @@ a version. A writer of version v leaves out what is absent from v and writes wha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -60,7 +61,6 @@ CONTENT_OFFSET: Final = 144
 CONTENT_SIZE: Final = 145
 
 PARTITIONS: Final = 507
-PARTITIONS_ELEMENT: Final = 508
 
 BLOCK_SIZE_DEFAULT: Final = 67_108_864
 """What a v1 writer puts into the required and never read ``block_size_in_bytes``."""
@@ -162,9 +162,7 @@ MANIFEST_FILE_FIELDS: Final = (
     FieldRule(512, "added_rows_count", _LONG, "optional", "required", "required"),
     FieldRule(513, "existing_rows_count", _LONG, "optional", "required", "required"),
     FieldRule(514, "deleted_rows_count", _LONG, "optional", "required", "required"),
-    FieldRule(
-        PARTITIONS, "partitions", ListType(PARTITIONS_ELEMENT, _STRUCT, True), "optional", "optional", "optional"
-    ),
+    FieldRule(PARTITIONS, "partitions", ListType(508, _STRUCT, True), "optional", "optional", "optional"),
     FieldRule(519, "key_metadata", _BINARY, "optional", "optional", "optional"),
     FieldRule(520, "first_row_id", _LONG, None, None, "optional"),
 )
@@ -196,9 +194,7 @@ def entry_schema(format_version: int, partition_type: StructType) -> Schema:
 def manifest_list_schema(format_version: int) -> Schema:
     """The schema of a manifest list as a writer of the version writes it. Raises ``UnsupportedFeature`` beyond 3."""
     summary = StructType(*_fields(FIELD_SUMMARY_FIELDS, _known(format_version), {}))
-    return Schema(
-        *_fields(MANIFEST_FILE_FIELDS, format_version, {PARTITIONS: ListType(PARTITIONS_ELEMENT, summary, True)})
-    )
+    return Schema(*_fields(MANIFEST_FILE_FIELDS, format_version, {PARTITIONS: ListType(508, summary, True)}))
 
 
 def _known(format_version: int) -> int:
@@ -207,7 +203,7 @@ def _known(format_version: int) -> int:
     return format_version
 
 
-def _fields(rules: tuple[FieldRule, ...], format_version: int, nested: dict[int, IcebergType]) -> list[NestedField]:
+def _fields(rules: tuple[FieldRule, ...], format_version: int, nested: Mapping[int, IcebergType]) -> list[NestedField]:
     return [
         NestedField(
             rule.field_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -83,7 +84,7 @@ def map_dicts(maps: pa.Array) -> list[dict[int, Any] | None]:
     flat_values = values.slice(first, len(flat_keys)).to_pylist()
     bounds = (offsets - first).tolist()
     dicts: list[dict[int, Any] | None] = [
-        dict(zip(flat_keys[a:b], flat_values[a:b], strict=True)) for a, b in zip(bounds, bounds[1:], strict=False)
+        dict(zip(flat_keys[a:b], flat_values[a:b], strict=True)) for a, b in pairwise(bounds)
     ]
     if maps.null_count:
         for row in np.flatnonzero(maps.is_null().to_numpy(zero_copy_only=False)).tolist():

@@ -222,9 +222,7 @@ class ManifestWriter:
         existing = pa.array(status == EntryStatus.EXISTING)
         for number in (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER):
             if self._version > 1 and columns[number].filter(existing).null_count:
-                raise InvalidArgument(
-                    "an EXISTING entry needs its sequence numbers, which its manifest does not have yet"
-                )
+                raise InvalidArgument("an EXISTING entry needs sequence numbers, which its manifest does not have yet")
 
     def _leave_to_inherit(
         self, columns: dict[int, pa.Array], inheriting: np.ndarray[Any, Any], entries: ManifestEntries
@@ -283,7 +281,7 @@ class ManifestWriter:
 def manifest_metadata(
     schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent
 ) -> dict[str, str]:
-    """The key-value metadata of a manifest. ``partition-spec`` holds the array of fields only, as newer readers want."""
+    """The key-value metadata of a manifest; ``partition-spec`` holds the array of fields alone."""
     metadata = {
         "schema": msgspec.json.encode(schema_to_json(schema)).decode(),
         "schema-id": str(schema.schema_id),

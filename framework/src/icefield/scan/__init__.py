@@ -1,0 +1,6 @@
+"""Scans: planned in columns, read by tasks."""
+
+from icefield.scan.table_scan import TableScan
+from icefield.scan.tasks import FileScanTask, ScanContext
+
+__all__ = ["FileScanTask", "ScanContext", "TableScan"]

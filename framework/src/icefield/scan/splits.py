@@ -7,6 +7,7 @@ its first byte to its last, so that every row is read exactly once whatever the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from icefield.errors import InvalidArgument
 from icefield.manifest import DataFile
@@ -38,7 +39,7 @@ def split_ranges(size: int, offsets: Sequence[int] | None, target: int) -> list[
 def _starts(size: int, offsets: Sequence[int] | None) -> list[int] | None:
     if not offsets or offsets[0] < 0 or offsets[-1] >= size:
         return None
-    if any(left >= right for left, right in zip(offsets, offsets[1:], strict=False)):
+    if any(left >= right for left, right in pairwise(offsets)):
         return None
     # Nothing that holds rows may lie before the first piece.
     return [0, *offsets[1:]]

@@ -19,8 +19,8 @@ class ScanContext:
     """What every task of a scan shares.
 
     ``schema``: the table's columns at the snapshot that is read; ``row_filter`` is meant for them. ``projection``: the
-    columns to give, in their order, metadata columns (``_file``, ``_pos``, ...) included. ``specs`` and ``schemas``: all
-    of the table, by id. ``name_mapping``: for files without field ids.
+    columns to give, in their order, metadata columns (``_file``, ``_pos``, ...) included. ``specs`` and ``schemas``:
+    all of the table, by id. ``name_mapping``: for files without field ids.
     """
 
     schema: Schema

@@ -1,0 +1,211 @@
+"""Scan planning: from a snapshot and a filter to the files that may hold matching rows.
+
+The manifest list tells which manifests to open; those are read by threads, a few ahead of the consumer; entries are
+judged in columns, many manifests at a time where they are at hand; tasks are made of what is left, when it is drawn.
+Nothing is asked of storage for a data file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from icefield.abc import ScanPlanned
+from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals, inclusive_projection
+from icefield.file_io import FileIO
+from icefield.manifest import (
+    ALL_COLUMNS,
+    PLAN_COLUMNS,
+    ManifestContent,
+    ManifestEntries,
+    ManifestFile,
+    ManifestList,
+    ManifestReader,
+    read_manifest_list,
+)
+from icefield.manifest import schemas as f
+from icefield.manifest.manifest_list import CONTENT, SPEC_ID
+from icefield.manifest.statistics import StatisticsRequest
+from icefield.metadata import TableMetadata
+from icefield.partitioning import PartitionSpec
+from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.duplicates import DistinctPaths
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.parallel import default_workers
+from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.pruning import (
+    Mask,
+    equality_deletes_that_may_match,
+    filter_types,
+    manifests_that_may_match,
+    matching_rows,
+    needed_statistics,
+)
+from icefield.schema import Schema
+from icefield.snapshots import Snapshot
+from icefield.types import StructType
+
+
+@dataclass(frozen=True)
+class SpecPlan:
+    """What the filter means for one partition spec; settled once, whatever the number of files."""
+
+    spec: PartitionSpec
+    partition_type: StructType
+    partition_filter: BooleanExpression
+    residuals: Residuals
+
+
+@dataclass
+class PlanReport:
+    """What a plan did so far."""
+
+    manifests_read: int = 0
+    manifests_skipped: int = 0
+    files_planned: int = 0
+    files_skipped: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+
+class ScanPlanner:
+    """Plans one scan of one snapshot.
+
+    ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files carry all their statistics.
+    ``identifier``: the table's name, for listeners. ``workers``: threads that read manifests.
+    """
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        io: FileIO,
+        snapshot: Snapshot,
+        schema: Schema,
+        row_filter: BooleanExpression,
+        *,
+        statistics: bool = False,
+        identifier: tuple[str, ...] = (),
+        workers: int | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._io = io
+        self._snapshot = snapshot
+        self._schema = schema
+        self._filter = row_filter
+        self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
+        self._identifier = identifier
+        self._workers = default_workers() if workers is None else max(1, workers)
+        self._reader = ManifestReader(io)
+        self._specs: dict[int, SpecPlan] = {}
+        self._types = filter_types(row_filter)
+        self._statistics = needed_statistics(row_filter)
+        self.report = PlanReport()
+
+    @cached_property
+    def manifests(self) -> ManifestList:
+        """The manifest list of the snapshot."""
+        return read_manifest_list(self._io, self._snapshot, self._metadata)
+
+    def files(self) -> Iterator[PlannedFiles]:
+        """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
+
+        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and for a file that is listed twice.
+        """
+        manifests = self.manifests
+        distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
+        deletes = self._delete_index()
+        chosen = self._choose(ManifestContent.DATA)
+        for part, mask, plan in self._matching(chosen, self._filter, self._statistics):
+            entries = part.select(self._columns)
+            if mask is not None:
+                entries = entries.take(np.flatnonzero(mask))
+            self.report.files_skipped += len(part) - len(entries)
+            if distinct is not None:
+                distinct.add(entries)
+            if len(entries):
+                self.report.files_planned += len(entries)
+                yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else {})
+        if distinct is not None:
+            distinct.check()
+            manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
+        self._tell()
+
+    def spec_plan(self, spec_id: int) -> SpecPlan:
+        """What the filter means for a spec. Raises ``InvalidMetadata`` for a spec that the table does not have."""
+        found = self._specs.get(spec_id)
+        if found is None:
+            spec = self._metadata.spec_by_id(spec_id)
+            found = self._specs[spec_id] = SpecPlan(
+                spec,
+                spec.partition_type(self._schema, self._metadata.schemas),
+                inclusive_projection(spec, self._schema, self._filter),
+                Residuals(spec, self._schema, self._filter),
+            )
+        return found
+
+    def _choose(self, content: ManifestContent) -> list[ManifestFile]:
+        """The manifests that may hold live files that match, in the order of the list."""
+        manifests = self.manifests
+        of_content = manifests.integers(CONTENT) == content
+        kept = of_content & manifests.may_have_live_files()
+        specs = manifests.integers(SPEC_ID)
+        for spec_id in np.unique(specs[kept]).tolist():
+            plan = self.spec_plan(spec_id)
+            rows = np.flatnonzero(kept & (specs == spec_id))
+            kept[rows] = manifests_that_may_match(manifests, rows, plan.partition_type, plan.partition_filter)
+        chosen = np.flatnonzero(kept)
+        self.report.manifests_read += len(chosen)
+        self.report.manifests_skipped += int(np.count_nonzero(of_content)) - len(chosen)
+        return manifests.select(chosen, summaries=False)
+
+    def _matching(
+        self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, statistics: StatisticsRequest
+    ) -> Iterator[tuple[ManifestEntries, Mask | None, SpecPlan]]:
+        """The entries of each manifest, with the mask of those that are live and may match."""
+        typed = ((m, self.spec_plan(m.partition_spec_id).partition_type) for m in manifests)
+        for parts in manifest_groups(self._reader, typed, self._columns, statistics, self._workers):
+            plan = self.spec_plan(parts[0].spec_id)
+            masks = matching_rows(parts, plan.partition_filter, row_filter, self._types)
+            for part, mask in zip(parts, masks, strict=True):
+                yield part, mask, plan
+
+    def _delete_index(self) -> DeleteIndex | None:
+        chosen = self._choose(ManifestContent.DELETES)
+        if not chosen:
+            return None
+        wanted = {
+            kind: self._statistics.get(kind, frozenset()) | DELETE_STATISTICS.get(kind, frozenset())
+            for kind in {*self._statistics, *DELETE_STATISTICS}
+        }
+        parts = []
+        for part, mask, _ in self._matching(chosen, AlwaysTrue(), wanted):
+            entries = part.filter(mask)
+            parts.append(entries.filter(equality_deletes_that_may_match(entries, self._filter, self._types)))
+        unpartitioned = {id_ for id_, plan in self._specs.items() if plan.spec.is_unpartitioned}
+        return DeleteIndex(parts, unpartitioned)
+
+    def _live_paths(self, manifest: ManifestFile) -> list[str]:
+        kind = self.spec_plan(manifest.partition_spec_id).partition_type
+        entries = self._reader.read(manifest, kind, columns=(f.STATUS, f.FILE_PATH))
+        paths: list[str] = (
+            entries.select(frozenset({f.STATUS, f.FILE_PATH})).filter(entries.live()).column(f.FILE_PATH).to_pylist()
+        )
+        return paths
+
+    def _tell(self) -> None:
+        report = self.report
+        self._io.plugins.emit(
+            ScanPlanned(
+                table=self._identifier,
+                snapshot_id=self._snapshot.snapshot_id,
+                row_filter=str(self._filter),
+                manifests_read=report.manifests_read,
+                manifests_skipped=report.manifests_skipped,
+                files_planned=report.files_planned,
+                files_skipped=report.files_skipped,
+                seconds=time.perf_counter() - report.started,
+            )
+        )

@@ -1,0 +1,293 @@
+"""A scan: which rows and columns of which version of a table, and what to make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.abc import FormatAbility
+from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, as_expression, bind
+from icefield.file_io import FileIO
+from icefield.manifest import schemas as f
+from icefield.metadata import TableMetadata
+from icefield.name_mapping import parse_name_mapping
+from icefield.properties import (
+    NAME_MAPPING_DEFAULT,
+    SPLIT_OPEN_FILE_COST,
+    SPLIT_PLANNING_LOOKBACK,
+    SPLIT_TARGET_SIZE,
+    find_value,
+    get_int,
+)
+from icefield.refs import MAIN_BRANCH
+from icefield.reserved_fields import METADATA_COLUMNS, PARTITION, partition_field
+from icefield.scan.plan_table import PlanTable, united_partition_type
+from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.planning import ScanPlanner
+from icefield.scan.reading import read_tasks
+from icefield.scan.splits import combine_tasks, split_task
+from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.snapshots import Snapshot
+from icefield.types import NestedField, StructType
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableScan:
+    """Rows and columns of one version of a table. Immutable: the methods that narrow it give another scan.
+
+    ``row_filter`` is an expression or its text. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
+    ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``snapshot_id`` or ``ref`` (a branch or tag)
+    tell the version; neither is the head of ``main``. A snapshot and a tag are read with the snapshot's schema, a
+    branch with the current one. ``limit`` is the most rows that are read. ``options``: ``split-size``,
+    ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``. The scan keeps to the metadata that it was
+    made with, whatever is committed meanwhile.
+    """
+
+    metadata: TableMetadata
+    io: FileIO = field(repr=False)
+    row_filter: BooleanExpression | str = field(default_factory=AlwaysTrue)
+    selected_fields: tuple[str, ...] = ("*",)
+    case_sensitive: bool = True
+    snapshot_id: int | None = None
+    ref: str | None = None
+    limit: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    identifier: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.snapshot_id is not None and self.ref is not None:
+            raise InvalidArgument("a scan reads a snapshot or a branch or tag, not both")
+        if self.limit is not None and self.limit < 0:
+            raise InvalidArgument(f"limit must not be negative: {self.limit}")
+        given = self.selected_fields
+        object.__setattr__(self, "selected_fields", (given,) if isinstance(given, str) else tuple(given))
+        object.__setattr__(self, "row_filter", as_expression(self.row_filter))
+
+    def filter(self, row_filter: BooleanExpression | str) -> TableScan:
+        """The rows that also match another filter."""
+        return replace(self, row_filter=self._expression & as_expression(row_filter))
+
+    def select(self, *names: str) -> TableScan:
+        """Only these columns, in place of those selected before."""
+        return replace(self, selected_fields=names)
+
+    def with_case_sensitive(self, case_sensitive: bool = True) -> TableScan:
+        """Names of columns matched with or without regard to case."""
+        return replace(self, case_sensitive=case_sensitive)
+
+    def use_snapshot(self, snapshot_id: int) -> TableScan:
+        """The version of that snapshot. Raises ``NoSuchSnapshot``."""
+        return self._at(snapshot_id=snapshot_id)
+
+    def use_ref(self, name: str) -> TableScan:
+        """The version of a branch or tag. Raises ``NoSuchSnapshot`` when the table has none of that name."""
+        return self._at(ref=name)
+
+    def as_of(self, timestamp_ms: int) -> TableScan:
+        """The version that was current at a time (ms since 1970 UTC), by the table's snapshot log.
+
+        Raises ``NoSuchSnapshot`` when the log does not reach back so far.
+        """
+        return self._at(snapshot_id=self.metadata.snapshot_as_of(timestamp_ms).snapshot_id)
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot to read; None for a table without one. Raises ``NoSuchSnapshot``."""
+        metadata = self.metadata
+        if self.snapshot_id is not None:
+            found = metadata.snapshot_by_id(self.snapshot_id)
+            if found is None:
+                raise NoSuchSnapshot(
+                    f"table {metadata.location} has no snapshot {self.snapshot_id}", snapshot_id=self.snapshot_id
+                )
+            return found
+        if self.ref is None or (self.ref == MAIN_BRANCH and metadata.ref(self.ref) is None):
+            return metadata.current_snapshot()
+        found = metadata.snapshot_by_name(self.ref)
+        if found is None:
+            known = ", ".join(sorted(metadata.refs)) or "none"
+            raise NoSuchSnapshot(
+                f"table {metadata.location} has no branch or tag '{self.ref}'; it has {known}", ref=self.ref
+            )
+        return found
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The table's columns in the version that is read."""
+        snapshot = self.snapshot
+        ref = None if self.ref is None else self.metadata.ref(self.ref)
+        if snapshot is None or (self.snapshot_id is None and (ref is None or ref.is_branch)):
+            return self.metadata.schema()
+        return self.metadata.schema_of(snapshot)
+
+    @cached_property
+    def projection(self) -> Schema:
+        """The columns that the scan gives: those of the table in its order, then the metadata columns as selected.
+
+        Raises ``InvalidArgument`` for a name that is neither.
+        """
+        names = dict.fromkeys(self.selected_fields)
+        of_table, others = [], []
+        for name in names:
+            column = METADATA_COLUMNS.get(name)
+            if column is None or self.schema.has_field(name):
+                of_table.append(name)
+            else:
+                others.append(self._metadata_column(column))
+        selected = self.schema.select(*of_table, case_sensitive=self.case_sensitive)
+        return selected if not others else Schema(*selected.fields, *others, schema_id=selected.schema_id)
+
+    @property
+    def context(self) -> ScanContext:
+        """What the tasks of this scan are read with, here or on another machine."""
+        metadata = self.metadata
+        mapping = find_value(metadata.properties, NAME_MAPPING_DEFAULT)
+        return ScanContext(
+            schema=self.schema,
+            projection=self.projection,
+            io=self.io,
+            row_filter=self._expression,
+            case_sensitive=self.case_sensitive,
+            specs={spec.spec_id: spec for spec in metadata.partition_specs},
+            schemas={schema.schema_id: schema for schema in metadata.schemas},
+            name_mapping=None if mapping is None else parse_name_mapping(mapping),
+            properties=metadata.properties,
+        )
+
+    def plan_files(self, *, include_stats: bool = False) -> Iterator[FileScanTask]:
+        """One task for each data file that may hold matching rows, as they are found.
+
+        ``include_stats``: whether each task's ``file`` carries its column statistics. Raises ``InvalidMetadata`` for
+        a damaged manifest or manifest list.
+        """
+        for planned in self._planned(include_stats):
+            yield from planned.tasks()
+
+    def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:
+        """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together."""
+        return PlanTable(self._partition_types, statistics=include_stats).table(self._planned(include_stats))
+
+    def plan_tasks(self) -> Iterator[tuple[FileScanTask, ...]]:
+        """The plan in groups of about equal size: large files divided where they may be, small ones put together.
+
+        By the table's ``read.split.*`` properties, or the scan's ``options``.
+        """
+        target = self._number("split-size", SPLIT_TARGET_SIZE)
+        return combine_tasks(
+            (piece for task in self.plan_files() for piece in self._pieces(task, target)),
+            target,
+            lookback=self._number("split-lookback", SPLIT_PLANNING_LOOKBACK),
+            open_file_cost=self._number("split-file-open-cost", SPLIT_OPEN_FILE_COST),
+        )
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, read ahead of the consumer in bounded memory."""
+        batches = read_tasks(self.plan_files(), self.context, self.limit)
+        return pa.RecordBatchReader.from_batches(schema_to_arrow(self.projection), batches)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one table."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def to_pandas(self, **options: Any) -> Any:
+        """The rows as a pandas data frame; ``options`` go to ``pyarrow.Table.to_pandas``."""
+        return self.to_arrow().to_pandas(**options)
+
+    def count(self) -> int:
+        """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
+        tally = _Tally()
+        context = replace(self.context, projection=Schema())
+        batches = read_tasks(tally.undecided(self._planned(False), self.limit), context)
+        counted = 0
+        for batch in batches:
+            counted += batch.num_rows
+            if self.limit is not None and counted + tally.rows >= self.limit:
+                break
+        total = counted + tally.rows
+        return total if self.limit is None else min(total, self.limit)
+
+    def planner(self, *, include_stats: bool = False) -> ScanPlanner | None:
+        """The planner of this scan; None for a table without a snapshot."""
+        snapshot = self.snapshot
+        if snapshot is None:
+            return None
+        return ScanPlanner(
+            self.metadata,
+            self.io,
+            snapshot,
+            self.schema,
+            bind(self.schema, self._expression, self.case_sensitive),
+            statistics=include_stats,
+            identifier=self.identifier,
+        )
+
+    @property
+    def _expression(self) -> BooleanExpression:
+        return as_expression(self.row_filter)
+
+    @cached_property
+    def _partition_types(self) -> dict[int, StructType]:
+        schemas = list(self.metadata.schemas)
+        return {spec.spec_id: spec.partition_type(self.schema, schemas) for spec in self.metadata.partition_specs}
+
+    def _planned(self, include_stats: bool) -> Iterator[PlannedFiles]:
+        planner = self.planner(include_stats=include_stats)
+        return iter(()) if planner is None else planner.files()
+
+    def _at(self, **version: Any) -> TableScan:
+        if self.snapshot_id is not None or self.ref is not None:
+            raise InvalidArgument("the scan reads a certain version already")
+        scan = replace(self, **version)
+        _ = scan.snapshot  # tells now that there is none
+        return scan
+
+    def _metadata_column(self, column: NestedField) -> NestedField:
+        if column.field_id == PARTITION.field_id:
+            return partition_field(united_partition_type(self._partition_types))
+        return column
+
+    def _number(self, option: str, declared: Any) -> int:
+        given = self.options.get(option)
+        return get_int(self.metadata.properties if given is None else {declared.name: str(given)}, declared)
+
+    def _pieces(self, task: FileScanTask, target: int) -> Iterator[FileScanTask]:
+        if FormatAbility.SPLITS in self.io.file_format(task.file.file_format).abilities:
+            return split_task(task, target)
+        return iter((task,))
+
+
+class _Tally:
+    """Counts the rows of files that need not be read, and passes on the tasks of the others."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def undecided(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
+        for files in planned:
+            whole, needed = _decided(files)
+            self.rows += int(np.asarray(files.entries.column(f.RECORD_COUNT))[whole].sum())
+            if limit is not None and self.rows >= limit:
+                return
+            tasks = list(files.tasks()) if needed.any() else []
+            for row in np.flatnonzero(needed).tolist():
+                yield tasks[row]
+
+
+def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Which files match whole, and which must be read; the others match nowhere."""
+    groups, residuals = files.residual_groups()
+    whole = np.array([isinstance(residual, AlwaysTrue) for residual in residuals])[groups]
+    never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
+    # A negative count is not known.
+    whole &= np.asarray(files.entries.column(f.RECORD_COUNT)) >= 0
+    if files.deletes:
+        whole[list(files.deletes)] = False
+    return whole, ~(whole | never)
