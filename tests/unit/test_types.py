@@ -75,7 +75,7 @@ def test_blanks_around_parameters_are_accepted(text, expected):
 
 @pytest.mark.spec("TYP-01", "TYP-07", "TYP-25", "TYP-28")
 @pytest.mark.parametrize(
-    "text", [*TYPES["invalid"], "enum", "union", "", "struct", "decimal(9,10)", "decimal (9", "INT"]
+    "text", [*TYPES["invalid"], "enum", "union", "", "struct", "decimal(9,10)", "decimal (9", "INT", "geography(a,)"]
 )
 def test_what_is_no_type_is_refused_with_its_text(text):
     with pytest.raises((UnsupportedFeature, InvalidSchema)) as caught:

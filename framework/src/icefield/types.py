@@ -540,7 +540,7 @@ def _parse_parameterised(text: str) -> IcebergType | None:
     if match := _GEOMETRY.fullmatch(text):
         return GeometryType(match[1].strip())
     if match := _GEOGRAPHY.fullmatch(text):
-        return GeographyType(match[1].strip(), (match[2] or "spherical").strip())
+        return GeographyType(match[1].strip(), "spherical" if match[2] is None else match[2].strip())
     return None
 
 

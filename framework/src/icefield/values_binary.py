@@ -155,7 +155,10 @@ def from_bytes(iceberg_type: IcebergType, data: bytes) -> Any:
 
 def _from_fixed_width(iceberg_type: IcebergType, form: struct.Struct, data: bytes) -> Any:
     if len(data) == form.size:
-        return form.unpack(data)[0]
+        value = form.unpack(data)[0]
+        if isinstance(iceberg_type, TimeType) and not 0 <= value < MICROS_PER_DAY:
+            raise InvalidArgument(f"a time lies beyond midnight: {value} microseconds")
+        return value
     promoted = _PROMOTED.get(type(iceberg_type))
     if promoted is None or len(data) != 4:
         raise _wrong_length(iceberg_type, data)
