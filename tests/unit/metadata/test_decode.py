@@ -8,7 +8,6 @@ import pytest
 from icefield.errors import InvalidMetadata, NoSuchSnapshot, UnsupportedFeature
 from icefield.metadata import decode, decode_metadata
 from icefield.refs import RefType, SnapshotRef
-
 from metadata_examples import LOCATION, V1_INLINE, V1_LOGGED, V1_MINIMAL, V2, V3, document, load
 from vectors import VECTORS
 
@@ -395,7 +394,7 @@ def test_time_travel_follows_the_snapshot_log(at, expected):
 @pytest.mark.spec("SCAN-61")
 def test_time_travel_to_an_expired_snapshot_says_so():
     metadata = load(V2, snapshot_log=[{"timestamp-ms": 100, "snapshot-id": 9}])
-    with pytest.raises(NoSuchSnapshot, match="9.*expired"):
+    with pytest.raises(NoSuchSnapshot, match=r"9.*expired"):
         metadata.snapshot_as_of(200)
 
 
@@ -409,7 +408,7 @@ def test_a_spec_with_an_unknown_transform_and_a_lost_column_still_opens():
 def test_looking_up_what_the_table_does_not_have():
     metadata = load(V2)
     for look in (metadata.schema_by_id, metadata.spec_by_id):
-        with pytest.raises(InvalidMetadata, match="no .* 77; it has 0"):
+        with pytest.raises(InvalidMetadata, match=r"no .* 77; it has 0"):
             look(77)
     assert metadata.sort_order_by_id(77) is None
     assert metadata.snapshot_by_id(77) is None
