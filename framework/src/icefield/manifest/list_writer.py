@@ -27,6 +27,7 @@ from icefield.schema_arrow import schema_to_arrow
 from icefield.types import StructType
 
 _COUNTS: Final = tuple(f"{kind.name.lower()}_{what}_count" for kind in EntryStatus for what in ("files", "rows"))
+_AVRO: Final = {"avro.record-name": "manifest_file"}
 _IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in MANIFEST_FILE_FIELDS}
 
 
@@ -129,7 +130,7 @@ def _encode(
             return spliced
         manifests = [*(_counted(io, manifest) for manifest in base.manifests), *manifests]
     sink = _Buffer()
-    writer = file_format.open_writer(sink, schema, properties=properties, metadata=metadata)
+    writer = file_format.open_writer(sink, schema, properties={**_AVRO, **(properties or {})}, metadata=metadata)
     writer.write(_batch(manifests, format_version))
     writer.close()
     return sink.getvalue()

@@ -27,6 +27,7 @@ from icefield.schema_arrow import schema_to_arrow
 from icefield.schema_json import schema_to_json
 
 _FILES_AT_ONCE: Final = 8192
+_AVRO: Final = {"avro.record-name": "manifest_entry"}
 
 
 class ManifestWriter:
@@ -69,7 +70,7 @@ class ManifestWriter:
         self._writer = io.file_format("avro").open_writer(
             io.open_output(location),
             entries,
-            properties=properties,
+            properties={**_AVRO, **(properties or {})},
             metadata=manifest_metadata(schema, spec, format_version, content),
         )
 
