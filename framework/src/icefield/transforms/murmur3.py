@@ -163,7 +163,8 @@ def _hash_wide(values: npt.NDArray[Any]) -> Words:
 
 
 def _hash_doubles(values: npt.NDArray[Any]) -> Words:
-    bits = (values.astype(np.float64) + 0.0).view(np.uint64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+        bits = (values.astype(np.float64) + 0.0).view(np.uint64)
     bits[np.isnan(values)] = _CANONICAL_NAN
     return _hash_wide(bits)
 
