@@ -8,24 +8,8 @@ from icefield.expressions.expressions import (
     AlwaysTrue,
     And,
     BooleanExpression,
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNaN,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
     Not,
-    NotEqualTo,
-    NotIn,
-    NotNaN,
-    NotNull,
-    NotStartsWith,
     Or,
-    Reference,
-    StartsWith,
-    UnboundPredicate,
     conjunction,
     disjunction,
 )
@@ -39,6 +23,24 @@ from icefield.expressions.manifest_evaluator import (
 )
 from icefield.expressions.operators import Op
 from icefield.expressions.parser import as_expression, parse
+from icefield.expressions.predicates import (
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNaN,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotEqualTo,
+    NotIn,
+    NotNaN,
+    NotNull,
+    NotStartsWith,
+    Reference,
+    StartsWith,
+    UnboundPredicate,
+)
 from icefield.expressions.projection import inclusive_projection, strict_projection
 from icefield.expressions.residual import Residuals
 from icefield.expressions.strict_metrics import strict_metrics

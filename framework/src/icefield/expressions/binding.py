@@ -19,13 +19,12 @@ from icefield.expressions.expressions import (
     BooleanExpression,
     Not,
     Or,
-    Reference,
-    UnboundPredicate,
     conjunction,
     disjunction,
 )
 from icefield.expressions.literals import Literal
 from icefield.expressions.operators import Op
+from icefield.expressions.predicates import Reference, UnboundPredicate
 from icefield.schema import Schema
 from icefield.types import (
     DoubleType,

@@ -20,30 +20,24 @@ from decimal import Decimal
 from typing import Final, NoReturn
 
 from icefield.errors import InvalidExpression
-from icefield.expressions.expressions import (
-    MAX_DEPTH,
+from icefield.expressions.expressions import MAX_DEPTH, AlwaysFalse, AlwaysTrue, And, BooleanExpression, Not, Or
+from icefield.expressions.lexer import Kind, Token, fail, tokens
+from icefield.expressions.literals import MAX_DIGITS, Literal
+from icefield.expressions.operators import Op
+from icefield.expressions.predicates import (
     PREDICATES,
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BooleanExpression,
     EqualTo,
     GreaterThan,
     GreaterThanOrEqual,
     In,
     LessThan,
     LessThanOrEqual,
-    Not,
     NotEqualTo,
     NotIn,
     NotStartsWith,
-    Or,
     Reference,
     StartsWith,
 )
-from icefield.expressions.lexer import Kind, Token, fail, tokens
-from icefield.expressions.literals import MAX_DIGITS, Literal
-from icefield.expressions.operators import Op
 
 _COMPARISONS: Final = {
     "=": Op.EQ, "==": Op.EQ, "!=": Op.NOT_EQ, "<>": Op.NOT_EQ,
@@ -246,8 +240,10 @@ class _Parser:
 
     def _is_typed_text(self) -> bool:
         """Whether ``DATE '2024-01-01'`` and the like come next."""
-        token, following = self._token, self._tokens[self._next + 1]
-        return token.kind is Kind.NAME and token.text.lower() in _TYPED_TEXTS and following.kind is Kind.STRING
+        token = self._token
+        if token.kind is not Kind.NAME or token.text.lower() not in _TYPED_TEXTS:
+            return False
+        return self._tokens[self._next + 1].kind is Kind.STRING
 
     def _literals(self) -> list[Literal]:
         self._expect("(")
