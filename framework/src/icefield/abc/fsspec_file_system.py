@@ -63,11 +63,15 @@ class FsspecFileSystem(FileSystem):
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
-            return _FsspecOutput(self, location, self.fs.open(self.path(location), "wb"))
+            file = self.fs.open(self.path(location), "wb", autocommit=False)
+            return _FsspecOutput(self, location, file)
 
     def stat(self, location: str) -> FileInfo:
         with self.translated(location):
-            return _info(location, self.fs.info(self.path(location)))
+            entry = self.fs.info(self.path(location))
+        if entry.get("type") == "directory":
+            raise FileMissing(f"{location} is no file", location=location)
+        return _info(location, entry)
 
     def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         self.require(FileSystemAbility.LIST, "list files")
@@ -123,7 +127,7 @@ def _info(location: str, entry: Mapping[str, Any]) -> FileInfo:
 
 
 class _FsspecOutput(OutputStream):
-    """A stream whose upload is discarded, not published, when it is given up."""
+    """A stream that fsspec keeps aside (``autocommit=False``) until it is committed or discarded."""
 
     def __init__(self, owner: FsspecFileSystem, location: str, file: Any) -> None:
         self._owner, self._location, self._file = owner, location, file
@@ -147,15 +151,15 @@ class _FsspecOutput(OutputStream):
             self._ended = True
             with self._owner.translated(self._location):
                 self._file.close()
+                self._file.commit()
 
     def abort(self) -> None:
         if self._ended:
             return
         self._ended = True
         with self._owner.translated(self._location):
-            if hasattr(self._file, "discard"):
-                self._file.discard()
-            self._file.closed = True  # keeps the finaliser from publishing what was given up
+            self._file.close()
+            self._file.discard()
 
     @property
     def closed(self) -> bool:

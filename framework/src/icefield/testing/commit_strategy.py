@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import pytest
 
@@ -37,6 +39,9 @@ COMMITS = 6
 
 class CommitStrategySuite:
     """Checks of ``icefield.abc.CommitStrategy``."""
+
+    patience_seconds: ClassVar[float] = 60.0
+    """How long a commit may take to get through when others commit as well."""
 
     @pytest.fixture
     def file_system(self) -> FileSystem:
@@ -258,7 +263,9 @@ class CommitStrategySuite:
 
     def commit_until_done(self, strategy: CommitStrategy, file_system: FileSystem, key: str) -> Pointer:
         """Set a property, on whatever is current, until it is done."""
+        deadline = time.monotonic() + self.patience_seconds
         while True:
+            assert time.monotonic() < deadline, "a commit does not get through, on whatever base"
             base = strategy.load()
             assert base is not None
             try:

@@ -387,16 +387,16 @@ def _machine(file_system: FileSystem, root: str) -> type[RuleBasedStateMachine]:
                 file_system.put(f"{self.base}/{name}", data, PutMode.CREATE)
                 self.model[name] = data
 
-        @rule(source=names, target=names)
-        def rename(self, source: str, target: str) -> None:
-            if not renames or source == target:
+        @rule(source=names, new=names)
+        def rename(self, source: str, new: str) -> None:
+            if not renames or source == new:
                 return
-            if source in self.model and target not in self.model:
-                file_system.rename(f"{self.base}/{source}", f"{self.base}/{target}")
-                self.model[target] = self.model.pop(source)
+            if source in self.model and new not in self.model:
+                file_system.rename(f"{self.base}/{source}", f"{self.base}/{new}")
+                self.model[new] = self.model.pop(source)
             else:
                 with pytest.raises((FileExists, FileMissing)):
-                    file_system.rename(f"{self.base}/{source}", f"{self.base}/{target}")
+                    file_system.rename(f"{self.base}/{source}", f"{self.base}/{new}")
 
         @rule(name=names)
         def delete(self, name: str) -> None:

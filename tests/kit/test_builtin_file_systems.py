@@ -1,0 +1,80 @@
+"""The kernel's own file systems pass the kit that everyone's must pass."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from uuid import uuid4
+
+import fsspec
+import pytest
+from icefield.abc import FileSystem, FileSystemAbility, FsspecFileSystem
+from icefield.builtin.local import LocalFileSystem
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.testing import FileSystemSuite
+
+
+@pytest.mark.spec("FS-02", "FS-06", "FS-09")
+class TestLocalFileSystem(FileSystemSuite):
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return LocalFileSystem()
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> str:
+        return f"file://{tmp_path}/root"
+
+    def raw_get(self, location: str) -> bytes | None:
+        path = Path(location.removeprefix("file://"))
+        return path.read_bytes() if path.is_file() else None
+
+    def raw_put(self, location: str, data: bytes) -> None:
+        path = Path(location.removeprefix("file://"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def test_a_crash_while_writing_leaves_no_file_under_the_name(self, file_system: FileSystem, root: str) -> None:
+        process = os.fork()
+        if process == 0:
+            sink = file_system.open_output(f"{root}/half")
+            sink.write(b"x" * 1000)
+            os._exit(9)  # as after kill -9: nothing is cleaned up
+        os.waitpid(process, 0)
+        assert self.raw_get(f"{root}/half") is None
+
+
+class TestMemoryFileSystem(FileSystemSuite):
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return MemoryFileSystem()
+
+    @pytest.fixture
+    def root(self) -> str:
+        return f"memory://kit/{uuid4().hex}"
+
+    def raw_get(self, location: str) -> bytes | None:
+        found = MemoryFileSystem._files.get(location)
+        return None if found is None else found[0]
+
+    def raw_put(self, location: str, data: bytes) -> None:
+        MemoryFileSystem._files[location] = (data, 1_700_000_000_000 + len(MemoryFileSystem._files))
+
+    def test_listing_tells_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
+        file_system.open_output(f"{root}/f").close()
+        (listed,) = file_system.list(root)
+        assert listed.modified_ms == file_system.stat(f"{root}/f").modified_ms
+
+
+class FsspecLocal(FsspecFileSystem):
+    """What a plugin's author writes over fsspec, here over its local files."""
+
+    abilities = frozenset({FileSystemAbility.LIST})
+
+    def connect(self) -> fsspec.AbstractFileSystem:
+        return fsspec.filesystem("file", auto_mkdir=True)
+
+
+class TestFsspecFileSystem(TestLocalFileSystem):
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return FsspecLocal()
