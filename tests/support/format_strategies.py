@@ -111,29 +111,37 @@ def unscaled_values(precision):
     return st.builds(lambda sign, size: sign * size, st.sampled_from([1, -1]), by_bits)
 
 
-def values(kind, *, finite=False):
-    """Internal values of a type, null excepted; null occurs where it may inside a nested one."""
+PYTHON_DAYS = st.integers(-719_162, 2_932_896)
+PYTHON_MICROS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
+_PYTHON_VALUES = {t.DateType: PYTHON_DAYS, t.TimestampType: PYTHON_MICROS, t.TimestamptzType: PYTHON_MICROS}
+
+
+def values(kind, *, finite=False, python=False):
+    """Internal values of a type, null excepted; null occurs where it may inside a nested one.
+
+    ``finite`` leaves out what JSON lacks, ``python`` the days that Python's calendar lacks.
+    """
     match kind:
         case t.DecimalType():
             return unscaled_values(kind.precision).map(lambda n: decimal_from_unscaled(n, kind.scale))
         case t.FixedType():
             return st.binary(min_size=kind.length, max_size=kind.length)
         case t.StructType():
-            return st.tuples(*(_child(one, finite) for one in kind.fields))
+            return st.tuples(*(_child(one, finite, python) for one in kind.fields))
         case t.ListType():
-            return st.lists(_child(kind.element, finite), max_size=3).map(tuple)
+            return st.lists(_child(kind.element, finite, python), max_size=3).map(tuple)
         case t.MapType():
-            pair = st.tuples(_child(kind.key, finite), _child(kind.value, finite))
+            pair = st.tuples(_child(kind.key, finite, python), _child(kind.value, finite, python))
             return st.lists(pair, max_size=3).map(tuple)
         case t.FloatType() if finite:
             return st.floats(width=32, allow_nan=False, allow_infinity=False)
         case t.DoubleType() if finite:
             return st.floats(allow_nan=False, allow_infinity=False)
-    return _VALUES[type(kind)]
+    return _PYTHON_VALUES.get(type(kind), _VALUES[type(kind)]) if python else _VALUES[type(kind)]
 
 
-def _child(field, finite):
-    own = values(field.field_type, finite=finite)
+def _child(field, finite, python):
+    own = values(field.field_type, finite=finite, python=python)
     return own if field.required else st.none() | own
 
 

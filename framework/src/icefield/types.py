@@ -232,7 +232,7 @@ class GeographyType(PrimitiveType):
         _check_crs(self.crs)
         if self.algorithm not in EDGE_ALGORITHMS:
             known = ", ".join(sorted(EDGE_ALGORITHMS))
-            raise InvalidSchema(f"edge algorithm of a geography is one of {known}, not {_short(self.algorithm)}")
+            raise InvalidSchema(f"edge algorithm of a geography is one of {known}, not {shown(self.algorithm)}")
 
     def __str__(self) -> str:
         if self.algorithm != "spherical":
@@ -280,7 +280,7 @@ class NestedField:
     def __post_init__(self) -> None:
         _check_int("field id", self.field_id, 0, 2**31 - 1)
         if not isinstance(self.name, str):
-            raise InvalidSchema(f"name of field {self.field_id} is not a string: {_short(self.name)}")
+            raise InvalidSchema(f"name of field {self.field_id} is not a string: {shown(self.name)}")
         object.__setattr__(self, "field_type", _as_type(self.field_type))
         if isinstance(self.field_type, UnknownType) and self.required:
             raise InvalidSchema(f"field '{self.name}' of type unknown cannot be required", field_id=self.field_id)
@@ -514,9 +514,9 @@ def parse_type(text: str) -> IcebergType:
     parameters. Spec: Appendix C, types.
     """
     if not isinstance(text, str):
-        raise InvalidSchema(f"a type is text, not {_short(text)}")
+        raise InvalidSchema(f"a type is text, not {shown(text)}")
     if len(text) > MAX_TYPE_TEXT:
-        raise InvalidSchema(f"a type's text is longer than {MAX_TYPE_TEXT} characters: {_short(text)}")
+        raise InvalidSchema(f"a type's text is longer than {MAX_TYPE_TEXT} characters: {shown(text)}")
     text = text.strip()
     plain = _PLAIN.get(text)
     if plain is not None:
@@ -524,12 +524,12 @@ def parse_type(text: str) -> IcebergType:
     try:
         parameterised = _parse_parameterised(text)
     except InvalidSchema as error:
-        raise InvalidSchema(f"type {_short(text)}: {error.message}") from None
+        raise InvalidSchema(f"type {shown(text)}: {error.message}") from None
     if parameterised is not None:
         return parameterised
     if _PARAMETERISED.match(text):
-        raise InvalidSchema(f"wrong parameters of a type: {_short(text)}")
-    raise UnsupportedFeature(f"unknown type: {_short(text)}")
+        raise InvalidSchema(f"wrong parameters of a type: {shown(text)}")
+    raise UnsupportedFeature(f"unknown type: {shown(text)}")
 
 
 def _parse_parameterised(text: str) -> IcebergType | None:
@@ -576,7 +576,7 @@ def _check_fields(fields: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
     names = set()
     for child in fields:
         if not isinstance(child, NestedField):
-            raise InvalidSchema(f"a struct is made of NestedField, not {_short(child)}")
+            raise InvalidSchema(f"a struct is made of NestedField, not {shown(child)}")
         if child.name in names:
             raise InvalidSchema(f"two fields of a struct are named '{child.name}'", field_id=child.field_id)
         names.add(child.name)
@@ -585,16 +585,20 @@ def _check_fields(fields: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
 
 def _check_int(what: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise InvalidSchema(f"{what} must be an integer from {low} to {high}, not {_short(value)}")
+        raise InvalidSchema(f"{what} must be an integer from {low} to {high}, not {shown(value)}")
 
 
 def _check_crs(crs: object) -> None:
     if not isinstance(crs, str) or not crs or len(crs) > MAX_TYPE_TEXT or any(c in crs for c in ",()"):
-        raise InvalidSchema(f"a CRS is an identifier such as 'srid:4326' or 'projjson:<property>', not {_short(crs)}")
+        raise InvalidSchema(f"a CRS is an identifier such as 'srid:4326' or 'projjson:<property>', not {shown(crs)}")
     if crs.lstrip().startswith("{"):
         raise InvalidSchema("a CRS cannot be inline PROJJSON: store it in a table property, use 'projjson:<property>'")
 
 
-def _short(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """What stands for a value in a message: its ``repr``, of bounded length whatever the value."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = f"{type(value).__name__} that is too long to show"
     return text if len(text) <= 80 else f"{text[:77]}..."

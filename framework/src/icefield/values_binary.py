@@ -32,6 +32,7 @@ from icefield.types import (
     TimestamptzType,
     TimeType,
     UUIDType,
+    shown,
 )
 from icefield.values_text import INT64, MICROS_PER_DAY, NANOS_PER_DAY
 
@@ -67,18 +68,18 @@ def unscaled(value: Decimal, scale: int) -> int:
     sign, digits, exponent = value.as_tuple()
     number: int
     if not isinstance(exponent, int):
-        raise InvalidArgument(f"not a finite decimal: {value}")
+        raise InvalidArgument(f"not a finite decimal: {shown(value)}")
     shift = exponent + scale
     number = int("".join(map(str, digits))) if digits else 0
     if number and not -60 <= shift <= 60:
         size = {"inexact": True} if shift < 0 else {"out_of_range": -1 if sign else 1}
-        raise InvalidArgument(f"decimal {value} does not fit a scale of {scale}", **size)
+        raise InvalidArgument(f"decimal {shown(value)} does not fit a scale of {scale}", **size)
     if shift >= 0:
         number *= int(10**shift)
     else:
         number, rest = divmod(number, int(10**-shift))
         if rest:
-            raise InvalidArgument(f"decimal {value} has more than {scale} digits after the point", inexact=True)
+            raise InvalidArgument(f"decimal {shown(value)} has more than {scale} digits after the point", inexact=True)
     return -number if sign else number
 
 
@@ -98,7 +99,7 @@ def to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:
     except (struct.error, OverflowError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InvalidArgument):
             raise
-        raise InvalidArgument(f"not a value of type {iceberg_type}: {internal!r}") from None
+        raise InvalidArgument(f"not a value of type {iceberg_type}: {shown(internal)}") from None
 
 
 def _to_bytes(iceberg_type: IcebergType, internal: Any) -> bytes:

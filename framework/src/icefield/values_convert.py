@@ -41,6 +41,7 @@ from icefield.types import (
     TimeType,
     UUIDType,
     VariantType,
+    shown,
 )
 from icefield.values_binary import (
     decimal_from_unscaled,
@@ -127,12 +128,11 @@ def _whole_number(iceberg_type: IcebergType, value: Any) -> int:
 def _double(iceberg_type: IcebergType, value: Any) -> float:
     if isinstance(value, (bool, np.bool_, bytes)):
         raise _unfit(iceberg_type, value)
-    number = float(value)
-    if (
-        math.isinf(number)
-        and isinstance(value, (int, Decimal))
-        and not (isinstance(value, Decimal) and value.is_infinite())
-    ):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise _out_of_range(iceberg_type, value, bool(value > 0)) from None
+    if math.isinf(number) and isinstance(value, Decimal) and not value.is_infinite():
         raise _out_of_range(iceberg_type, value, number > 0)
     return number
 
@@ -390,11 +390,8 @@ def _python_map(iceberg_type: MapType, internal: Any) -> Any:
 
 
 def _unfit(iceberg_type: IcebergType, value: Any) -> InvalidArgument:
-    shown = repr(value)
-    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-    return InvalidArgument(f"not a value of type {iceberg_type}: {shown} ({type(value).__name__})")
+    return InvalidArgument(f"not a value of type {iceberg_type}: {shown(value)} ({type(value).__name__})")
 
 
 def _out_of_range(iceberg_type: IcebergType, value: Any, above: bool) -> InvalidArgument:
-    shown = str(value)[:80]
-    return InvalidArgument(f"out of range for type {iceberg_type}: {shown}", out_of_range=1 if above else -1)
+    return InvalidArgument(f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if above else -1)

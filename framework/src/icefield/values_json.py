@@ -38,6 +38,7 @@ from icefield.types import (
     TimestamptzType,
     TimeType,
     UUIDType,
+    shown,
 )
 from icefield.values_binary import decimal_from_unscaled, unscaled
 from icefield.values_geo import wkb_to_wkt, wkt_to_wkb
@@ -69,7 +70,7 @@ def to_json(iceberg_type: IcebergType, internal: Any) -> Any:
     except InvalidArgument:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise InvalidArgument(f"a value of type {iceberg_type} has no JSON form: {internal!r:.80}") from None
+        raise InvalidArgument(f"a value of type {iceberg_type} has no JSON form: {shown(internal)}") from None
 
 
 def from_json(iceberg_type: IcebergType, value: Any) -> Any:
@@ -97,6 +98,10 @@ def _wrong(iceberg_type: IcebergType, value: Any) -> InvalidArgument:
     )
 
 
+def _out_of_range(iceberg_type: IcebergType, value: Any, above: bool) -> InvalidArgument:
+    return InvalidArgument(f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if above else -1)
+
+
 def _read_boolean(iceberg_type: IcebergType, value: Any) -> bool:
     _kind(iceberg_type, value, bool)
     return bool(value)
@@ -106,7 +111,9 @@ def _read_integer(iceberg_type: IcebergType, value: Any) -> int:
     _kind(iceberg_type, value, int)
     low, high = INT64 if isinstance(iceberg_type, LongType) else INT32
     if not low <= value <= high:
-        raise InvalidArgument(f"out of range for type {iceberg_type}: {value}", out_of_range=1 if value > high else -1)
+        raise InvalidArgument(
+            f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if value > high else -1
+        )
     return int(value)
 
 
@@ -138,7 +145,7 @@ def _read_decimal(iceberg_type: IcebergType, value: Any) -> Decimal:
         )
     exact = unscaled(number, iceberg_type.scale)
     if abs(exact) >= 10**iceberg_type.precision:
-        raise InvalidArgument(f"out of range for type {iceberg_type}: '{value}'", out_of_range=1 if exact > 0 else -1)
+        raise _out_of_range(iceberg_type, value, exact > 0)
     return decimal_from_unscaled(exact, iceberg_type.scale)
 
 
@@ -184,7 +191,7 @@ def _read_struct(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
     _kind(iceberg_type, value, dict)
     for key in value:
         if not key.isascii() or not key.isdigit():
-            raise InvalidArgument(f"the JSON form of a struct has field ids for keys, not {key!r:.80}")
+            raise InvalidArgument(f"the JSON form of a struct has field ids for keys, not {shown(key)}")
     return tuple(_read_child(child, value.get(str(child.field_id))) for child in iceberg_type.fields)
 
 

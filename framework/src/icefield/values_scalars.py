@@ -72,7 +72,7 @@ def from_arrow_scalar(iceberg_type: IcebergType, scalar: pa.Scalar) -> Any:
     if not scalar.is_valid:
         return None
     try:
-        return from_arrow_array(iceberg_type, pa.array([scalar]))[0]
+        return from_arrow_array(iceberg_type, pa.repeat(scalar, 1))[0]
     except (pa.ArrowException, TypeError) as error:
         raise InvalidArgument(f"not a value of type {iceberg_type}: {error}") from None
 
@@ -127,4 +127,5 @@ def constant_array(iceberg_type: IcebergType, internal: Any, count: int) -> pa.A
     """An Arrow array that holds one internal value ``count`` times."""
     if internal is None:
         return pa.nulls(count, to_arrow_type(iceberg_type))
-    return pa.repeat(to_arrow_scalar(iceberg_type, internal), count)
+    scalar = to_arrow_scalar(iceberg_type, internal)
+    return pa.repeat(scalar, count) if count else pa.array([], scalar.type)
