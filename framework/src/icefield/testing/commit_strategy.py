@@ -30,7 +30,7 @@ from icefield.errors import CommitStateUnknown, IcefieldError, NoSuchTable
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
-from icefield.testing.faults import Crash, FaultyFileSystem
+from icefield.testing.faults import Crash, Fault, FaultyFileSystem
 from icefield.types import LongType, NestedField
 
 WRITERS = 8
@@ -205,19 +205,37 @@ class CommitStrategySuite:
 
     # -- faults
 
-    def test_a_lost_reply_is_settled_or_said_to_be_unknown(self, file_system: FileSystem, location: str) -> None:
+    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
+    def test_a_lost_reply_is_settled_or_said_to_be_unknown(
+        self, file_system: FileSystem, location: str, verdict: str
+    ) -> None:
         """If this fails, a reply that was lost is reported as a conflict, a failure or a success that was none."""
-        for request_is_lost in (True, False):
-            for step in range(40):
-                place = f"{location}/lost-{request_is_lost}-{step}"
-                pointer = self.create(file_system, place)
-                verdict = "lose-request" if request_is_lost else "lose-reply"
-                faulty = FaultyFileSystem(file_system, _at(step, verdict))
-                metadata = self.changed(file_system, pointer, "mine", "1")
-                outcome = _outcome(self.strategy(faulty, place), pointer, metadata)
-                self.check_outcome(file_system, place, outcome, faulty)
-                if len(faulty.calls) <= step:
-                    return
+        for step in range(40):
+            place = f"{location}/{verdict}-{step}"
+            pointer = self.create(file_system, place)
+            faulty = FaultyFileSystem(file_system, _at(step, verdict))
+            metadata = self.changed(file_system, pointer, "mine", "1")
+            outcome = _outcome(self.strategy(faulty, place), pointer, metadata)
+            self.check_outcome(file_system, place, outcome, faulty)
+            if len(faulty.calls) <= step:
+                break
+
+    def test_a_connection_that_stays_down_deletes_nothing_published(
+        self, file_system: FileSystem, location: str
+    ) -> None:
+        """If this fails, a file is deleted whose publication was never answered: readers may have seen it."""
+        for step in range(40):
+            place = f"{location}/down-{step}"
+            pointer = self.create(file_system, place)
+            faulty = FaultyFileSystem(file_system, _from(step, "lose-reply"))
+            metadata = self.changed(file_system, pointer, "mine", "1")
+            outcome = _outcome(self.strategy(faulty, place), pointer, metadata)
+            self.check_outcome(file_system, place, outcome, faulty)
+            published = {at for name, at in faulty.calls[step:] if name in ("put", "rename")}
+            deleted = {at for name, found in faulty.calls if name == "delete_many" for at in found.split(",")}
+            assert not published & deleted, f"deleted after an unanswered publication: {faulty.calls}"
+            if len(faulty.calls) <= step:
+                break
 
     def test_a_crash_at_any_step_leaves_the_old_or_the_new_version(
         self, file_system: FileSystem, location: str
@@ -311,8 +329,12 @@ class CommitStrategySuite:
             assert not happened, f"said to have failed and is committed: {outcome!r} after {faulty.calls}"
 
 
-def _at(step: int, verdict: str):  # type: ignore[no-untyped-def]
+def _at(step: int, verdict: str) -> Fault:
     return lambda number, _name, _location: verdict if number == step else None
+
+
+def _from(step: int, verdict: str) -> Fault:
+    return lambda number, _name, _location: verdict if number >= step else None
 
 
 def _outcome(strategy: CommitStrategy, base: Pointer, metadata: TableMetadata) -> Committed | Conflict | BaseException:
