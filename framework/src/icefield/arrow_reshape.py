@@ -125,6 +125,8 @@ def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> S
         return _resolve_list(kind, held, rules, path)
     if isinstance(kind, MapType) and pa.types.is_map(held):
         return _resolve_map(kind, held, rules, path)
+    if isinstance(kind, MapType) and pa.types.is_list(held):
+        return _resolve_keys(kind, held, rules, path)
     raise rules.mismatch(kind, held, path)
 
 
@@ -179,7 +181,7 @@ def _resolve_list(kind: ListType, held: pa.DataType, rules: Rules, path: Path) -
     plain = pa.list_(held.value_field.with_type(element.held))
 
     def convert(array: pa.Array) -> pa.Array:
-        lists = array if pa.types.is_list(array.type) else array.cast(plain)
+        lists = array if pa.types.is_list(array.type) else _as_lists(array, plain)
         validity, offsets, start, stop = list_parts(lists)
         values = lists.values.slice(start, stop - start)
         values = values.view(target.value_type) if inner is None else inner(values)
@@ -213,6 +215,23 @@ def _resolve_map(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> 
         return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, children=[entries])
 
     return Shape(pruned, convert)
+
+
+def _resolve_keys(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
+    """A map whose values a file left out is held as a list of its keys: each value is null."""
+    key = resolve(kind.key_type, held.value_type, rules, (*path, kind.key.name))
+    values = rules.fill(kind.value, (*path, kind.value.name))
+    target = to_arrow_type(kind)
+    of_key = key.convert or _retype(key.held, target.key_type)
+
+    def convert(array: pa.Array) -> pa.Array:
+        validity, offsets, start, stop = list_parts(array)
+        keys = array.values.slice(start, stop - start)
+        keys = keys if of_key is None else of_key(keys)
+        entries = pa.StructArray.from_arrays([keys, values(len(keys))], fields=[target.key_field, target.item_field])
+        return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, children=[entries])
+
+    return Shape(pa.list_(held.value_field.with_type(key.held)), convert)
 
 
 def _then(first: Convert | None, second: Convert | None) -> Convert | None:
@@ -281,6 +300,17 @@ def validity_buffer(array: pa.Array) -> pa.Buffer | None:
         return array.buffers()[0]
     valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def _as_lists(array: pa.Array, plain: pa.DataType) -> pa.Array:
+    """Any other kind of list as a list."""
+    if not (pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type)):
+        return array.cast(plain)
+    # Arrow's own cast of views gets the offsets wrong.
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int32))).astype(np.int32)
+    buffers = [validity_buffer(array), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(plain, len(array), buffers, array.null_count, children=[array.flatten()])
 
 
 def list_parts(array: pa.Array) -> tuple[pa.Buffer | None, pa.Buffer, int, int]:

@@ -42,7 +42,7 @@ _TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNan
 
 _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
     IntegerType: (*_NARROW,),
-    LongType: (*_NARROW, pa.int32(), pa.uint32(), pa.uint64()),
+    LongType: (*_NARROW, pa.int32(), pa.uint32()),
     FloatType: (pa.float16(),),
     DoubleType: (pa.float16(), pa.float32()),
     DateType: (pa.date64(),),

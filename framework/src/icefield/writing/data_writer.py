@@ -18,10 +18,14 @@ from icefield.writing.threads import Threads, default_workers
 _CHUNK_BYTES = 64 << 20
 _CHUNK_ROWS = 8 << 20
 
-Rows = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
-
-def write_batches(context: WriteContext, batches: Rows, *, task_id: int = 0, attempt: int = 0) -> list[DataFile]:
+def write_batches(
+    context: WriteContext,
+    batches: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
+    *,
+    task_id: int = 0,
+    attempt: int = 0,
+) -> list[DataFile]:
     """Write rows into new data files and describe these; nothing is committed.
 
     ``batches`` may be an endless stream: memory is bounded by ``context.buffer_bytes``. Rows are brought under the
@@ -72,7 +76,9 @@ def _write_partitioned(
     fan_out.close()
 
 
-def _conformed(context: WriteContext, batches: Rows) -> Iterator[pa.RecordBatch]:
+def _conformed(
+    context: WriteContext, batches: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The rows under the table's schema, in batches that are never empty."""
     incoming: pa.Schema | None = None
     conforming: Conforming | None = None
@@ -83,7 +89,7 @@ def _conformed(context: WriteContext, batches: Rows) -> Iterator[pa.RecordBatch]
             yield conforming.apply(batch)
 
 
-def _as_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+def _as_batches(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if isinstance(rows, pa.Table):
         if rows.num_rows == 0:
             yield pa.RecordBatch.from_pylist([], schema=rows.schema)  # so that its schema is checked
