@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from icefield.abc import Committed, CommitStrategy, Conflict, FileSystem, Pointer, PutMode
+from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, Pointer, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.rename import RenameStrategy

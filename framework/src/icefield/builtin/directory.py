@@ -19,8 +19,7 @@ from icefield.abc import (
     Page,
     TableName,
 )
-from icefield.builtin.namespaces import NamespaceFolder
-from icefield.builtin.versions import version_of
+from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
 from icefield.errors import InvalidArgument, NamespaceNotEmpty, NoSuchNamespace, TableExists
 from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
@@ -128,16 +127,10 @@ class DirectoryBackend(CatalogBackend):
         return publish_by_rename(self._system, target, data, f"{target}.{uuid4().hex}.tmp")
 
     def _folders(self, folder: str) -> Iterator[str]:
-        for info in self._system.list(folder, shallow=True):
-            name = info.location.rstrip("/").rpartition("/")[2]
-            if info.location.endswith("/") and not name.startswith("."):
-                yield name
+        return (name for name in folders_in(self._system, folder) if not name.startswith("."))
 
     def _is_table(self, folder: str) -> bool:
-        return any(
-            version_of(info.location.rpartition("/")[2]) is not None
-            for info in self._system.list(f"{folder}/metadata", shallow=True)
-        )
+        return is_table(self._system, folder)
 
 
 def _page(names: list[Name], token: str | None, size: int | None) -> Page[Name]:

@@ -7,16 +7,18 @@ table's, so that concurrent changes of properties exclude each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from uuid import uuid4
 
 import msgspec
 
 from icefield.abc import FileSystem
+from icefield.builtin.versions import version_of
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
 from icefield.publishing import read_whole
 
 _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
+_MAX_DEPTH = 16
 Publish = Callable[[str, bytes], bool]
 
 
@@ -33,15 +35,17 @@ class NamespaceFolder:
     def __init__(self, name: tuple[str, ...], folder: str, system: FileSystem, publish: Publish) -> None:
         self.name, self.folder, self._system, self._publish = name, folder, system, publish
 
-    def exists(self) -> bool:
-        """Whether it has a marker or, made by another engine, folders below it and no metadata of a table."""
+    def exists(self, *, depth: int = 0) -> bool:
+        """Whether it has a marker or, made by another engine, a table somewhere below it."""
         if self.versions():
             return True
-        folders = [
-            info.location for info in self._system.list(self.folder, shallow=True) if info.location.endswith("/")
-        ]
-        names = {location.rstrip("/").rpartition("/")[2] for location in folders} - {".icefield"}
-        return bool(names) and "metadata" not in names
+        names = [name for name in folders_in(self._system, self.folder) if name != ".icefield"]
+        if "metadata" in names or depth >= _MAX_DEPTH:
+            return False  # a table's folder, or what a dropped one left
+        return any(
+            is_table(self._system, f"{self.folder}/{name}") or self._child(name).exists(depth=depth + 1)
+            for name in names
+        )
 
     def create(self, properties: Mapping[str, str]) -> None:
         """Publish the first marker. Raises ``NamespaceExists``."""
@@ -74,6 +78,9 @@ class NamespaceFolder:
                 found.append((int(match.group(1)), info.location))
         return found
 
+    def _child(self, name: str) -> NamespaceFolder:
+        return NamespaceFolder((*self.name, name), f"{self.folder}/{name}", self._system, self._publish)
+
     def _current(self) -> tuple[int, dict[str, str]]:
         versions = self.versions()
         if not versions:
@@ -89,3 +96,18 @@ class NamespaceFolder:
     def _write(self, version: int, properties: dict[str, str]) -> bool:
         marker = _Marker(properties, uuid4().hex)
         return self._publish(f"{self.folder}/.icefield/namespace-v{version}.json", msgspec.json.encode(marker))
+
+
+def folders_in(system: FileSystem, folder: str) -> Iterator[str]:
+    """The names of the folders directly in a folder."""
+    for info in system.list(folder, shallow=True):
+        if info.location.endswith("/"):
+            yield info.location.split("/")[-2]
+
+
+def is_table(system: FileSystem, folder: str) -> bool:
+    """Whether a folder holds a version of a table's metadata."""
+    return any(
+        version_of(info.location.rpartition("/")[2]) is not None
+        for info in system.list(f"{folder}/metadata", shallow=True)
+    )

@@ -91,9 +91,10 @@ def _engine(catalog: str, properties: Mapping[str, str]) -> Engine:
             options["pool_pre_ping"] = properties.get("pool_pre_ping", "true").lower() != "false"
         engine = create_engine(url, **options)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
-        shown = uri.partition("@")[2] or uri.partition("?")[0]
+        # The property may hold a password, so no part of it is shown.
         raise InvalidArgument(
-            f"catalog '{catalog}': the database of 'uri' (…{shown}) cannot be used: {type(error).__name__}; "
-            "for PostgreSQL install icefield-sql[postgres] and write postgresql+psycopg://…"
+            f"catalog '{catalog}': the database that 'uri' names cannot be used: {type(error).__name__}; write "
+            "sqlite:////path/catalog.db, or for PostgreSQL install icefield-sql[postgres] and write "
+            "postgresql+psycopg://user@host/database"
         ) from error
     return engine

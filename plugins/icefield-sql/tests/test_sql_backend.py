@@ -1,0 +1,96 @@
+"""The SQL metastore passes the kit, on SQLite and, where a server can be started, on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from icefield import Plugins
+from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
+from icefield.builtin.local import LocalFileSystem
+from icefield.errors import InvalidArgument, StorageError
+from icefield.file_io import FileIO
+from icefield.testing import CatalogSuite, CommitStrategySuite
+from icefield_sql.backend import SqlBackend
+from icefield_sql.database import Database
+from icefield_sql.strategy import SqlStrategy
+from sqlalchemy import create_engine, text
+
+
+def backend_at(uri: str, folder: Path, name: str = "test") -> SqlBackend:
+    properties = {"uri": uri, "warehouse": f"file://{folder}/warehouse"}
+    return SqlBackend(name, properties, FileIO(Plugins.installed(), properties))
+
+
+class TestSqliteCatalog(CatalogSuite):
+    @pytest.fixture
+    def backend(self, tmp_path: Path) -> Iterator[CatalogBackend]:
+        made = backend_at(f"sqlite:///{tmp_path}/catalog.db", tmp_path)
+        yield made
+        made.close()
+
+    def test_two_catalogs_share_a_database_and_see_their_own(self, tmp_path: Path) -> None:
+        uri = f"sqlite:///{tmp_path}/catalog.db"
+        one, two = backend_at(uri, tmp_path, "one"), backend_at(uri, tmp_path, "two")
+        one.create_namespace(("a",), {})
+        two.create_namespace(("b",), {})
+        self.create_table(one, ("a", "t"))
+        assert one.list_namespaces(()).items == (("a",),)
+        assert two.list_namespaces(()).items == (("b",),)
+        assert two.strategy(("a", "t")).load() is None
+
+    def test_a_level_with_a_dot_is_refused(self, backend: CatalogBackend) -> None:
+        with pytest.raises(InvalidArgument, match="dots"):
+            backend.create_namespace(("a.b",), {})
+
+
+@pytest.mark.spec("COMMIT-01", "COMMIT-05", "FS-10", "META-34")
+class TestSqliteStrategy(CommitStrategySuite):
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return LocalFileSystem()
+
+    @pytest.fixture
+    def location(self, tmp_path: Path) -> str:
+        return f"file://{tmp_path}/warehouse/db/t"
+
+    def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+        root = location.removeprefix("file://").partition("/warehouse/")[0]
+        database = Database("test", {"uri": f"sqlite:///{root}/catalog.db"})
+        return SqlStrategy(("db", location), location, file_system, {}, database)
+
+
+def test_a_database_of_the_first_version_is_used_as_it_is(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/old.db"
+    with create_engine(uri).begin() as connection:
+        connection.execute(
+            text(
+                "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,"
+                " table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000),"
+                " previous_metadata_location VARCHAR(1000), PRIMARY KEY (catalog_name, table_namespace, table_name))"
+            )
+        )
+    backend = backend_at(uri, tmp_path)
+    backend.create_namespace(("a",), {})
+    CatalogSuite().create_table(backend, ("a", "t"))
+    assert backend.list_tables(("a",)).items == (("a", "t"),)
+
+
+def test_a_password_is_in_no_message(tmp_path: Path) -> None:
+    uri = f"postgresql+psycopg://user:hunter2-secret@127.0.0.1:1/{tmp_path.name}"
+    backend = backend_at(uri, tmp_path)
+    with pytest.raises(StorageError) as caught:
+        backend.list_namespaces(())
+    assert "hunter2" not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+    for wrong in ("no-such-dialect://user:hunter2-secret@host/db", "://hunter2-secret@", ""):
+        with pytest.raises(InvalidArgument) as refused:
+            backend_at(wrong, tmp_path)
+        assert "hunter2" not in str(refused.value)
+
+
+def test_the_option_commit_is_refused(tmp_path: Path) -> None:
+    properties = {"uri": "sqlite://", "commit": "rename"}
+    with pytest.raises(InvalidArgument, match="commit"):
+        SqlBackend("test", properties, FileIO(Plugins.installed(), properties))
