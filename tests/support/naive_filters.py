@@ -37,7 +37,9 @@ from icefield.expressions import (
     Or,
     StartsWith,
 )
+from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.schema import Schema
+from icefield.transforms import parse_transform
 from icefield.types import NestedField, StructType, parse_type
 
 NAN = math.nan
@@ -97,6 +99,23 @@ SCHEMA = Schema(
 
 NESTED = {"s.i": "int", "s.d": "double", "s.deep.t": "string"}
 ALL_NAMES = COLUMNS | NESTED
+
+
+TRANSFORMS = ["identity", "bucket[1]", "bucket[3]", "truncate[1]", "truncate[3]", "truncate[10]"]
+TRANSFORMS += ["year", "month", "day", "hour", "void"]
+TRANSFORM_CASES = [
+    (text, kind) for text in TRANSFORMS for kind in TYPES if parse_transform(text).can_transform(parse_type(kind))
+]
+"""Each transform with each type that it takes."""
+
+
+def spec_of(*columns: tuple[str, str]) -> PartitionSpec:
+    """A spec of ``SCHEMA`` from pairs of column and transform; its fields are p0, p1, ..."""
+    fields = (
+        PartitionField(SCHEMA.find_field(name).field_id, 1000 + i, text, f"p{i}")
+        for i, (name, text) in enumerate(columns)
+    )
+    return PartitionSpec(*fields, spec_id=1)
 
 
 def one_of(kind: str) -> st.SearchStrategy[Any]:
