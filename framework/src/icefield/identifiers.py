@@ -31,10 +31,7 @@ def text_of(name: Iterable[str]) -> str:
 
 
 def _levels(identifier: str | Iterable[str], what: str) -> tuple[str, ...]:
-    if isinstance(identifier, str):
-        levels = tuple(identifier.split("."))
-    else:
-        levels = tuple(identifier)
+    levels = tuple(identifier.split(".") if isinstance(identifier, str) else identifier)
     if not levels or len(levels) > _MAX_LEVELS:
         raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels, not {len(levels)}")
     for level in levels:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Self
 
 import pyarrow as pa
+
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent
@@ -54,6 +55,9 @@ class AddedFiles:
 class AppendFiles(SnapshotProducer):
     """Add data files; small manifests are merged as the table's properties say."""
 
+    def _prepare(self) -> None:
+        self._added = AddedFiles()
+
     def append_file(self, *files: DataFile) -> Self:
         """Add files. On commit it is made sure that the table does not have them yet."""
         self._added.add(files)
@@ -72,9 +76,6 @@ class AppendFiles(SnapshotProducer):
     def operation(self, changes: FileChanges) -> Operation:
         """Files are added and none removed."""
         return Operation.APPEND
-
-    def _prepare(self) -> None:
-        self._added = AddedFiles()
 
 
 class FastAppendFiles(AppendFiles):

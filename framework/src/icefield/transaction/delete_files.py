@@ -18,6 +18,11 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 class DeleteFiles(SnapshotProducer):
     """Remove files. Named ones must still be live; a filter is evaluated anew on each base."""
 
+    def _prepare(self) -> None:
+        self._named = FileSet()
+        self._filter: BooleanExpression = AlwaysFalse()
+        self._case_sensitive = True
+
     def delete_file(self, *files: DataFile | str) -> Self:
         """Remove files, by path or as a plan gave them (which spares reading manifests of other partitions)."""
         for file in files:
@@ -44,8 +49,3 @@ class DeleteFiles(SnapshotProducer):
     def operation(self, changes: FileChanges) -> Operation:
         """Files are removed and none added."""
         return Operation.DELETE
-
-    def _prepare(self) -> None:
-        self._named = FileSet()
-        self._filter: BooleanExpression = AlwaysFalse()
-        self._case_sensitive = True

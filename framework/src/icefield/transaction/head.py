@@ -11,10 +11,13 @@ from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.manifest.reader import read_manifest
+from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.snapshots import Snapshot
 from icefield.types import StructType
+
+_NO_STATISTICS: StatisticsRequest = {}
 
 
 class Head:
@@ -43,9 +46,15 @@ class Head:
             if manifest.content is content and (manifest.has_added_files or manifest.has_existing_files)
         ]
 
-    def entries(self, manifest: ManifestFile, columns: Iterable[int] = PLAN_COLUMNS) -> ManifestEntries:
-        """The entries of one of its manifests."""
-        return read_manifest(self.io, manifest, self.partition_type(manifest.partition_spec_id), columns=columns)
+    def entries(
+        self,
+        manifest: ManifestFile,
+        columns: Iterable[int] = PLAN_COLUMNS,
+        statistics: StatisticsRequest = _NO_STATISTICS,
+    ) -> ManifestEntries:
+        """The entries of a manifest, with single fields' statistics where they are asked for."""
+        kind = self.partition_type(manifest.partition_spec_id)
+        return read_manifest(self.io, manifest, kind, columns=columns, statistics=statistics)
 
     def spec(self, spec_id: int) -> PartitionSpec:
         """The spec of that id."""
@@ -53,4 +62,4 @@ class Head:
 
     def partition_type(self, spec_id: int) -> StructType:
         """The type of the partition tuples under a spec."""
-        return self.spec(spec_id).partition_type(self.metadata.schema())
+        return self.spec(spec_id).partition_type(self.metadata.schema(), self.metadata.schemas)

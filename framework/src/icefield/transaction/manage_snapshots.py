@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Self
 
 import msgspec
+
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import TableMetadata
 from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow.compute as pc
+
 from icefield.locations import LocationProvider
 from icefield.manifest.columns import ALL_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
@@ -146,7 +147,9 @@ class ManifestShop:
         """The entries of a manifest of the base."""
         base = self._now.base
         spec = base.spec_by_id(manifest.partition_spec_id)
-        return read_manifest(self._now.context.io, manifest, spec.partition_type(base.schema()), columns=columns)
+        return read_manifest(
+            self._now.context.io, manifest, spec.partition_type(base.schema(), base.schemas), columns=columns
+        )
 
     @property
     def _now(self) -> _Target:

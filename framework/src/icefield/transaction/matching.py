@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
 from icefield.errors import InvalidArgument, ValidationFailed
+from icefield.expressions import AlwaysTrue, BooleanExpression, BoundPredicate, Op, conjunction, disjunction
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.encoding import partition_array
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
+from icefield.scan.partition_groups import partition_groups
+from icefield.scan.pruning import manifests_that_may_match
 from icefield.transaction.head import Head
+from icefield.types import NestedField, UnknownType
+
+# More values than these are looked for by their range.
+_MOST_VALUES: Final = 200
 
 Mask = np.ndarray[Any, Any]
 
@@ -52,9 +60,7 @@ class FileSet:
         wanted = pa.array(self._files, pa.string())
         partitions = self._partitions(head)
         for content in contents:
-            for position, manifest in head.live(content):
-                if partitions is not None and not _may_hold(head, manifest, partitions):
-                    continue
+            for position, manifest in head.live(content) if partitions is None else partitions.manifests(content):
                 entries = head.entries(manifest)
                 mask = np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=wanted))
                 mask = mask & (entries.status() != EntryStatus.DELETED)
@@ -74,7 +80,7 @@ class FileSet:
         snapshot = head.snapshot.snapshot_id if head.snapshot is not None else None
         raise ValidationFailed(
             f"{what}: {len(missing)} of {len(self._files)} files are not in snapshot {snapshot} (any more): "
-            f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}; load the table again and repeat the change",
+            f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}; load the table again",
             files=tuple(missing[:100]),
             snapshot_id=snapshot,
         )
@@ -105,53 +111,59 @@ class PartitionSet:
         self._tuples.setdefault(spec_id, []).append(values)
         self._arrays.pop(spec_id, None)
 
-    def has_spec(self, spec_id: int) -> bool:
-        """Whether any partition of that spec is named."""
-        return spec_id in self._tuples
+    def manifests(self, content: ManifestContent) -> list[tuple[int, ManifestFile]]:
+        """The manifests, with their positions, that may hold files of a named partition."""
+        live = self._head.live(content)
+        of_spec: dict[int, list[int]] = {}
+        for position, manifest in live:
+            if manifest.partition_spec_id in self._tuples:
+                of_spec.setdefault(manifest.partition_spec_id, []).append(position)
+        chosen: set[int] = set()
+        for spec_id, positions in of_spec.items():
+            manifest_list = self._head.manifest_list
+            assert manifest_list is not None  # it has live manifests
+            kind = self._head.partition_type(spec_id)
+            rows = np.array(positions, np.int64)
+            chosen.update(rows[manifests_that_may_match(manifest_list, rows, kind, self._filter(spec_id))].tolist())
+        return [(position, manifest) for position, manifest in live if position in chosen]
 
-    def of_spec(self, spec_id: int, like: pa.StructType) -> pa.StructArray:
-        """The partitions of one spec as a column."""
-        if spec_id not in self._arrays:
-            self._arrays[spec_id] = partition_array(self._tuples.get(spec_id, []), like)
-        return self._arrays[spec_id]
+    def _filter(self, spec_id: int) -> BooleanExpression:
+        columns = zip(*self._tuples[spec_id], strict=True)
+        fields = self._head.partition_type(spec_id).fields
+        return conjunction([_one_of(field, values) for field, values in zip(fields, columns, strict=False)])
 
-    def mask(self, entries: ManifestEntries) -> Mask:
+    def read(self, manifest: ManifestFile) -> ManifestEntries:
+        """The entries of a manifest."""
+        return self._head.entries(manifest)
+
+    def may_match(self, entries: ManifestEntries) -> Mask:
         """Which entries lie in a named partition."""
-        if not self.has_spec(entries.spec_id):
+        tuples = self._tuples.get(entries.spec_id)
+        if tuples is None:
             return np.zeros(len(entries), bool)
-        named = self.of_spec(entries.spec_id, entries.partition.type)
-        return same_tuples(entries.partition, named)
+        if entries.spec_id not in self._arrays:
+            self._arrays[entries.spec_id] = partition_array(tuples, entries.partition.type)
+        return same_tuples(entries.partition, self._arrays[entries.spec_id])
 
 
 def same_tuples(partition: pa.StructArray, named: pa.StructArray) -> Mask:
     """Which tuples of one column occur in another of the same type."""
-    rows = np.zeros(len(partition), np.int64)
-    keys = np.zeros(len(named), np.int64)
-    inside = np.ones(len(partition), bool)
-    for position in range(named.type.num_fields):
-        values, others = comparable(partition.field(position)), comparable(named.field(position))
-        distinct = others.unique()
-        codes = np.asarray(pc.fill_null(pc.index_in(values, value_set=distinct), -1))
-        inside &= codes >= 0
-        # Codes so far are renumbered, so that the product never grows beyond the pairs that occur.
-        pairs = keys * len(distinct) + np.asarray(pc.index_in(others, value_set=distinct))
-        found, keys = np.unique(pairs, return_inverse=True)
-        rows = np.searchsorted(found, pairs_of := rows * len(distinct) + np.maximum(codes, 0))
-        rows = np.minimum(rows, max(len(found) - 1, 0))
-        inside &= (found[rows] == pairs_of) if len(found) else False
-    return inside & (len(named) > 0)
+    numbers, _ = partition_groups(pa.concat_arrays([named, partition.cast(named.type)]))
+    return np.isin(numbers[len(named) :], numbers[: len(named)])
 
 
-def comparable(values: pa.Array) -> pa.Array:
-    """Partition values in a form in which equal bits mean equal values."""
-    if pa.types.is_null(values.type):
-        return values.cast(pa.int8())
-    if not pa.types.is_floating(values.type):
-        return values
-    numbers = np.asarray(values.cast(pa.float64()).fill_null(0.0), np.float64).copy()
-    numbers[np.isnan(numbers)] = np.nan
-    return pa.array(numbers.view(np.int64), mask=np.asarray(values.is_null()))
-
-
-def _may_hold(head: Head, manifest: ManifestFile, partitions: PartitionSet) -> bool:
-    return partitions.has_spec(manifest.partition_spec_id)
+def _one_of(field: NestedField, values: Collection[Any]) -> BooleanExpression:
+    """A bound predicate that each of the values passes: these exactly, or all from the least to the greatest."""
+    path = (field.name,)
+    known = {value for value in values if value is not None}
+    if any(value != value for value in known) or isinstance(field.field_type, UnknownType):
+        return AlwaysTrue()
+    parts: list[BooleanExpression] = []
+    if len(known) != len(set(values)):
+        parts.append(BoundPredicate(Op.IS_NULL, field, path))
+    if len(known) > _MOST_VALUES:
+        low = BoundPredicate(Op.GT_EQ, field, path, min(known))
+        parts.append(conjunction([low, BoundPredicate(Op.LT_EQ, field, path, max(known))]))
+    elif known:
+        parts.append(BoundPredicate(Op.IN, field, path, tuple(known)))
+    return disjunction(parts)

@@ -22,6 +22,12 @@ class RewriteFiles(SnapshotProducer):
     conflict when ``data_sequence_number`` keeps the rewritten files as old as those they replace.
     """
 
+    def _prepare(self) -> None:
+        self._removed = FileSet()
+        self._added: dict[str, list[DataFile]] = {}
+        self._number: int | None = None
+        self._since: Since | None = None
+
     def delete_file(self, *files: DataFile | str) -> Self:
         """Name files, of data or of deletes, that are replaced."""
         for file in files:
@@ -60,9 +66,3 @@ class RewriteFiles(SnapshotProducer):
     def operation(self, changes: FileChanges) -> Operation:
         """The rows stay the same."""
         return Operation.REPLACE
-
-    def _prepare(self) -> None:
-        self._removed = FileSet()
-        self._added: dict[str, list[DataFile]] = {}
-        self._number: int | None = None
-        self._since: Since | None = None

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
+
 from icefield.locations import LocationProvider
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.list_writer import write_manifest_list

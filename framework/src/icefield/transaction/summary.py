@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.entries import ManifestEntries, partition_tuples

@@ -12,14 +12,19 @@ from icefield.metadata import TableMetadata, apply_updates
 from icefield.metadata.requirements import check
 from icefield.metadata.updates import AddSnapshot, TableUpdate
 from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.manage_snapshots import ManageSnapshots
+from icefield.transaction.row_changes import RowChanges
 from icefield.transaction.update_location import UpdateLocation
 from icefield.transaction.update_properties import UpdateProperties
+from icefield.transaction.update_schema import UpdateSchema
+from icefield.transaction.update_sort_order import UpdateSortOrder
+from icefield.transaction.update_spec import UpdateSpec
 from icefield.transaction.upgrade_format_version import UpgradeTableVersion
 
 R = TypeVar("R")
 
 
-class Transaction(Generic[R]):
+class Transaction(RowChanges, Generic[R]):
     """Stages actions and commits them as one version.
 
     Use it as a context manager: leaving it commits; leaving it by an exception discards every file that was written.
@@ -102,6 +107,22 @@ class Transaction(Generic[R]):
         """Stage a higher format version."""
         UpgradeTableVersion(self.stage, format_version).commit()
         return self
+
+    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
+        """Begin a change of the columns."""
+        return UpdateSchema(self.stage, self._shape, allow_incompatible_changes, case_sensitive)
+
+    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
+        """Begin a change of the partitioning."""
+        return UpdateSpec(self.stage, self._shape, case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Begin another sort order."""
+        return UpdateSortOrder(self.stage, self._shape, case_sensitive)
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Begin a change of branches, tags and the current snapshot."""
+        return ManageSnapshots(self.stage)
 
     # -- the end --------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import pyarrow as pa
+
 from icefield.arrow_types import GivenType
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import (

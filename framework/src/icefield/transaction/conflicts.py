@@ -1,0 +1,205 @@
+"""Whether commits since a snapshot was read break a change that was made from it.
+
+Each validation that an action chooses takes away some interleavings; all of them together are serializable
+isolation, none but "what goes must still be there" is the weakest. Only commits between the snapshot that was read and
+the head of the branch are looked at. Spec: "Optimistic Concurrency", "Commit Conflict Resolution and Retry".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument, ValidationFailed
+from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
+from icefield.manifest import schemas as f
+from icefield.manifest.manifest_list import read_manifest_list
+from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.snapshots import Operation, Snapshot
+from icefield.transaction.head import Head
+from icefield.transaction.matching import Mask
+
+
+class IsolationLevel(StrEnum):
+    """How much of what happened meanwhile a change tolerates."""
+
+    SERIALIZABLE = "serializable"
+    """Fails when rows that the change would have seen were added, changed or removed meanwhile."""
+
+    SNAPSHOT = "snapshot"
+    """Fails when rows that the change touches were changed or removed meanwhile; added rows are tolerated."""
+
+    @classmethod
+    def of(cls, value: IsolationLevel | str | None) -> IsolationLevel | None:
+        """The level that a text names. Raises ``InvalidArgument``."""
+        try:
+            return None if value is None else cls(value.lower())
+        except (ValueError, AttributeError):
+            raise InvalidArgument(f"an isolation level is 'serializable' or 'snapshot', not {value!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The snapshot from which a change was made; None is the table before its first snapshot."""
+
+    snapshot_id: int | None
+
+    def snapshots(self, head: Head) -> list[Snapshot]:
+        """The snapshots that came later, newest first.
+
+        Raises ``ValidationFailed`` when the head was not built on the snapshot, or the history in between expired.
+        """
+        later: list[Snapshot] = []
+        current = head.snapshot
+        while current is not None:
+            if current.snapshot_id == self.snapshot_id:
+                return later
+            later.append(current)
+            if current.parent_snapshot_id is None:
+                break
+            parent = head.metadata.snapshot_by_id(current.parent_snapshot_id)
+            if parent is None:
+                raise self._unknown(f"snapshot {current.parent_snapshot_id} has expired")
+            current = parent
+        if self.snapshot_id is not None:
+            raise self._unknown("the branch was rolled back, or its history has expired")
+        return later
+
+    def _unknown(self, why: str) -> ValidationFailed:
+        return ValidationFailed(
+            f"cannot tell what was committed since snapshot {self.snapshot_id}: {why}; load the table again",
+            snapshot_id=self.snapshot_id,
+        )
+
+
+class Concern(Protocol):
+    """Which files a change is concerned with: those that a filter may match, or those of some partitions."""
+
+    def read(self, manifest: ManifestFile) -> ManifestEntries:
+        """The entries of a manifest, with what it takes to judge them."""
+
+    def may_match(self, entries: ManifestEntries) -> Mask:
+        """Which entries the change is concerned with."""
+
+
+_ADDING: Final = (Operation.APPEND, Operation.OVERWRITE)
+_REMOVING: Final = (Operation.OVERWRITE, Operation.DELETE)
+_DELETING: Final = (Operation.APPEND, Operation.OVERWRITE, Operation.DELETE)
+
+
+def no_new_data(head: Head, since: Since, concern: Concern) -> None:
+    """Raise ``ValidationFailed`` when files that the change is concerned with were added meanwhile."""
+    _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, "data was added")
+
+
+def no_new_deletes(head: Head, since: Since, concern: Concern) -> None:
+    """Raise ``ValidationFailed`` when row-level deletes that the change is concerned with were added meanwhile."""
+    _refuse_added(head, since, concern, ManifestContent.DELETES, _DELETING, "row-level deletes were added")
+
+
+def no_removed_data(head: Head, since: Since, concern: Concern) -> None:
+    """Raise ``ValidationFailed`` when files that the change is concerned with were removed meanwhile."""
+    for snapshot in since.snapshots(head):
+        if snapshot.operation not in _REMOVING:
+            continue
+        # What was removed is told by the manifests of the removing snapshot only.
+        for manifest in read_manifest_list(head.io, snapshot, head.metadata).manifests:
+            if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA:
+                entries = concern.read(manifest)
+                mask = _by(entries, {snapshot.snapshot_id}) & (entries.status() == EntryStatus.DELETED)
+                _refuse_any(head, since, entries, mask & concern.may_match(entries), "data was removed")
+
+
+def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, equality: bool = True) -> None:
+    """Raise ``ValidationFailed`` when row-level deletes that apply to data files of the head were added meanwhile.
+
+    ``files`` are masks by position of their manifest. Without ``equality``, equality deletes are tolerated.
+    """
+    later = since.snapshots(head)
+    deleting = _ids(later, _DELETING)
+    new: list[ManifestEntries] = []
+    for manifest in _added_manifests(head, later, ManifestContent.DELETES) if deleting else ():
+        entries = head.entries(manifest, statistics=DELETE_STATISTICS)
+        mask = _by(entries, deleting) & (entries.status() != EntryStatus.DELETED)
+        if not equality:
+            mask &= np.asarray(entries.column(f.CONTENT)) != DataFileContent.EQUALITY_DELETES
+        new.append(entries.filter(mask))
+    index = delete_index(head, new)
+    if not len(index):
+        return
+    for position, mask in files.items():
+        manifest = head.manifests[position]
+        if manifest.content is ManifestContent.DATA:
+            data = head.entries(manifest).filter(mask)
+            hit = next(iter(index.assign(data).items()), None)
+            if hit is not None:
+                path = data.column(f.FILE_PATH)[hit[0]].as_py()
+                raise _conflict(head, since, f"row-level deletes of {path} were added", [hit[1][0].file_path])
+
+
+def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:
+    """An index of delete files of a head."""
+    unpartitioned = [spec.spec_id for spec in head.metadata.partition_specs if spec.is_unpartitioned]
+    return DeleteIndex([part for part in entries if len(part)], unpartitioned)
+
+
+def _refuse_added(
+    head: Head,
+    since: Since,
+    concern: Concern,
+    content: ManifestContent,
+    operations: tuple[Operation, ...],
+    what: str,
+) -> None:
+    later = since.snapshots(head)
+    adding = _ids(later, operations)
+    for manifest in _added_manifests(head, later, content) if adding else ():
+        entries = concern.read(manifest)
+        mask = _by(entries, adding) & (entries.status() != EntryStatus.DELETED)
+        if mask.any():
+            _refuse_any(head, since, entries, mask & concern.may_match(entries), what)
+
+
+def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent) -> Iterator[ManifestFile]:
+    """The manifests of the head that were written since: what was added since is live in them, or gone again.
+
+    Those of rewrites are among them, since they may hold entries that an append in between had added.
+    """
+    ids = {snapshot.snapshot_id for snapshot in later}
+    return (manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids)
+
+
+def _ids(snapshots: list[Snapshot], operations: tuple[Operation, ...]) -> set[int]:
+    return {snapshot.snapshot_id for snapshot in snapshots if snapshot.operation in operations}
+
+
+def _by(entries: ManifestEntries, snapshot_ids: set[int]) -> Mask:
+    """Which entries were added, or removed, by one of the snapshots."""
+    return np.isin(np.asarray(entries.column(f.SNAPSHOT_ID)), np.fromiter(snapshot_ids, np.int64, len(snapshot_ids)))
+
+
+def _refuse_any(head: Head, since: Since, entries: ManifestEntries, mask: Mask, what: str) -> None:
+    if mask.any():
+        paths = entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist()
+        snapshot_id = entries.column(f.SNAPSHOT_ID).filter(pa.array(mask))[0].as_py()
+        raise _conflict(head, since, what, paths, snapshot_id)
+
+
+def _conflict(
+    head: Head, since: Since, what: str, paths: list[str], snapshot_id: int | None = None
+) -> ValidationFailed:
+    snapshot = None if snapshot_id is None else head.metadata.snapshot_by_id(snapshot_id)
+    by = "" if snapshot is None else f" by snapshot {snapshot_id} ({snapshot.operation})"
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ValidationFailed(
+        f"{what} meanwhile{by}, since snapshot {since.snapshot_id}, where this change applies: "
+        f"{', '.join(paths[:3])}{more}; load the table again and repeat the change",
+        snapshot_id=snapshot_id,
+        operation=None if snapshot is None else snapshot.operation.value,
+        files=tuple(paths[:100]),
+    )

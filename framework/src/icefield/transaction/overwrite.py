@@ -1,0 +1,122 @@
+"""Overwriting by files: some go and others come, in one step. For engines that write the new files themselves."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Or, as_expression
+from icefield.manifest.data_file import DataFile
+from icefield.manifest.manifest_file import ManifestContent
+from icefield.snapshots import Operation
+from icefield.transaction.action import ActionContext
+from icefield.transaction.append import AddedFiles
+from icefield.transaction.conflicts import (
+    Since,
+    no_new_data,
+    no_new_deletes,
+    no_new_deletes_for,
+    no_removed_data,
+)
+from icefield.transaction.filtering import RowFilter, merged_masks, whole_files
+from icefield.transaction.head import Head
+from icefield.transaction.matching import FileSet, Mask
+from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+
+
+class OverwriteFiles(SnapshotProducer):
+    """Remove files and add others. What is removed by name must still be live.
+
+    The validations that are asked for make the isolation level: with both, for a filter that holds what was read, the
+    change is serializable; with ``validate_no_conflicting_deletes`` alone it is snapshot isolation. They need
+    ``validate_from_snapshot``, which names the snapshot that was read.
+    """
+
+    def _prepare(self) -> None:
+        self._added = AddedFiles()
+        self._removed = FileSet()
+        self._filter: BooleanExpression = AlwaysFalse()
+        self._case_sensitive = True
+        self._concern: BooleanExpression | None = None
+        self._since: Since | None = None
+        self._no_data = False
+        self._no_deletes = False
+
+    def add_file(self, *files: DataFile) -> Self:
+        """Add data files."""
+        self._added.add(files)
+        return self
+
+    def add_fresh(self, *files: DataFile) -> Self:
+        """Add data files under names that the caller drew at random, which need not be looked for in the table."""
+        self._added.add(files, fresh=True)
+        return self
+
+    def delete_file(self, *files: DataFile | str) -> Self:
+        """Remove data files by name."""
+        for file in files:
+            self._removed.add(file)
+        return self
+
+    def overwrite_by_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
+        """Remove the files all of whose rows match; evaluated anew on each base."""
+        self._filter = Or(self._filter, as_expression(row_filter))
+        self._case_sensitive = case_sensitive
+        return self
+
+    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
+        """Name the snapshot that was read; None is the table before its first."""
+        self._since = Since(snapshot_id)
+        return self
+
+    def conflict_detection_filter(self, row_filter: str | BooleanExpression) -> Self:
+        """Which rows were read: only commits that may concern them are conflicts. All rows, unless told."""
+        self._concern = as_expression(row_filter)
+        return self
+
+    def validate_no_conflicting_data(self) -> Self:
+        """Fail when files that may hold rows of the conflict filter were added meanwhile."""
+        self._no_data = True
+        return self
+
+    def validate_no_conflicting_deletes(self) -> Self:
+        """Fail when rows of the conflict filter, or of a removed file, were deleted meanwhile."""
+        self._no_deletes = True
+        return self
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to exchange on this base."""
+        self._added.refuse_live(head)
+        named = self._removed.find(head, (ManifestContent.DATA,))
+        self._removed.require_all(head, named, "cannot overwrite files")
+        self._validate(head, named)
+        matching = whole_files(head, self._filter, self._case_sensitive)
+        return FileChanges(self._added.files(), merged_masks(named, matching))
+
+    def operation(self, changes: FileChanges) -> Operation:
+        """What was done in effect: removed and added, or only one of the two."""
+        return operation_of(changes)
+
+    def _validate(self, head: Head, named: dict[int, Mask]) -> None:
+        if not (self._no_data or self._no_deletes):
+            return
+        if self._since is None:
+            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
+        concern = RowFilter(head, self._concern if self._concern is not None else self._whole())
+        if self._no_data:
+            no_new_data(head, self._since, concern)
+        if self._no_deletes:
+            no_new_deletes_for(head, self._since, named)
+            if self._concern is not None or not isinstance(self._filter, AlwaysFalse):
+                no_new_deletes(head, self._since, concern)
+                no_removed_data(head, self._since, concern)
+
+    def _whole(self) -> BooleanExpression:
+        return AlwaysTrue() if isinstance(self._filter, AlwaysFalse) else self._filter
+
+
+def operation_of(changes: FileChanges) -> Operation:
+    """What a change of files is called by what it does in effect."""
+    if not changes.removed:
+        return Operation.APPEND
+    return Operation.OVERWRITE if changes.added else Operation.DELETE

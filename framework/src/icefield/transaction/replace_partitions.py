@@ -1,0 +1,101 @@
+"""Dynamic partition overwrite: new files take the place of all that the partitions they lie in held before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+import numpy as np
+
+from icefield.errors import InvalidArgument
+from icefield.manifest.data_file import DataFile, EntryStatus
+from icefield.manifest.manifest_file import ManifestContent
+from icefield.snapshots import Operation
+from icefield.transaction.action import ActionContext
+from icefield.transaction.append import AddedFiles
+from icefield.transaction.conflicts import Since, no_new_data, no_new_deletes, no_removed_data
+from icefield.transaction.head import Head
+from icefield.transaction.matching import Mask, PartitionSet
+from icefield.transaction.overwrite import operation_of
+from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+
+
+class ReplacePartitions(SnapshotProducer):
+    """Add files and remove every live file of the partitions that they lie in, of the same spec.
+
+    Files of other specs stay, since no partition of theirs is a partition of this one. Evaluated anew on each base.
+    Without partitions the whole table is replaced.
+    """
+
+    def _prepare(self) -> None:
+        self._texts.setdefault("replace-partitions", "true")
+        self._added = AddedFiles()
+        self._since: Since | None = None
+        self._no_data = False
+        self._no_deletes = False
+
+    def add_file(self, *files: DataFile) -> Self:
+        """Add data files."""
+        self._added.add(files)
+        return self
+
+    def add_fresh(self, files: Iterable[DataFile]) -> Self:
+        """Add data files under names that the caller drew at random, which need not be looked for in the table."""
+        self._added.add(files, fresh=True)
+        return self
+
+    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
+        """Name the snapshot that was read; None is the table before its first."""
+        self._since = Since(snapshot_id)
+        return self
+
+    def validate_no_conflicting_data(self) -> Self:
+        """Fail when files were added to the partitions meanwhile."""
+        self._no_data = True
+        return self
+
+    def validate_no_conflicting_deletes(self) -> Self:
+        """Fail when rows of the partitions were deleted meanwhile."""
+        self._no_deletes = True
+        return self
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files to exchange on this base."""
+        files = self._added.files()
+        if not files:
+            return FileChanges()
+        self._added.refuse_live(head)
+        partitions = PartitionSet(head)
+        for file in files:
+            partitions.add(file.spec_id, file.partition)
+        self._validate(head, partitions)
+        whole_table = any(head.spec(file.spec_id).is_unpartitioned for file in files)
+        return FileChanges(files, _live_files(head, None if whole_table else partitions))
+
+    def operation(self, changes: FileChanges) -> Operation:
+        """What was done in effect."""
+        return operation_of(changes)
+
+    def _validate(self, head: Head, partitions: PartitionSet) -> None:
+        if not (self._no_data or self._no_deletes):
+            return
+        if self._since is None:
+            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
+        if self._no_data:
+            no_new_data(head, self._since, partitions)
+        if self._no_deletes:
+            no_new_deletes(head, self._since, partitions)
+            no_removed_data(head, self._since, partitions)
+
+
+def _live_files(head: Head, partitions: PartitionSet | None) -> dict[int, Mask]:
+    found: dict[int, Mask] = {}
+    data = ManifestContent.DATA
+    for position, manifest in head.live(data) if partitions is None else partitions.manifests(data):
+        entries = head.entries(manifest)
+        mask = np.asarray(entries.status() != EntryStatus.DELETED)
+        if partitions is not None:
+            mask = mask & partitions.may_match(entries)
+        if mask.any():
+            found[position] = mask
+    return found

@@ -1,0 +1,114 @@
+"""The changes of rows that tables and transactions offer: data goes into files at once, the files into an action."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.manifest.data_file import DataFile
+from icefield.metadata import TableMetadata
+from icefield.refs import MAIN_BRANCH
+from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.append import AppendFiles
+from icefield.transaction.conflicts import IsolationLevel
+from icefield.transaction.overwrite_rows import OverwriteRows
+from icefield.transaction.replace_partitions import ReplacePartitions
+from icefield.transaction.rows import Rows, batches_of, write_rows
+from icefield.transaction.update_snapshot import UpdateSnapshot
+
+Texts = Mapping[str, str]
+_NO_TEXTS: Texts = {}
+
+
+class RowChanges(ABC):
+    """Changes of rows, staged in a transaction.
+
+    ``df`` is a pyarrow table, record batch or reader, an iterable of record batches, or anything that exports an Arrow
+    stream (pandas, Polars, DuckDB). Columns are matched by name. ``snapshot_properties`` go into the snapshot's
+    summary. ``branch`` is the branch to change. Raises ``InvalidArgument`` for rows that the table cannot hold.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> TableMetadata:
+        """The schema, spec, properties and location that new files follow."""
+
+    @property
+    @abstractmethod
+    def context(self) -> ActionContext:
+        """The file IO, and the account of what is written."""
+
+    @abstractmethod
+    def stage(self, action: Action) -> None:
+        """Add an action."""
+
+    def append(self, df: Rows, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH) -> None:
+        """Add rows."""
+        action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        action.append_fresh(self._write(df)).commit()
+
+    def overwrite(
+        self,
+        df: Rows,
+        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        snapshot_properties: Texts = _NO_TEXTS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> None:
+        """Delete the rows that match a filter (all, unless told) and add others, in one step.
+
+        The filter is evaluated on the table as it is when the change is committed. With ``isolation_level``
+        ``serializable`` the change fails when rows that may match were added, changed or removed since the table was
+        loaded; with ``snapshot`` it fails when such rows were changed or removed.
+        """
+        files = self._write(df)
+        self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
+
+    def delete(
+        self,
+        delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        snapshot_properties: Texts = _NO_TEXTS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> None:
+        """Delete the rows that match a filter; all, unless told. A row for which it is unknown (null) stays.
+
+        Files all of whose rows match are dropped; those that hold others too are written anew without them.
+        """
+        self._overwrite(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level, ())
+
+    def dynamic_partition_overwrite(
+        self, df: Rows, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+    ) -> None:
+        """Replace the partitions that rows are given for, and leave all others as they are."""
+        action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        action.add_fresh(self._write(df)).commit()
+
+    def update_snapshot(
+        self, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+    ) -> UpdateSnapshot:
+        """Changes of files, for whoever has written the files themselves."""
+        return UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+
+    def _overwrite(
+        self,
+        row_filter: BooleanExpression | str,
+        texts: Texts,
+        case_sensitive: bool,
+        branch: str | None,
+        level: IsolationLevel | str | None,
+        files: Iterable[DataFile],
+    ) -> None:
+        action = OverwriteRows(
+            self.stage, row_filter, case_sensitive=case_sensitive, branch=branch, snapshot_properties=texts
+        )
+        action.add_fresh(files).isolate(level, self.shape.head(branch or MAIN_BRANCH)).commit()
+
+    def _write(self, df: Any) -> list[DataFile]:
+        files = write_rows(self.shape, self.context.io, batches_of(df))
+        self.context.written.add(*(file.file_path for file in files))
+        return files

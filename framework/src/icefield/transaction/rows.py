@@ -1,0 +1,47 @@
+"""Rows as callers give them, and their way into data files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.file_io import FileIO
+from icefield.manifest.data_file import DataFile
+from icefield.metadata import TableMetadata
+from icefield.writing.context import WriteContext
+from icefield.writing.data_writer import write_batches
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
+"""Rows in Arrow; an object that exports an Arrow stream is taken as well."""
+
+
+def batches_of(df: Any) -> Any:
+    """Rows as record batches. Raises ``InvalidArgument`` for what holds no rows."""
+    if isinstance(df, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return df
+    if hasattr(df, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(df)
+    if isinstance(df, Iterable) and not isinstance(df, str | bytes | dict):
+        return _checked(df)
+    raise InvalidArgument(
+        f"rows are given as a pyarrow Table, RecordBatch or RecordBatchReader, or as anything that exports an Arrow "
+        f"stream, not as {type(df).__name__}"
+    )
+
+
+def write_rows(metadata: TableMetadata, io: FileIO, batches: Any) -> list[DataFile]:
+    """Write rows into new data files of a table. An error leaves no file."""
+    return write_batches(WriteContext.from_metadata(metadata, io), batches)
+
+
+def _checked(batches: Iterable[Any]) -> Iterable[pa.RecordBatch]:
+    for batch in batches:
+        if isinstance(batch, pa.Table):
+            yield from batch.to_batches()
+        elif isinstance(batch, pa.RecordBatch):
+            yield batch
+        else:
+            raise InvalidArgument(f"an iterable of rows holds pyarrow record batches, not {type(batch).__name__}")

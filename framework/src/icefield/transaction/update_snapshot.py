@@ -1,0 +1,47 @@
+"""A choice of the actions on files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from icefield.transaction.action import Action
+from icefield.transaction.append import AppendFiles, FastAppendFiles
+from icefield.transaction.delete_files import DeleteFiles
+from icefield.transaction.overwrite import OverwriteFiles
+from icefield.transaction.replace import RewriteFiles
+from icefield.transaction.replace_partitions import ReplacePartitions
+
+
+class UpdateSnapshot:
+    """Begins an action on files, to be filled and then committed."""
+
+    def __init__(
+        self, stage: Callable[[Action], None], *, branch: str | None, snapshot_properties: Mapping[str, str]
+    ) -> None:
+        self._stage = stage
+        self._options: dict[str, Any] = {"branch": branch, "snapshot_properties": snapshot_properties}
+
+    def fast_append(self) -> FastAppendFiles:
+        """Add files in a new manifest; no other is touched."""
+        return FastAppendFiles(self._stage, **self._options)
+
+    def merge_append(self) -> AppendFiles:
+        """Add files, and merge small manifests where the table asks for it."""
+        return AppendFiles(self._stage, **self._options)
+
+    def delete(self) -> DeleteFiles:
+        """Remove files."""
+        return DeleteFiles(self._stage, **self._options)
+
+    def overwrite(self) -> OverwriteFiles:
+        """Remove files and add others."""
+        return OverwriteFiles(self._stage, **self._options)
+
+    def rewrite(self) -> RewriteFiles:
+        """Exchange files for others that hold the same rows."""
+        return RewriteFiles(self._stage, **self._options)
+
+    def replace_partitions(self) -> ReplacePartitions:
+        """Add files in place of all that their partitions held."""
+        return ReplacePartitions(self._stage, **self._options)
