@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from icefield.errors import InvalidMetadata
 from icefield.metadata.table_metadata import TableMetadata
+from icefield.partitioning import PARTITION_FIELD_ID_START
 from icefield.refs import MAIN_BRANCH
 
 CLOCK_SKEW_MS: Final = 60_000
@@ -31,9 +32,17 @@ def check_metadata(metadata: TableMetadata, location: str) -> TableMetadata:
     metadata.sort_order()
     return replace(
         metadata,
-        last_column_id=max(metadata.last_column_id, metadata.schema().highest_field_id),
-        last_partition_id=max([metadata.last_partition_id, *_partition_field_ids(metadata)]),
+        last_column_id=_highest_column_id(metadata),
+        last_partition_id=max(
+            [metadata.last_partition_id, PARTITION_FIELD_ID_START - 1, *_partition_field_ids(metadata)]
+        ),
     )
+
+
+def _highest_column_id(m: TableMetadata) -> int:
+    if m.last_column_id >= m.schema().highest_field_id:
+        return m.last_column_id
+    return max(schema.highest_field_id for schema in m.schemas)
 
 
 def _partition_field_ids(m: TableMetadata) -> Iterator[int]:
