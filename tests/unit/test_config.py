@@ -1,0 +1,73 @@
+"""Configuration: arguments over environment over file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from icefield.config import catalog_properties, configured_catalogs, default_catalog_name
+from icefield.errors import InvalidArgument
+
+FILE = """
+default-catalog = "lake"
+
+[catalog.lake]
+type = "directory"
+warehouse = "s3://lake/wh"
+s3.endpoint = "http://127.0.0.1:9000"
+"location.map.hdfs://nn/wh" = "file:///copy"
+retries = 3
+strict = true
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    path = tmp_path / "icefield.toml"
+    path.write_text(FILE)
+    return {"ICEFIELD_CONFIG": str(path)}
+
+
+def test_a_file_gives_properties_as_text_with_dotted_names_joined(environment: dict[str, str]) -> None:
+    assert catalog_properties("lake", {}, environment) == {
+        "type": "directory",
+        "warehouse": "s3://lake/wh",
+        "s3.endpoint": "http://127.0.0.1:9000",
+        "location.map.hdfs://nn/wh": "file:///copy",
+        "retries": "3",
+        "strict": "true",
+    }
+
+
+def test_the_environment_wins_over_the_file_and_arguments_over_both(environment: dict[str, str]) -> None:
+    environment |= {
+        "ICEFIELD_CATALOG__LAKE__WAREHOUSE": "s3://other/wh",
+        "ICEFIELD_CATALOG__LAKE__S3__ACCESS_KEY_ID": "key",
+        "ICEFIELD_CATALOG__LAKE__TYPE": "sql",
+        "ICEFIELD_CATALOG__OTHER__TYPE": "hive",
+    }
+    found = catalog_properties("lake", {"type": "rest", "absent": None}, environment)
+    assert found["warehouse"] == "s3://other/wh"
+    assert found["s3.access-key-id"] == "key"
+    assert found["type"] == "rest"
+    assert "absent" not in found
+    assert configured_catalogs(environment) == ["lake", "other"]
+
+
+def test_the_default_catalog_is_named_by_environment_or_file(environment: dict[str, str]) -> None:
+    assert default_catalog_name(environment) == "lake"
+    assert default_catalog_name({**environment, "ICEFIELD_DEFAULT_CATALOG": "mine"}) == "mine"
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "icefield.toml"
+    path.write_bytes(b"[catalog\xff")
+    with pytest.raises(InvalidArgument, match=r"icefield\.toml"):
+        catalog_properties("x", {}, {"ICEFIELD_CONFIG": str(path)})
+    with pytest.raises(InvalidArgument, match="no file"):
+        catalog_properties("x", {}, {"ICEFIELD_CONFIG": str(tmp_path / "none.toml")})
+
+
+def test_a_value_that_is_no_scalar_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="'type'"):
+        catalog_properties("x", {"type": object()}, {})
