@@ -36,9 +36,10 @@ def booleans(array: pa.Array) -> Vector:
 def values(array: pa.Array, dtype: Any) -> Vector:
     """The values of an array of fixed width, seen as ``dtype``; any value where it is null."""
     data = array.buffers()[1]
-    if data is None:
+    if data is None or len(array) == 0:
         return np.zeros(0, dtype)
-    return np.frombuffer(data, dtype)[array.offset : array.offset + len(array)]
+    # By count: Arrow's arrays of nothing but nulls share a buffer of any size.
+    return np.frombuffer(data, dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize)
 
 
 def offsets(array: pa.Array) -> Vector:
