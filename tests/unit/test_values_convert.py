@@ -124,7 +124,8 @@ def test_what_would_lose_something_is_refused(kind, wrong):
     ("kind", "wrong", "sign"),
     [(IntegerType(), 2**31, 1), (IntegerType(), -(2**31) - 1, -1), (IntegerType(), math.inf, 1),
      (FloatType(), -1e300, -1), (DecimalType(3, 1), 1000, 1), (DecimalType(3, 1), "-1e50", -1), (DateType(), 2**31, 1),
-     (TimestampNanoType(), datetime(1600, 1, 1), -1), (DoubleType(), -(10**400), -1), (DoubleType(), Decimal("1e400"), 1)],
+     (TimestampNanoType(), datetime(1600, 1, 1), -1), (DoubleType(), -(10**400), -1),
+     (DoubleType(), Decimal("1e400"), 1)],
     ids=lambda part: shown(part)[:40],
 )  # fmt: skip
 def test_an_error_says_on_which_side_a_number_is_out_of_range(kind, wrong, sign):

@@ -282,15 +282,23 @@ def assign_fresh_ids(schema: Schema, next_id: Callable[[], int] | int = 1) -> tu
 def check_schema(schema: Schema, format_version: int, *, known: Iterable[Schema] = ()) -> None:
     """Check that a table of ``format_version`` may be given this schema.
 
-    Fields that the schemas in ``known`` have in exactly this form are let be: another writer put them there. Raises
+    Fields that a schema in ``known`` has with this type and these defaults are let be: they are there. Raises
     ``UnsupportedFeature`` for a type or a default that the version lacks and ``InvalidSchema`` for a metadata
     column, a negative scale, or a struct's default other than null or empty; each with ``field_id``.
     """
     accepted = [other.id_to_field for other in known]
     for id_, field in schema.id_to_field.items():
-        if any(other.get(id_) == field for other in accepted):
+        if any(_same_form(field, other.get(id_)) for other in accepted):
             continue
         _check_field(field, schema.find_column_name(id_) or field.name, format_version)
+
+
+def _same_form(field: NestedField, other: NestedField | None) -> bool:
+    """Whether two fields have the same type and defaults; what is nested in them is compared by itself."""
+    if other is None or type(field.field_type) is not type(other.field_type):
+        return False
+    same_type = field.field_type.is_nested or field.field_type == other.field_type
+    return same_type and (field.initial_default, field.write_default) == (other.initial_default, other.write_default)
 
 
 def _check_field(field: NestedField, name: str, format_version: int) -> None:
