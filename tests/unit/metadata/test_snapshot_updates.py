@@ -186,7 +186,7 @@ def test_the_first_snapshot_after_an_upgrade_to_v3_starts_at_row_0():
     assert commit(metadata, 12, added_rows=50).next_row_id == 50
 
 
-@pytest.mark.spec("REF-02", "COMMIT-29", "META-14")
+@pytest.mark.spec("REF-02", "META-14")
 def test_a_commit_to_a_branch_leaves_main_and_the_history_alone():
     metadata = commit(commit(new_table(), 11), 12, "audit")
     assert (metadata.current_snapshot_id, metadata.head("audit")) == (11, 12)
@@ -240,7 +240,7 @@ def test_removing_main_leaves_a_table_without_current_snapshot_and_history():
     assert history(commit(metadata, 12)) == [12]
 
 
-@pytest.mark.spec("META-18", "REF-09")
+@pytest.mark.spec("META-18")
 def test_removing_a_snapshot_cuts_the_history_up_to_it_and_drops_its_statistics():
     metadata = new_table()
     for number in (11, 12, 13, 14):
@@ -261,7 +261,7 @@ def test_removing_a_snapshot_cuts_the_history_up_to_it_and_drops_its_statistics(
     assert apply_updates(metadata, [RemoveSnapshots([999])]) is metadata
 
 
-@pytest.mark.spec("REF-06", "SNAP-18")
+@pytest.mark.spec("REF-06")
 def test_a_snapshot_that_a_ref_names_cannot_be_removed():
     metadata = apply_updates(commit(commit(new_table(), 11), 12), [SetSnapshotRef("v1", tag(11))])
     for number, name in ((12, "main"), (11, "v1")):

@@ -177,7 +177,7 @@ def test_an_update_can_be_applied_more_than_once():
     assert apply_updates(metadata, [drop]).properties == apply_updates(metadata, [drop]).properties == {}
 
 
-@pytest.mark.spec("SCH-18", "SCH-19", "SCH-05", "META-07", "META-09", "DEF-04")
+@pytest.mark.spec("SCH-18", "SCH-19", "SCH-05", "META-07", "META-09")
 def test_a_schema_gets_the_next_id_and_an_identical_one_keeps_its_own():
     metadata = new_table()
     wider = with_column(metadata.schema(), EXTRA)
