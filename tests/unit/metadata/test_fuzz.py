@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 from contextlib import suppress
 from typing import Any
@@ -20,6 +21,8 @@ from icefield.metadata.updates import (
 )
 from metadata_examples import LOCATION, V3, document, snapshot_for
 from vectors import VECTORS
+
+EXAMPLES = 8_000 if os.environ.get("ICEFIELD_SOAK") else 400
 
 RICH = document(
     V3,
@@ -139,7 +142,7 @@ def survive(data: bytes) -> None:
     assert refusal.location == LOCATION
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_document_that_was_tampered_with_gives_metadata_or_an_error_of_ours(data):
     source = json.loads(json.dumps(data.draw(st.sampled_from(DOCUMENTS))))
