@@ -40,32 +40,29 @@ def check_spec(spec: PartitionSpec, schema: Schema, format_version: int) -> None
 def check_defaults_fit(before: TableMetadata, after: TableMetadata) -> None:
     """Raise ``InvalidSchema`` when a change leaves the default spec or sort order without a column it needs.
 
-    What was wrong before stays: the tables of other writers must remain changeable.
+    What was missing before may stay so: the tables of other writers must remain changeable.
     """
-    new_schema = after.current_schema_id != before.current_schema_id
-    old = {source for source, _, _ in _sources(before)} if new_schema else set()
-    was = before.schema().id_to_field if new_schema else {}
-    schema = after.schema()
-    if not new_schema and (after.default_spec_id, after.default_sort_order_id) == (
-        before.default_spec_id,
-        before.default_sort_order_id,
-    ):
+    if _shape(before) == _shape(after):
         return
+    schema, former = after.schema(), before.schema()
+    lost_before = {source for source, _, _ in _sources(before) if source not in former.id_to_field}
     for source, transform, what in _sources(after):
-        if source in old and source not in was:
-            continue
         field = schema.id_to_field.get(source)
-        if field is None:
+        if field is None and source not in lost_before:
             raise InvalidSchema(
-                f"the source of {what} is column {source}, which the schema does not have; change the "
-                f"{what.partition(' field')[0]} first",
+                f"{what} needs column {source}, which the schema does not have; change the partition spec or the sort "
+                "order first",
                 field_id=source,
             )
-        if not transform.can_transform(field.field_type):
+        if field is not None and not transform.can_transform(field.field_type):
             raise InvalidSchema(
                 f"{what}: transform {transform} does not apply to '{field.name}' of type {field.field_type}",
                 field_id=source,
             )
+
+
+def _shape(metadata: TableMetadata) -> tuple[int, int, int]:
+    return metadata.current_schema_id, metadata.default_spec_id, metadata.default_sort_order_id
 
 
 def _sources(metadata: TableMetadata) -> Iterator[tuple[int, Transform, str]]:
