@@ -1,0 +1,170 @@
+"""Catalogs and tables for tests of commits, and strategies that let others commit first or lose replies."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+import icefield
+from icefield.abc import Committed, CommitStrategy, Conflict, Event, Pointer
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.catalog import Catalog
+from icefield.hookspecs import hookimpl
+from icefield.manifest import ManifestEntries, ManifestFile, read_manifest, read_manifest_list
+from icefield.manifest.columns import ALL_COLUMNS
+from icefield.metadata import TableMetadata
+from icefield.plugins import Plugins
+from icefield.table import Table
+
+SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("value", pa.float64())])
+
+EAGER = {
+    "commit.retry.min-wait-ms": "0",
+    "commit.retry.max-wait-ms": "0",
+}
+"""Table properties for tests that meet conflicts and need not wait."""
+
+
+class Listener:
+    """A plugin that hears every event."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    @hookimpl
+    def icefield_events(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, kind: type) -> list[Any]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def memory_catalog(*plugins: Any, **properties: Any) -> Catalog:
+    """A directory catalog in memory that no other test sees, with the namespace ``db``."""
+    catalog = icefield.load_catalog(
+        "test",
+        plugins=Plugins.installed(extra=plugins),
+        **{"type": "directory", "warehouse": f"memory://{uuid.uuid4().hex}", **properties},
+    )
+    catalog.create_namespace("db")
+    return catalog
+
+
+def new_table(
+    partition_spec: Any = None,
+    *,
+    catalog: Catalog | None = None,
+    schema: pa.Schema = SCHEMA,
+    name: str = "db.t",
+    **properties: Any,
+) -> Table:
+    """An empty table; underscores in the names of properties stand for dots and dashes where these are known."""
+    given = {**EAGER, **properties.pop("properties", {}), **properties}
+    return (catalog or memory_catalog()).create_table(name, schema, partition_spec=partition_spec, properties=given)
+
+
+def rows(ids: Iterable[int], kind: str | None = "a", value: float = 1.0) -> pa.Table:
+    """Rows of ``SCHEMA``."""
+    numbers = list(ids)
+    return pa.table(
+        {"id": numbers, "kind": [kind] * len(numbers), "value": [value] * len(numbers)}, schema=SCHEMA
+    )
+
+
+def ids(table: Table, *args: Any, **kwargs: Any) -> list[int]:
+    """The ids that a scan gives, sorted."""
+    return sorted(table.scan(*args, **kwargs).to_arrow()["id"].to_pylist())
+
+
+def again(table: Table) -> Table:
+    """Another holder of the same table, at the same version."""
+    return Table(table._handle, table._state)
+
+
+def manifests(table: Table, snapshot: Any = None) -> list[ManifestFile]:
+    """The manifests of a snapshot, the current one unless told."""
+    snapshot = snapshot or table.current_snapshot()
+    return list(read_manifest_list(table.io, snapshot, table.metadata).manifests)
+
+
+def entries(table: Table, manifest: ManifestFile) -> ManifestEntries:
+    """Every column of a manifest."""
+    spec = table.metadata.spec_by_id(manifest.partition_spec_id)
+    kind = spec.partition_type(table.schema(), table.metadata.schemas)
+    return read_manifest(table.io, manifest, kind, columns=ALL_COLUMNS)
+
+
+def stored_files(table: Table) -> set[str]:
+    """Every file below the table's location, in memory."""
+    root = table.location() + "/"
+    return {name for name in MemoryFileSystem._files if name.startswith(root)}
+
+
+def live_files(table: Table) -> set[str]:
+    """Every file that the current metadata refers to, itself and the log of its predecessors included."""
+    found = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+    for snapshot in table.snapshots():
+        found.add(snapshot.manifest_list)
+        for manifest in manifests(table, snapshot):
+            found.add(manifest.manifest_path)
+            found.update(file.file_path for file in entries(table, manifest).data_files())
+    return found
+
+
+def orphans(table: Table) -> set[str]:
+    """Files below the table's location that nothing refers to; the version hint is none."""
+    hint = f"{table.location()}/metadata/version-hint.text"
+    return stored_files(table) - live_files(table.refresh()) - {hint}
+
+
+class Around(CommitStrategy):
+    """A strategy that does something before and after each commit of another."""
+
+    def __init__(
+        self,
+        inner: CommitStrategy,
+        before: Callable[[int], Any] = lambda attempt: None,
+        after: Callable[[int, Any], Any] = lambda attempt, outcome: outcome,
+    ) -> None:
+        super().__init__(inner.table, inner.location, inner.file_system, inner.properties)
+        self.inner = inner
+        self.before = before
+        self.after = after
+        self.attempts = itertools.count(1)
+        self.proposed: list[TableMetadata] = []
+
+    def load(self) -> Pointer | None:
+        return self.inner.load()
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        attempt = next(self.attempts)
+        self.proposed.append(metadata)
+        self.before(attempt)
+        return self.after(attempt, self.inner.commit(base, metadata))
+
+    def drop(self) -> None:
+        self.inner.drop()
+
+
+def around(table: Table, **hooks: Any) -> Table:
+    """A holder of the table whose commits are watched; its strategy is ``table._handle.strategy``."""
+    handle = table._handle
+    assert handle.strategy is not None
+    return Table(replace(handle, strategy=Around(handle.strategy, **hooks)), table._state)
+
+
+def meddled(table: Table, *meddle: Callable[[Table], Any]) -> Table:
+    """A holder of the table into whose first attempts others commit: the n-th callable before the n-th attempt."""
+    other = again(table)
+
+    def before(attempt: int) -> None:
+        if attempt <= len(meddle):
+            meddle[attempt - 1](other.refresh())
+
+    return around(table, before=before)
