@@ -203,6 +203,7 @@ def total(value: float) -> tuple[Any, ...]:
     return (sign * 2, 0.0, 0) if math.isnan(value) else (0, value, sign)
 
 
+SPECIAL = st.sampled_from([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf])
 VALUES: dict[IcebergType, tuple[st.SearchStrategy[Any], Any]] = {
     BooleanType(): (st.booleans(), None),
     IntegerType(): (st.integers(-5, 5), None),
@@ -245,6 +246,7 @@ def test_rows_are_sorted_by_each_key_in_turn_and_stay_in_place_where_equal(data:
     schema = Schema(
         *(NestedField(i + 1, f"c{i}", kind) for i, kind in enumerate(kinds)), NestedField(99, "row", LongType())
     )
+    ways = st.tuples(st.sampled_from(SortDirection), st.sampled_from(NullOrder))
     keys = [(SortField(i + 1, "identity", *data.draw(ways)), VALUES[kind][1]) for i, kind in enumerate(kinds)]
     arrays = [to_arrow_array(kind, [row[i] for row in rows]) for i, kind in enumerate(kinds)]
     table = pa.Table.from_arrays([*arrays, pa.array(range(len(rows)), pa.int64())], schema=schema_to_arrow(schema))
