@@ -31,6 +31,7 @@ from icefield.transaction import (
     UpdateSortOrder,
     UpdateSpec,
 )
+from icefield.writing import WriteContext
 
 _NO_TEXTS: Mapping[str, str] = {}
 
@@ -249,6 +250,13 @@ class Table:
     ) -> UpdateSnapshot:
         """Changes of files, for whoever has written the files themselves; each is a commit of its own."""
         return UpdateSnapshot(self._commit, branch=branch, snapshot_properties=snapshot_properties)
+
+    def write_context(self) -> WriteContext:
+        """What a writer elsewhere (a Spark executor) needs to write data files for this table; picklable.
+
+        Commit what it wrote with ``transaction().append_files(files)``.
+        """
+        return WriteContext.from_metadata(self.metadata, self.io)
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Change the columns: ``with table.update_schema() as update: update.add_column("x", "long")``."""

@@ -88,6 +88,25 @@ class RowChanges(ABC):
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.add_fresh(self._write(df)).commit()
 
+    def append_files(
+        self, files: Iterable[DataFile], snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+    ) -> None:
+        """Add data files that were written elsewhere with the table's ``write_context``."""
+        action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        action.append_fresh(files).commit()
+
+    def overwrite_files(
+        self,
+        files: Iterable[DataFile],
+        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        snapshot_properties: Texts = _NO_TEXTS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> None:
+        """``overwrite`` with data files that were written elsewhere with the table's ``write_context``."""
+        self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
+
     def update_snapshot(
         self, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:

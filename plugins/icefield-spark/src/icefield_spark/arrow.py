@@ -1,7 +1,7 @@
 """Arrow batches as Spark takes them, and as Icefield's writers do.
 
-Spark checks nothing: a batch must have exactly the types of its schema, so every column that Spark spells otherwise is
-converted here, at any depth, a whole array at a time.
+A batch must have exactly the types of Spark's schema, so every column that Spark spells otherwise is converted here, at
+any depth, a whole array at a time.
 """
 
 from __future__ import annotations
@@ -13,16 +13,49 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Schema
 from icefield import types as iceberg
+from icefield.arrow_pruning import prune_array
+from icefield.arrow_types import to_arrow_type
 
 Convert = Callable[[pa.Array, iceberg.IcebergType], pa.Array]
 _UUID_DASHES = (8, 13, 18, 23)
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
-def to_spark_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """A batch of ``schema`` (columns by position) in the types that Spark has for it."""
-    columns = [_convert(batch.column(i), field.field_type, _leaf_to_spark) for i, field in enumerate(schema.fields)]
-    return pa.RecordBatch.from_arrays(columns, names=[field.name for field in schema.fields])
+class SparkBatches:
+    """Turns batches of one schema (columns by position) into what Spark has for them, nullability included."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._kinds = [field.field_type for field in schema.fields]
+        self.schema = pa.schema([_spark_field(field) for field in schema.fields])
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """One batch."""
+        columns = []
+        for column, kind, field in zip(batch.columns, self._kinds, self.schema, strict=True):
+            columns.append(prune_array(_convert(column, kind, _leaf_to_spark), field.type, field.name))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _spark_field(field: iceberg.NestedField, name: str | None = None) -> pa.Field:
+    return pa.field(name or field.name, _spark_type(field.field_type), nullable=not field.required)
+
+
+def _spark_type(kind: iceberg.IcebergType) -> pa.DataType:
+    if isinstance(kind, iceberg.StructType):
+        return pa.struct([_spark_field(field) for field in kind.fields])
+    if isinstance(kind, iceberg.ListType):
+        return pa.list_(_spark_field(kind.element, "element"))
+    if isinstance(kind, iceberg.MapType):
+        return pa.map_(_spark_field(kind.key, "key"), _spark_field(kind.value, "value"))
+    if isinstance(kind, iceberg.UUIDType):
+        return pa.string()
+    if isinstance(kind, iceberg.FixedType):
+        return pa.binary()
+    if isinstance(kind, iceberg.TimeType):
+        return pa.time64("ns")
+    if isinstance(kind, iceberg.TimestampNanoType | iceberg.TimestamptzNanoType):
+        return pa.int64()
+    return to_arrow_type(kind)
 
 
 def from_spark_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:

@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-from icefield import Schema
-from icefield.properties import (
-    SPLIT_LOOKBACK,
-    SPLIT_OPEN_FILE_COST,
-    SPLIT_TARGET_SIZE,
-    get_int,
-)
-from icefield.scan import FileScanTask, ScanContext, TableScan, combine_tasks, read_tasks, split_task
+from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
 
-from icefield_spark.arrow import to_spark_batch
+from icefield_spark.arrow import SparkBatches
 
 
 def plan_chunks(scan: TableScan) -> list[bytes]:
-    """The scan's tasks, split and put together by ``read.split.*``, pickled a chunk at a time."""
-    properties = scan.context.properties
-    target = get_int(properties, SPLIT_TARGET_SIZE)
-    tasks = chain.from_iterable(split_task(task, target) for task in scan.plan_files())
-    groups = combine_tasks(
-        tasks, target, get_int(properties, SPLIT_LOOKBACK), get_int(properties, SPLIT_OPEN_FILE_COST)
-    )
-    return [pickle.dumps(list(group)) for group in groups]
+    """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time."""
+    return [pickle.dumps(group) for group in scan.plan_tasks()]
 
 
 def read_chunk(chunk: bytes, context: ScanContext) -> Iterator[pa.RecordBatch]:
     """The rows of one chunk, in the types that Spark has."""
     tasks: Sequence[FileScanTask] = pickle.loads(chunk)
-    schema: Schema = context.projection
+    batches = SparkBatches(context.projection)
     # One thread: Spark runs a task a core already.
     for batch in read_tasks(tasks, context, workers=1):
-        yield to_spark_batch(batch, schema)
+        yield batches.convert(batch)
 
 
 class ChunkReader:

@@ -48,8 +48,8 @@ class IcefieldDataSource(DataSource):
     def schema(self) -> StructType:
         scan = _scan(self._table(), self.options)
         # Pinned here, so that every later step of the query reads this snapshot.
-        self._pinned = scan.snapshot_id
-        return to_spark_schema(scan.projection())
+        self._pinned = None if scan.snapshot is None else scan.snapshot.snapshot_id
+        return to_spark_schema(scan.projection)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         pinned = getattr(self, "_pinned", None)
@@ -154,10 +154,11 @@ class IcefieldWriter(DataSourceArrowWriter):
         table = self._source.table()
         branch = self._source.options.get("branch")
         options = {} if branch is None else {"branch": branch}
-        if self._overwrite:
-            table.overwrite_files(files, AlwaysTrue(), **options)
-        else:
-            table.append_files(files, **options)
+        with table.transaction() as transaction:
+            if self._overwrite:
+                transaction.overwrite_files(files, AlwaysTrue(), **options)
+            else:
+                transaction.append_files(files, **options)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete what the tasks wrote, if the table read again shows that no commit came since the write began.
@@ -194,7 +195,7 @@ def _scan(
     if snapshot is None and options.get("ref"):
         scan = scan.use_ref(options["ref"])
     if snapshot is None and options.get("as-of-timestamp"):
-        scan = scan.as_of_timestamp(_integer("as-of-timestamp", options["as-of-timestamp"]) or 0)
+        scan = scan.as_of(_integer("as-of-timestamp", options["as-of-timestamp"]) or 0)
     return scan
 
 

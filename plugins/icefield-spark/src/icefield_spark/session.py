@@ -68,8 +68,8 @@ class IcefieldSession:
         if ref is not None:
             scan = scan.use_ref(ref)
         if as_of_ms is not None:
-            scan = scan.as_of_timestamp(as_of_ms)
-        schema = to_spark_schema(scan.projection())
+            scan = scan.as_of(as_of_ms)
+        schema = to_spark_schema(scan.projection)
         chunks = plan_chunks(scan)
         if not chunks:
             return self.spark.createDataFrame([], schema)
@@ -89,7 +89,8 @@ class IcefieldSession:
         """Add the rows of a data frame to a table; columns go by name."""
         table = self.catalog.load_table(identifier)
         files = self._write(frame, table)
-        table.append_files(files, **_on(branch))
+        with table.transaction() as transaction:
+            transaction.append_files(files, **_on(branch))
         return table
 
     def overwrite(
@@ -106,7 +107,8 @@ class IcefieldSession:
         """
         table = self.catalog.load_table(identifier)
         files = self._write(frame, table)
-        table.overwrite_files(files, AlwaysTrue() if where is None else where, **_on(branch))
+        with table.transaction() as transaction:
+            transaction.overwrite_files(files, AlwaysTrue() if where is None else where, **_on(branch))
         return table
 
     def _write(self, frame: DataFrame, table: Table) -> list[Any]:
