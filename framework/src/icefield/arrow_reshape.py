@@ -163,8 +163,12 @@ def _resolve_struct(kind: StructType, held: pa.DataType, rules: Rules, path: Pat
     if shape.plain and shape.held:
         return Shape(pruned, _retype(pruned, target))
 
+    converts = any(slot.convert is not None for slot in shape.slots)
+
     def convert(array: pa.Array) -> pa.Array:
-        children = [array.field(position) for position in range(len(shape.held))]
+        # What lies below a null struct may be no value of its type, so it must be null before it is converted.
+        hidden = converts and array.null_count
+        children = array.flatten() if hidden else [array.field(position) for position in range(len(shape.held))]
         made = [slot.array(children, len(array)) for slot in shape.slots]
         return struct_array(target, made, array)
 

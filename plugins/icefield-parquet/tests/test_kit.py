@@ -1,7 +1,6 @@
 """The kit's suite for file formats."""
 
 import pytest
-
 from icefield.testing import FileFormatSuite
 from icefield.types import VariantType
 from icefield_parquet.parquet_format import ParquetFormat

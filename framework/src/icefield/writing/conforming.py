@@ -13,7 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, StructShape, nulls_of, resolve_struct, unwrap
+from icefield.arrow_reshape import (
+    Convert,
+    Fill,
+    Path,
+    Rules,
+    Slot,
+    StructShape,
+    nulls_of,
+    resolve_struct,
+    unwrap,
+)
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.schema import Schema

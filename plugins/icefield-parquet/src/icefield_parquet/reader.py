@@ -21,7 +21,7 @@ from icefield_parquet.statistics import RowGroupStatistics, file_metrics
 _THRIFT_STRINGS = 256 << 20
 _THRIFT_CONTAINERS = 16 << 20
 _BATCH_BYTES = 64 << 20
-_FEWEST_ROWS = 1024
+_FEWEST_ROWS = 16
 _TAIL = 8
 _ENCRYPTED = b"PARE"
 
@@ -50,8 +50,9 @@ class ParquetReader(FormatReader):
             if encrypted:
                 raise UnsupportedFeature(f"{location} has an encrypted footer", location=location) from error
             raise
-        if any(rows < 0 for rows in self._rows):
-            raise InvalidFile(f"{location} is damaged: a row group has a negative number of rows", location=location)
+        if any(rows < 0 for rows in self._rows) or sum(self._rows) != self._footer.num_rows:
+            source.close()
+            raise self._damaged("the rows of its row groups do not add up")
 
     @property
     def schema(self) -> pa.Schema:
@@ -97,7 +98,7 @@ class ParquetReader(FormatReader):
         return [group for group, kept in zip(groups, keep, strict=True) if kept]
 
     def _read_run(self, run: Run, indices: list[int], request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        names = list(request.columns.names)
+        self._check_counts(run, request, indices)
         position = run.first_row
         with reading(self._location, "the pages"):
             batches = self._file.reader.iter_batches(
@@ -115,12 +116,21 @@ class ParquetReader(FormatReader):
             if request.positions:
                 columns.append(_positions(position, batch.num_rows))
             position += batch.num_rows
-            yield _record_batch(columns, names, request)
+            yield _record_batch(columns, request)
         if position != run.first_row + run.rows:
-            raise InvalidFile(
-                f"{self._location} is damaged: {position - run.first_row} rows where the footer promises {run.rows}",
-                location=self._location,
-            )
+            raise self._damaged(f"{position - run.first_row} rows where the footer promises {run.rows}")
+
+    def _check_counts(self, run: Run, request: ReadRequest, indices: list[int]) -> None:
+        """Refuse a file whose columns hold another number of rows than its row groups: some would be lost."""
+        single = [index for index, leaf in zip(indices, leaves(request.columns), strict=True) if not leaf.repeated]
+        for group in run.groups:
+            row_group = self._footer.row_group(group)
+            for index in single:
+                if row_group.column(index).num_values != self._rows[group]:
+                    raise self._damaged("a column holds another number of rows than its row group")
+
+    def _damaged(self, why: str) -> InvalidFile:
+        return InvalidFile(f"{self._location} is damaged: {why}", location=self._location)
 
     def _batch_rows(self, run: Run, indices: list[int], most: int) -> int:
         """Rows a batch such that it stays within a bound of bytes, by the sizes in the footer."""
@@ -181,7 +191,7 @@ def _positions(first: int, rows: int) -> pa.Array:
     return pa.array(np.arange(first, first + rows, dtype=np.int64))
 
 
-def _record_batch(columns: list[pa.Array], names: list[str], request: ReadRequest) -> pa.RecordBatch:
+def _record_batch(columns: list[pa.Array], request: ReadRequest) -> pa.RecordBatch:
     schema = request.columns.remove_metadata()
     return pa.RecordBatch.from_arrays(columns, schema=schema.append(POSITION) if request.positions else schema)
 

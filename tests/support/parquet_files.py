@@ -1,0 +1,54 @@
+"""Writing and reading Parquet files in memory through the plugin, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from icefield.abc import ReadRequest, WrittenFile
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.scan.column_projection import ColumnProjection
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield_parquet.parquet_format import ParquetFormat
+
+
+def write(
+    schema: Schema, table: pa.Table, *, batch_rows: int | None = None, **options: Any
+) -> tuple[bytes, WrittenFile]:
+    """The bytes of a file, and what its writer told."""
+    location = f"memory://parquet/{uuid4().hex}"
+    writer = ParquetFormat().open_writer(MemoryFileSystem().open_output(location), schema, **options)
+    with writer:
+        for batch in table.to_batches(max_chunksize=batch_rows):
+            writer.write(batch)
+        written = writer.close()
+    return MemoryFileSystem().open_input(location).read(), written
+
+
+def write_rows(schema: Schema, rows: list[Mapping[str, Any]], **options: Any) -> tuple[bytes, WrittenFile]:
+    """As ``write``, of Python rows."""
+    return write(schema, pa.Table.from_pylist(rows, schema=schema_to_arrow(schema)), **options)
+
+
+def reader_of(data: bytes) -> Any:
+    """A reader of a file's bytes."""
+    return ParquetFormat().open_reader(pa.BufferReader(data), "memory://parquet/file")
+
+
+def read(data: bytes, **request: Any) -> pa.Table:
+    """What the plugin gives of a file, in the file's own schema."""
+    with reader_of(data) as reader:
+        columns = request.pop("columns", reader.schema)
+        batches = list(reader.read(ReadRequest(columns, **request)))
+    return pa.Table.from_batches(batches) if batches else columns.empty_table()
+
+
+def read_as(schema: Schema, data: bytes, constants: Mapping[int, Any] | None = None) -> pa.Table:
+    """What a scan gives of a file under a table's schema."""
+    with reader_of(data) as reader:
+        projection = ColumnProjection.resolve(schema, reader.schema, constants, location="memory://parquet/file")
+        request = ReadRequest(projection.file_columns, positions=projection.positions)
+        return pa.Table.from_batches([projection.apply(batch) for batch in reader.read(request)], projection.schema)
