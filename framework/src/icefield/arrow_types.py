@@ -74,6 +74,9 @@ _PLAIN: Final[dict[type[IcebergType], pa.DataType]] = {
     GeometryType: pa.binary(),
     GeographyType: pa.binary(),
 }
+_TENSOR: Final = "arrow.fixed_shape_tensor"
+"""The one extension of Arrow that is nested for the table format as well."""
+
 GivenType: TypeAlias = "IcebergType | str | pa.DataType"
 """A type as a user may give it."""
 
@@ -128,7 +131,7 @@ def with_field_id(field: pa.Field, id_: int) -> pa.Field:
 
 def has_all_ids(arrow_type: pa.DataType) -> bool:
     """Whether each field nested in an Arrow type carries an id."""
-    if arrow_type.equals(VARIANT_ARROW):
+    if arrow_type.equals(VARIANT_ARROW) or getattr(arrow_type, "extension_name", _TENSOR) != _TENSOR:
         return True
     return all(field_id(child) is not None and _whole(child) for child in child_fields(arrow_type))
 
@@ -143,6 +146,8 @@ def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
     A map's are its key and its value.
     """
     arrow_type = unwrapped(arrow_type)
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        arrow_type = arrow_type.storage_type
     if pa.types.is_struct(arrow_type):
         return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
     if pa.types.is_map(arrow_type):

@@ -62,7 +62,8 @@ def _field_to_json(field: NestedField) -> dict[str, Any]:
         written["doc"] = field.doc
     for key, default in (("initial-default", field.initial_default), ("write-default", field.write_default)):
         if default is not None:
-            written[key] = {} if default == () else to_json(field.field_type, default)
+            own_fields = isinstance(field.field_type, StructType) and default == ()
+            written[key] = {} if own_fields else to_json(field.field_type, default)
     return written
 
 
