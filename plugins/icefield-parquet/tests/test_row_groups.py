@@ -145,12 +145,12 @@ class TestWhatIsRead:
 
     def test_batches_are_bounded_by_bytes_as_well(self):
         schema = Schema(NestedField(1, "b", "binary"))
-        rows = [{"b": bytes([n % 256]) * 1_000_000} for n in range(150)]
+        rows = [{"b": bytes([n % 256]) * 1_000_000} for n in range(75)]
         data, _ = write_rows(schema, rows, properties={"write.parquet.compression-codec": "snappy"})
         with reader_of(data) as reader:
             sizes = [batch.nbytes for batch in reader.read(ReadRequest(reader.schema))]
-        assert max(sizes) < 80 << 20
-        assert sum(sizes) >= 150_000_000
+        assert max(sizes) < 70 << 20
+        assert sum(sizes) >= 75_000_000
 
 
 TYPES = {
@@ -190,8 +190,9 @@ def test_what_the_footer_tells_agrees_with_what_the_writer_gathered(kind, data):
     assert told.column_sizes == gathered.column_sizes
     # The footer may keep silent (of a float group of nothing but NaN, say), and must not contradict.
     if told.lower_bounds:
-        assert repr(told.lower_bounds) == repr(gathered.lower_bounds)
-        assert repr(told.upper_bounds) == repr(gathered.upper_bounds)
+        # Equal as numbers: a zero in a footer may have either sign.
+        assert told.lower_bounds == gathered.lower_bounds
+        assert told.upper_bounds == gathered.upper_bounds
     elif kind not in ("float", "double", "string"):
         assert not gathered.lower_bounds
 
