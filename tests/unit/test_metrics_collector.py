@@ -42,7 +42,8 @@ from icefield.types import (
     UUIDType,
     VariantType,
 )
-from icefield.values import to_arrow_array, to_internal
+from icefield.values import GeoPoint, to_arrow_array, to_internal
+from icefield.values_geo import wkt_to_wkb
 from vectors import VECTORS
 
 
@@ -345,3 +346,48 @@ def test_what_was_not_gathered_is_absent_and_not_zero() -> None:
     untouched = MetricsCollector(schema_to_arrow(NESTED)).metrics()
     assert untouched.value_counts[1] == 0
     assert untouched.lower_bounds == {}
+
+
+def points(*texts: str | None) -> Metrics:
+    return collected(GeometryType(), [None if text is None else wkt_to_wkb(text) for text in texts])
+
+
+@pytest.mark.spec("MET-21")
+def test_points_are_bounded_by_the_corners_of_their_box() -> None:
+    metrics = points("POINT (1 20)", None, "POINT (-3 40)")
+    assert metrics.value_counts == {1: 3}
+    assert (metrics.lower_bounds[1], metrics.upper_bounds[1]) == (GeoPoint(-3.0, 20.0), GeoPoint(1.0, 40.0))
+    high = points("POINT Z (1 2 3)", "POINT Z (4 0 -1)")
+    assert (high.lower_bounds[1], high.upper_bounds[1]) == (GeoPoint(1.0, 0.0, -1.0), GeoPoint(4.0, 2.0, 3.0))
+    measured = points("POINT M (1 2 3)", "POINT M (4 0 -1)")
+    assert measured.lower_bounds[1] == GeoPoint(1.0, 0.0, None, -1.0)
+    assert points("POINT ZM (1 2 3 4)").upper_bounds[1] == GeoPoint(1.0, 2.0, 3.0, 4.0)
+
+
+@pytest.mark.spec("MET-21")
+def test_nan_coordinates_are_skipped_and_without_x_or_y_there_is_no_box() -> None:
+    def point(x: float, y: float) -> bytes:
+        return struct.pack("<BIdd", 1, 1, x, y)
+
+    metrics = collected(GeometryType(), [point(1, math.nan), point(3, 7), point(math.nan, 5)], [point(2, 6)])
+    assert (metrics.lower_bounds[1], metrics.upper_bounds[1]) == (GeoPoint(1.0, 5.0), GeoPoint(3.0, 7.0))
+    for nothing in ([point(1, math.nan)], [point(math.nan, math.nan)], [None], []):
+        assert collected(GeometryType(), nothing).lower_bounds == {}
+
+
+@pytest.mark.spec("MET-21")
+def test_shapes_other_than_points_have_counts_and_no_bounds() -> None:
+    for texts in (
+        ("LINESTRING (0 0, 5 5)",),
+        ("POINT (1 1)", "LINESTRING (0 0, 5 5)"),
+        ("POINT (1 1)", "POINT Z (1 1 1)"),
+        ("MULTIPOINT ((1 1))", "POINT (1 1)"),
+    ):
+        metrics = points(*texts)
+        assert metrics.lower_bounds == metrics.upper_bounds == {}
+        assert metrics.value_counts == {1: len(texts)}
+    # Once given up, a later batch does not bring bounds of a part back.
+    broken = [b"", b"\x01", wkt_to_wkb("POINT (1 1)")[:-1], b"\x00" + wkt_to_wkb("POINT (1 1)")[1:]]
+    for shape in broken:
+        metrics = collected(GeometryType(), [shape], [wkt_to_wkb("POINT (1 1)")])
+        assert metrics.lower_bounds == {}

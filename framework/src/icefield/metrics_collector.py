@@ -6,6 +6,7 @@ Spec: "Manifests", the fields 108 to 128 of ``data_file``. A missing id means un
 from __future__ import annotations
 
 import math
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from icefield.arrow_types import TYPE_KEY, VARIANT_ARROW, child_fields, field_id, is_list_like, unwrapped
 from icefield.errors import InvalidArgument
+from icefield.values import GeoPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class MetricsCollector:
 
     ``schema`` carries field ids; columns without one are passed over. Leaves of structs have counts and bounds, a
     null struct counting as nulls in them; leaves inside lists and maps have counts only. A variant is one leaf with
-    counts. Raises ``InvalidArgument`` for a batch of another schema.
+    counts; points have the corners of their box for bounds. Raises ``InvalidArgument`` for a batch of another schema.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -70,6 +72,12 @@ class MetricsCollector:
 _SIXTEEN_BYTES: Final = pa.binary(16)
 # Arrow compares the bytes of these.
 _BYTE_STRINGS: Final = frozenset({pa.string(), pa.large_string(), pa.binary(), pa.large_binary()})
+# Byte order and type of a point in well-known binary, with the coordinates that follow.
+_POINT_HEADER: Final = 5
+_POINT_LAYOUTS: Final = {
+    struct.pack("<BI", 1, code): places
+    for code, places in ((1, [0, 1]), (1001, [0, 1, 2]), (2001, [0, 1, 3]), (3001, [0, 1, 2, 3]))
+}
 _SAMPLED_ROWS: Final = 8192
 _SAMPLE: Final = 1024
 
@@ -267,6 +275,63 @@ class _Floats(_Bounds):
         into.nan_value_counts[self._field_id] = self._nans
 
 
+class _Points(_Counts):
+    """A leaf of shapes in well-known binary, bounded by the corners of their box as long as all are points.
+
+    Lines and areas would have to be walked one by one: with them there are no bounds.
+    """
+
+    __slots__ = ("_all_points", "_greatest", "_least")
+
+    def __init__(self, id_: int) -> None:
+        super().__init__(id_)
+        self._all_points = True
+        # x, y, z and m; NaN where no shape has the coordinate.
+        self._least = np.full(4, np.nan)
+        self._greatest = np.full(4, np.nan)
+
+    def update(self, array: pa.Array) -> None:
+        super().update(array)
+        shapes = array.drop_null() if array.null_count else array
+        if not self._all_points or not len(shapes):
+            return
+        found = _coordinates(shapes)
+        if found is None:
+            self._all_points = False
+            return
+        places, values = found
+        self._least[places] = np.fmin(self._least[places], np.fmin.reduce(values))
+        self._greatest[places] = np.fmax(self._greatest[places], np.fmax.reduce(values))
+
+    def report(self, into: Metrics) -> None:
+        super().report(into)
+        if self._all_points and not np.isnan(self._least[:2]).any():
+            into.lower_bounds[self._field_id] = _corner(self._least)
+            into.upper_bounds[self._field_id] = _corner(self._greatest)
+
+
+def _coordinates(shapes: pa.Array) -> tuple[list[int], Any] | None:
+    """Which coordinates the shapes have and a row of them for each, if all are little-endian points of one layout."""
+    offsets = np.frombuffer(shapes.buffers()[1], np.int32)[shapes.offset :][: len(shapes) + 1]
+    size = int(offsets[1] - offsets[0])
+    if size < _POINT_HEADER or not (np.diff(offsets) == size).all():
+        return None
+    rows = np.frombuffer(shapes.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].reshape(len(shapes), size)
+    places = _POINT_LAYOUTS.get(bytes(rows[0, :_POINT_HEADER]))
+    if places is None or size != _POINT_HEADER + 8 * len(places):
+        return None
+    if not (rows[:, :_POINT_HEADER] == rows[0, :_POINT_HEADER]).all():
+        return None
+    return places, np.ascontiguousarray(rows[:, _POINT_HEADER:]).view("<f8")
+
+
+def _corner(coordinates: Any) -> GeoPoint:
+    x, y, z, m = (None if math.isnan(value) else float(value) for value in coordinates)
+    assert x is not None
+    assert y is not None
+    return GeoPoint(x, y, z, m)
+
+
 def _total_order(value: float) -> tuple[float, float]:
     return value, math.copysign(1.0, value)
 
@@ -292,8 +357,10 @@ def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
         return _List(element) if element is not None else None
     if pa.types.is_floating(arrow_type):
         return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
-    if not bounds or pa.types.is_null(arrow_type) or _is_geo(column):
+    if not bounds or pa.types.is_null(arrow_type):
         return _leaf(column, _Counts)
+    if _is_geo(column):
+        return _leaf(column, _Points)
     if arrow_type in _BYTE_STRINGS:
         return _leaf(column, _Strings)
     return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _Bounds)
