@@ -64,9 +64,10 @@ def data_file(location: str, schema: Schema, number: int, day: int) -> DataFile:
             low, high = b"aaaa-%08d" % (number % 997), b"zzzz-%08d" % (number % 991)
         lower[i], upper[i] = low, high
     ids = [field.field_id for field in schema.fields]
+    name = f"{number % 4:05}-{number}-{uuid.UUID(int=number * 7919 << 32)}"
     folder = f"ts_day={day:05}/user_id_bucket={number % 16}"
     return DataFile(
-        file_path=f"{location}/data/{folder}/{number % 4:05}-{number}-{uuid.UUID(int=number * 7919 << 32)}-00001.parquet",
+        file_path=f"{location}/data/{folder}/{name}-00001.parquet",
         file_format="parquet",
         record_count=ROWS,
         file_size_in_bytes=128_000_000 + number,
