@@ -12,8 +12,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from icefield.arrow_types import GivenType, as_type
-from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
-from icefield.field_tree import children_of, fresh_type, internal_default
+from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
+from icefield.field_tree import children_of, fresh_fields, fresh_type, internal_default
 from icefield.reserved_fields import MAX_USER_FIELD_ID
 from icefield.schema import FieldName, Schema, check_schema
 from icefield.schema_arrow import as_schema
@@ -104,9 +104,8 @@ class SchemaUpdate:
             self._check_defaults_exist(".".join(names))
         field = NestedField(0, names[-1], new_type, required, doc)
         default = _checked_default(field, default_value)
-        id_ = self._take_id(names[-1])
-        new_type = fresh_type(new_type, lambda: self._take_id(names[-1]), {})
-        self._insert(parent, NestedField(id_, names[-1], new_type, required, doc, default, default))
+        field = NestedField(0, names[-1], new_type, required, doc, default, default)
+        self._insert(parent, self._numbered(field))
         return self
 
     def delete_column(self, path: FieldName) -> Self:
@@ -319,6 +318,16 @@ class SchemaUpdate:
         self._last_column_id += 1
         return self._last_column_id
 
+    def _numbered(self, field: NestedField) -> NestedField:
+        """The field, and all in it, under ids never given before."""
+        before = self._last_column_id
+        try:
+            (fresh,) = fresh_fields((field,), lambda: self._take_id(field.name), {})
+        except IcefieldError:
+            self._last_column_id = before
+            raise
+        return fresh
+
     def _insert(self, parent: FieldNode, field: NestedField) -> FieldNode:
         node = FieldNode(field, parent, added=field.field_id not in self._schema.id_to_field)
         parent.children.append(node)
@@ -382,17 +391,17 @@ class SchemaUpdate:
 
     def _unite_new(self, parent: FieldNode, field: NestedField) -> None:
         _check_name(field.name)
-        id_ = self._take_id(field.name)
-        field_type = fresh_type(field.field_type, lambda: self._take_id(field.name), {})
         if self._format_version < 3:
-            self._insert(parent, NestedField(id_, field.name, field_type, False, field.doc))
+            optional = NestedField(0, field.name, field.field_type, False, field.doc)
+            self._insert(parent, self._numbered(optional))
             return
         default = _checked_default(
             field, field.write_default if field.initial_default is None else field.initial_default
         )
         write = _checked_default(field, default if field.write_default is None else field.write_default)
         required = field.required and default is not None
-        self._insert(parent, NestedField(id_, field.name, field_type, required, field.doc, default, write))
+        added = NestedField(0, field.name, field.field_type, required, field.doc, default, write)
+        self._insert(parent, self._numbered(added))
 
     def _unite_types(self, node: FieldNode, other: IcebergType) -> None:
         if node.kind is type(other) and other.is_nested:
