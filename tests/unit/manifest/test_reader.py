@@ -2,127 +2,27 @@
 
 import io as _io
 import struct
-from dataclasses import replace
 from typing import Any
 
 import fastavro
-import numpy as np
 import pyarrow as pa
 import pytest
-from icefield.abc import PutMode
+from foreign_manifests import ENTRY_FIELDS, FILE_FIELDS, Foreign, avro_field, map_of, put, read
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.manifest import (
     ALL_COLUMNS,
     PLAN_COLUMNS,
     DataFileContent,
     ManifestContent,
-    ManifestEntries,
     ManifestFile,
-    ManifestReader,
-    ManifestWriter,
     clear_caches,
-    read_manifest,
-    resize_caches,
 )
 from icefield.manifest import schemas as f
-from icefield.manifest.reader import MANIFESTS
 from icefield.manifest.statistics import map_column
-from icefield.types import StructType
 from planned_tables import PlannedTable, spec
 from vectors import VECTORS
 
 STATUS = {"EXISTING": 0, "ADDED": 1, "DELETED": 2}
-
-
-def map_of(key_id: int, value: str) -> dict[str, Any]:
-    return {
-        "type": "array",
-        "logicalType": "map",
-        "items": {
-            "type": "record",
-            "name": f"k{key_id}_v{key_id + 1}",
-            "fields": [
-                {"name": "key", "type": "int", "field-id": key_id},
-                {"name": "value", "type": value, "field-id": key_id + 1},
-            ],
-        },
-    }
-
-
-FILE_FIELDS: dict[str, tuple[int, Any]] = {
-    "content": (134, "int"),
-    "file_path": (100, "string"),
-    "file_format": (101, "string"),
-    "partition": (102, {"type": "record", "name": "r102", "fields": []}),
-    "record_count": (103, "long"),
-    "file_size_in_bytes": (104, "long"),
-}
-ENTRY_FIELDS: dict[str, tuple[int, Any]] = {
-    "status": (0, "int"),
-    "snapshot_id": (1, ["null", "long"]),
-    "sequence_number": (3, ["null", "long"]),
-    "file_sequence_number": (4, ["null", "long"]),
-}
-
-
-def avro_field(name: str, number: int, kind: Any) -> dict[str, Any]:
-    return {"name": name, "type": kind, "field-id": number}
-
-
-class Foreign:
-    """A manifest that fastavro writes, of any fields."""
-
-    def __init__(self, made: PlannedTable, entry: dict[str, Any] | None = None, file: dict[str, Any] | None = None):
-        self.made = made
-        self.entry = ENTRY_FIELDS if entry is None else entry
-        self.file = FILE_FIELDS if file is None else file
-        self.header = {"format-version": "2", "content": "data"}
-
-    def row(self, name: str, status: int = 1, **given: Any) -> dict[str, Any]:
-        values = {"status": status, "snapshot_id": None, "sequence_number": None, "file_sequence_number": None}
-        data = {
-            "content": 0,
-            "file_path": self.made.path(name),
-            "file_format": "PARQUET",
-            "partition": {},
-            "record_count": 10,
-            "file_size_in_bytes": 100,
-        }
-        values.update({k: v for k, v in given.items() if k in self.entry})
-        data.update({k: v for k, v in given.items() if k not in self.entry})
-        return {**{k: v for k, v in values.items() if k in self.entry}, "data_file": data}
-
-    def write(self, rows: list[dict[str, Any]], codec: str = "deflate", **manifest: Any) -> ManifestFile:
-        record = {"type": "record", "name": "r2", "fields": [avro_field(k, *v) for k, v in self.file.items()]}
-        schema = {
-            "type": "record",
-            "name": "manifest_entry",
-            "fields": [*(avro_field(k, *v) for k, v in self.entry.items()), avro_field("data_file", 2, record)],
-        }
-        out = _io.BytesIO()
-        fastavro.writer(out, schema, rows, codec=codec, metadata=self.header)
-        return put(self.made, out.getvalue(), **manifest)
-
-
-def put(made: PlannedTable, data: bytes, **given: Any) -> ManifestFile:
-    made._files += 1
-    location = made.path(f"metadata/foreign-{made._files}.avro")
-    made.io.put(location, data, PutMode.CREATE)
-    return ManifestFile(
-        **{
-            "manifest_path": location,
-            "manifest_length": len(data),
-            "added_snapshot_id": 1000,
-            "sequence_number": 7,
-            "min_sequence_number": 1,
-            **given,
-        }
-    )
-
-
-def read(made: PlannedTable, manifest: ManifestFile, **given: Any) -> ManifestEntries:
-    spec_of = next(one for one in made.specs if one.spec_id == manifest.partition_spec_id)
-    return read_manifest(made.io, manifest, spec_of.partition_type(made.schema, made.schemas), **given)
 
 
 @pytest.fixture
@@ -428,74 +328,6 @@ def test_values_of_one_key_are_taken_out_of_maps_in_any_form() -> None:
     assert map_column(lists, 2).to_pylist() == [20, None, None, 21, 23]
 
 
-class TestCache:
-    """Decoded manifests are kept by location, and only what is missing is read."""
-
-    def test_a_manifest_is_opened_once_until_more_of_it_is_wanted(self, made: PlannedTable) -> None:
-        manifest = made.write([made.file(bounds={"id": (1, 9)})]).assigned(1000, 1)
-        clear_caches()
-        opened = made.io.opened  # type: ignore[attr-defined]
-        opened.clear()
-        reader = ManifestReader(made.io)
-        assert reader.cached(manifest, StructType()) is None
-        first = reader.read(manifest, StructType())
-        assert reader.read(manifest, StructType()) is first
-        assert reader.cached(manifest, StructType(), columns={f.FILE_PATH}) is first
-        assert len(opened) == 1
-        single = {f.LOWER_BOUNDS: frozenset({1})}
-        assert reader.cached(manifest, StructType(), statistics=single) is None
-        more = reader.read(manifest, StructType(), statistics=single)
-        assert more.statistic(f.LOWER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 1)]
-        assert set(first.columns) <= set(more.columns)
-        assert reader.read(manifest, StructType(), statistics=single) is more
-        assert len(opened) == 2
-        whole = reader.read(manifest, StructType(), columns=ALL_COLUMNS)
-        # Whole maps answer for any field.
-        assert reader.cached(manifest, StructType(), statistics={f.UPPER_BOUNDS: frozenset({4})}) is whole
-        assert len(opened) == 3
-        clear_caches()
-        assert reader.cached(manifest, StructType()) is None
-
-    def test_the_same_manifest_under_another_sequence_number_is_another(self, made: PlannedTable) -> None:
-        manifest = made.write([made.file()])
-        for number in (3, 4):
-            entries = read(made, manifest.assigned(1000, number))
-            assert entries.column(f.SEQUENCE_NUMBER).to_pylist() == [number]
-
-    def test_file_ios_of_other_properties_share_nothing(self, made: PlannedTable) -> None:
-        manifest = made.write([made.file()]).assigned(1000, 1)
-        clear_caches()
-        ManifestReader(made.io).read(manifest, StructType())
-        for properties in ({"token": "other"}, {"io.manifest.cache-enabled": "false"}):
-            other = type(made.io)(made.io.plugins, properties)
-            assert ManifestReader(other).cached(manifest, StructType()) is None
-        other.opened.clear()
-        for _ in range(2):
-            ManifestReader(other).read(manifest, StructType())
-        assert len(other.opened) == 2
-        assert ManifestReader(type(made.io)(made.io.plugins)).cached(manifest, StructType()) is not None
-
-    def test_the_cache_holds_no_more_bytes_than_it_may(self, made: PlannedTable) -> None:
-        manifests = [made.write([made.file() for _ in range(20)]).assigned(1000, 1) for _ in range(6)]
-        clear_caches()
-        try:
-            ManifestReader(made.io).read(manifests[0], StructType())
-            one = MANIFESTS.nbytes
-            resize_caches(one * 3)
-            for manifest in manifests:
-                ManifestReader(made.io).read(manifest, StructType())
-                assert MANIFESTS.nbytes <= one * 3
-            kept = [ManifestReader(made.io).cached(manifest, StructType()) is not None for manifest in manifests]
-            # Those used last.
-            assert kept[-1]
-            assert not kept[0]
-            assert 1 <= sum(kept) <= 3
-            resize_caches(0)
-            assert MANIFESTS.nbytes == len(MANIFESTS) == 0
-        finally:
-            resize_caches(256 * 1024 * 1024)
-
-
 @pytest.mark.spec("VER-03", "MAN-16", "VER-13")
 @pytest.mark.parametrize("version", [1, 2])
 def test_manifests_of_pyiceberg_are_read(version: Any, tmp_path: Any) -> None:
@@ -550,49 +382,3 @@ def test_manifests_of_pyiceberg_are_read(version: Any, tmp_path: Any) -> None:
     assert files[7].lower_bounds == {1: struct.pack("<q", 7)}
     assert files[7].value_counts == {1: 7, 2: 7}
     assert set(entries.column(f.SEQUENCE_NUMBER).to_pylist()) == {5 if version > 1 else 0}
-
-
-@pytest.mark.spec("MAN-01")
-def test_a_manifest_that_was_cut_at_a_block_is_refused_when_length_and_counts_agree_that_rows_are_missing() -> None:
-    made = PlannedTable()
-    properties = {"avro.block-size": "1"}
-    location = made.path("metadata/whole.avro")
-    with ManifestWriter(made.io, location, made.specs[0], made.schema, 2, 1000, properties=properties) as writer:
-        writer.add(made.file() for _ in range(10))
-    manifest = writer.close().assigned(1000, 1)
-    data = made.io.read(location)
-    sync = data[-16:]
-    cut = data[: data.rfind(sync, 0, -16) + 16]
-    assert len(cut) < len(data)
-    short = put(made, cut, manifest_length=len(data), added_files_count=10)
-    with pytest.raises(InvalidMetadata, match="cut short"):
-        read(made, short)
-    # A list that errs in one of them is no proof.
-    assert len(read(made, replace(short, added_files_count=9))) == 9
-    assert len(read(made, replace(short, manifest_length=len(cut)))) == 9
-
-
-def test_no_damage_leads_to_anything_but_a_typed_error_that_names_the_manifest() -> None:
-    made = PlannedTable(specs=[spec((2, "identity", "name"))])
-    files = [made.file(partition=(str(i),), bounds={"id": (i, i)}) for i in range(8)]
-    good = made.io.read(made.write(files).manifest_path)
-    rng = np.random.default_rng(7)
-    refused = 0
-    for round_ in range(300):
-        data = bytearray(good)
-        match round_ % 3:
-            case 0:
-                data[rng.integers(len(data))] = rng.integers(256)
-            case 1:
-                del data[rng.integers(len(data)) :]
-            case _:
-                at = rng.integers(len(data))
-                data[at : at + 4] = bytes(rng.integers(0, 256, 4, dtype=np.uint8))
-        manifest = put(made, bytes(data), manifest_length=len(good), added_files_count=8)
-        try:
-            entries = read(made, manifest, columns=ALL_COLUMNS)
-            list(entries.data_files())
-        except (InvalidMetadata, UnsupportedFeature) as error:
-            refused += 1
-            assert manifest.manifest_path in str(error)
-    assert refused > 150

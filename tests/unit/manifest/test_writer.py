@@ -335,9 +335,14 @@ def test_a_path_that_is_live_twice_is_refused_and_nothing_is_published() -> None
 def test_an_exception_leaves_no_manifest() -> None:
     made = table()
     location = made.path("metadata/aborted.avro")
-    with pytest.raises(ZeroDivisionError), ManifestWriter(made.io, location, BY_DAY, SCHEMA, 2, 1) as writer:
-        writer.add([full_file(made)])
-        raise ZeroDivisionError
+
+    def fails() -> None:
+        with ManifestWriter(made.io, location, BY_DAY, SCHEMA, 2, 1) as writer:
+            writer.add([full_file(made)])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
     with pytest.raises(FileMissing):
         made.io.read(location)
 

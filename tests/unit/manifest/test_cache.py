@@ -1,0 +1,105 @@
+"""Decoded manifests are kept by location, and only what is missing is read."""
+
+import struct
+
+import pytest
+from foreign_manifests import read
+from icefield.errors import InvalidArgument
+from icefield.manifest import ALL_COLUMNS, ByteBoundedCache, ManifestReader, clear_caches, resize_caches
+from icefield.manifest import schemas as f
+from icefield.manifest.reader import MANIFESTS
+from icefield.types import StructType
+from planned_tables import PlannedTable
+
+
+@pytest.fixture
+def made() -> PlannedTable:
+    return PlannedTable()
+
+
+def test_a_manifest_is_opened_once_until_more_of_it_is_wanted(made: PlannedTable) -> None:
+    manifest = made.write([made.file(bounds={"id": (1, 9)})]).assigned(1000, 1)
+    clear_caches()
+    opened = made.io.opened  # type: ignore[attr-defined]
+    opened.clear()
+    reader = ManifestReader(made.io)
+    assert reader.cached(manifest, StructType()) is None
+    first = reader.read(manifest, StructType())
+    assert reader.read(manifest, StructType()) is first
+    assert reader.cached(manifest, StructType(), columns={f.FILE_PATH}) is first
+    assert len(opened) == 1
+    single = {f.LOWER_BOUNDS: frozenset({1})}
+    assert reader.cached(manifest, StructType(), statistics=single) is None
+    more = reader.read(manifest, StructType(), statistics=single)
+    assert more.statistic(f.LOWER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 1)]
+    assert set(first.columns) <= set(more.columns)
+    assert reader.read(manifest, StructType(), statistics=single) is more
+    assert len(opened) == 2
+    whole = reader.read(manifest, StructType(), columns=ALL_COLUMNS)
+    # Whole maps answer for any field.
+    assert reader.cached(manifest, StructType(), statistics={f.UPPER_BOUNDS: frozenset({4})}) is whole
+    assert len(opened) == 3
+    clear_caches()
+    assert reader.cached(manifest, StructType()) is None
+
+
+def test_the_same_manifest_under_another_sequence_number_is_another(made: PlannedTable) -> None:
+    manifest = made.write([made.file()])
+    for number in (3, 4):
+        entries = read(made, manifest.assigned(1000, number))
+        assert entries.column(f.SEQUENCE_NUMBER).to_pylist() == [number]
+
+
+def test_file_ios_of_other_properties_share_nothing(made: PlannedTable) -> None:
+    manifest = made.write([made.file()]).assigned(1000, 1)
+    clear_caches()
+    ManifestReader(made.io).read(manifest, StructType())
+    for properties in ({"token": "other"}, {"io.manifest.cache-enabled": "false"}):
+        other = type(made.io)(made.io.plugins, properties)
+        assert ManifestReader(other).cached(manifest, StructType()) is None
+    other.opened.clear()
+    for _ in range(2):
+        ManifestReader(other).read(manifest, StructType())
+    assert len(other.opened) == 2
+    assert ManifestReader(type(made.io)(made.io.plugins)).cached(manifest, StructType()) is not None
+
+
+def test_the_cache_holds_no_more_bytes_than_it_may(made: PlannedTable) -> None:
+    manifests = [made.write([made.file() for _ in range(20)]).assigned(1000, 1) for _ in range(6)]
+    clear_caches()
+    try:
+        ManifestReader(made.io).read(manifests[0], StructType())
+        one = MANIFESTS.nbytes
+        resize_caches(one * 3)
+        for manifest in manifests:
+            ManifestReader(made.io).read(manifest, StructType())
+            assert MANIFESTS.nbytes <= one * 3
+        kept = [ManifestReader(made.io).cached(manifest, StructType()) is not None for manifest in manifests]
+        # Those used last.
+        assert kept[-1]
+        assert not kept[0]
+        assert 1 <= sum(kept) <= 3
+        resize_caches(0)
+        assert MANIFESTS.nbytes == len(MANIFESTS) == 0
+    finally:
+        resize_caches(256 * 1024 * 1024)
+
+
+class Sized:
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+
+def test_a_cache_weighs_what_it_is_given_again_and_does_not_take_what_is_too_large() -> None:
+    cache: ByteBoundedCache[Sized] = ByteBoundedCache(100)
+    small, large = Sized(40), Sized(101)
+    cache.put("a", small)
+    cache.put("b", Sized(60))
+    assert cache.nbytes == 100
+    small.nbytes = 90
+    cache.put("a", small)
+    assert (cache.nbytes, cache.get("b"), cache.get("a")) == (90, None, small)
+    cache.put("a", large)
+    assert (cache.nbytes, len(cache), cache.get("a")) == (0, 0, None)
+    with pytest.raises(InvalidArgument):
+        cache.resize(-1)
