@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -133,6 +134,7 @@ def literals(kind: str) -> st.SearchStrategy[Any]:
     return st.sampled_from([value for value in POOLS[kind] if value == value])
 
 
+@lru_cache
 def predicates(name: str, kind: str) -> st.SearchStrategy[BooleanExpression]:
     """A predicate on a column of a type."""
     value, some = literals(kind), st.lists(literals(kind), max_size=6)
@@ -150,20 +152,23 @@ def predicates(name: str, kind: str) -> st.SearchStrategy[BooleanExpression]:
     return st.one_of(found)
 
 
-def expressions(columns: dict[str, str], leaves: int = 6) -> st.SearchStrategy[BooleanExpression]:
+@st.composite
+def expressions(draw: st.DrawFn, columns: dict[str, str], leaves: int = 5) -> BooleanExpression:
     """Predicates on some columns, combined by and, or and not."""
-    leaf = st.sampled_from(sorted(columns)).flatmap(lambda name: predicates(name, columns[name]))
-    constant = st.sampled_from([AlwaysTrue(), AlwaysFalse()])
-    return st.recursive(
-        st.one_of(leaf, leaf, leaf, constant),
-        lambda inner: st.one_of(
-            st.builds(And, inner, inner),
-            st.builds(Or, inner, inner),
-            st.builds(And, inner, inner, inner),
-            st.builds(Not, inner),
-        ),
-        max_leaves=leaves,
-    )
+    names = sorted(columns)
+    parts: list[BooleanExpression] = []
+    for _ in range(draw(st.integers(1, leaves))):
+        name = draw(st.sampled_from(names))
+        shape = draw(st.integers(0, 19))
+        parts.append(
+            AlwaysTrue() if shape == 18 else AlwaysFalse() if shape == 19 else draw(predicates(name, columns[name]))
+        )
+    while len(parts) > 1:
+        shape, right, left = draw(st.integers(0, 7)), parts.pop(), parts.pop()
+        joined = And(left, right) if shape % 2 else Or(left, right)
+        # Sometimes from the right, sometimes from the left, so that trees of both shapes occur.
+        parts.insert(0 if shape < 4 else len(parts), Not(joined) if shape in (2, 5) else joined)
+    return Not(parts[0]) if draw(st.integers(0, 5)) == 0 else parts[0]
 
 
 def rows(columns: dict[str, str], max_size: int = 12) -> st.SearchStrategy[list[dict[str, Any]]]:

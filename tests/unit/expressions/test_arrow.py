@@ -28,6 +28,7 @@ from icefield.expressions import (
     nan_as_greatest,
     parse,
     relocate,
+    row_matches,
     to_arrow,
 )
 from icefield.schema import Schema
@@ -64,7 +65,9 @@ def test_each_operator_gives_what_a_row_by_row_evaluation_gives(kind, data):
     found = data.draw(flat_rows({name: kind}))
     expression = data.draw(predicates(name, kind))
     expected = [naive(expression, row) is True for row in found]
-    assert matching(bind(SCHEMA, expression), to_batch(found)) == expected
+    bound = bind(SCHEMA, expression)
+    assert matching(bound, to_batch(found)) == expected
+    assert [row_matches(bound, row) for row in found] == expected
 
 
 @pytest.mark.spec("SCAN-20", "SCAN-24")
@@ -74,11 +77,12 @@ def test_combined_predicates_follow_three_valued_logic_also_inside_null_structs(
     columns = {name: ALL_NAMES[name] for name in ("c_int", "c_double", "c_string", "s.i", "s.d", "s.deep.t")}
     flat = {name: kind for name, kind in columns.items() if name in COLUMNS}
     found = data.draw(nested_rows(flat))
-    bound = bind(SCHEMA, expression := data.draw(expressions(columns)))
-    batch = to_batch(found)
+    expression = data.draw(expressions(columns))
+    bound, batch = bind(SCHEMA, expression), to_batch(found)
     expected = [naive(expression, row) is True for row in found]
     assert matching(bound, batch) == expected
     assert matching(bound, batch.to_struct_array()) == expected
+    assert [row_matches(bound, row) for row in found] == expected
     assert matching(bound, pa.Table.from_batches([batch.slice(0, 3), batch.slice(3)])) == expected
     assert matching(bound, batch.slice(1)) == expected[1:]
     assert matching(pickle.loads(pickle.dumps(bound)), batch) == expected
@@ -207,7 +211,13 @@ def test_a_column_that_is_not_in_the_data_is_an_error_that_names_it():
 
 def test_an_expression_that_is_not_bound_cannot_be_evaluated():
     batch = pa.record_batch({"x": [1]})
-    for use in (lambda e: evaluate(e, batch), to_arrow, field_ids, lambda e: map_leaves(e, lambda leaf: leaf)):
+    for use in (
+        lambda e: evaluate(e, batch),
+        lambda e: row_matches(e, {}),
+        to_arrow,
+        field_ids,
+        lambda e: map_leaves(e, lambda leaf: leaf),
+    ):
         with pytest.raises(InvalidExpression, match="bind"):
             use(EqualTo("x", 1) & IsNull("x"))
 

@@ -301,7 +301,8 @@ def test_uuid_bounds_prune_soundly_whichever_order_their_writer_used(values, exp
 def test_uuid_bounds_do_prune_where_both_orders_agree():
     low, high = bytes([0x01]) + bytes(15), bytes([0x02]) + bytes(15)
     for op, value, expected in [
-        ("<", low, "none"), (">=", low, "all"), ("<", bytes([3]) + bytes(15), "all"), (">", bytes([3]) + bytes(15), "none"),
+        ("<", low, "none"), (">=", low, "all"),
+        ("<", bytes([3]) + bytes(15), "all"), (">", bytes([3]) + bytes(15), "none"),
         ("=", bytes([0x01, 0x80]) + bytes(14), "some"), ("=", bytes([0x80]) + bytes(15), "none"),
     ]:  # fmt: skip
         assert verdict(f"c_uuid {op} X'{value.hex()}'", uuid=(10, 0, None, low, high)) == expected

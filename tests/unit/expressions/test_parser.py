@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.errors import IcefieldError, InvalidExpression
+from icefield.errors import InvalidExpression
 from icefield.expressions import (
     AlwaysFalse,
     AlwaysTrue,
@@ -174,9 +174,9 @@ def test_an_error_tells_the_position_and_what_was_expected(text):
 
 
 def test_what_is_no_text_is_refused():
-    for given in (None, 5, ["x = 1"]):
+    for other in (None, 5, ["x = 1"]):
         with pytest.raises(InvalidExpression, match="a filter is"):
-            as_expression(given)
+            as_expression(other)
     with pytest.raises(InvalidExpression, match="characters"):
         parse("x = '" + "a" * 17_000_000 + "'")
 
@@ -196,10 +196,9 @@ def test_an_expression_is_taken_as_it_is():
 def test_any_text_gives_an_expression_or_one_kind_of_error(text):
     try:
         expression = parse(text)
-    except IcefieldError as error:
-        assert isinstance(error, InvalidExpression)
-    else:
-        assert parse(str(expression)) == expression
+    except InvalidExpression:
+        return
+    assert parse(str(expression)) == expression
 
 
 def test_hostile_texts_are_refused_or_read_in_linear_time():

@@ -154,7 +154,7 @@ def test_projections_are_sound_for_partitions_that_old_writers_stored_one_too_hi
     transform, source = parse_transform(text), parse_type(kind)
     for row in found:
         correct = transform.apply_value(row[name], source)
-        # Old writers rounded towards 1970, so that a value before it got the next partition unless it was the first of one.
+        # Old writers rounded towards 1970: a value before it got the next partition, unless it was the first of one.
         first = correct != transform.apply_value(row[name] - 1, source)
         for stored in {correct, correct if correct >= 0 or first else correct + 1}:
             match = naive(expression, row) is True

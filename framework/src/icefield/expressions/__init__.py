@@ -43,6 +43,7 @@ from icefield.expressions.predicates import (
 )
 from icefield.expressions.projection import inclusive_projection, strict_projection
 from icefield.expressions.residual import Residuals
+from icefield.expressions.single_rows import row_matches
 from icefield.expressions.strict_metrics import strict_metrics
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "nan_as_greatest",
     "parse",
     "relocate",
+    "row_matches",
     "strict_metrics",
     "strict_projection",
     "to_arrow",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,10 +45,23 @@ class FileStatistics(Protocol):
         """How many of them are NaN."""
 
 
+class OnceStatistics:
+    """Asks other statistics for each column once, for filters that test a column several times."""
+
+    def __init__(self, statistics: FileStatistics) -> None:
+        self.num_files = statistics.num_files
+        self.record_count = cache(statistics.record_count)
+        self.lower = cache(statistics.lower)
+        self.upper = cache(statistics.upper)
+        self.value_count = cache(statistics.value_count)
+        self.null_count = cache(statistics.null_count)
+        self.nan_count = cache(statistics.nan_count)
+
+
 class LeafStatistics:
     """What the statistics prove about the field of one predicate: each is a mask over the files."""
 
-    def __init__(self, leaf: BoundPredicate, statistics: FileStatistics) -> None:
+    def __init__(self, leaf: BoundPredicate, statistics: OnceStatistics) -> None:
         self._leaf = leaf
         self._statistics = statistics
         self._id = leaf.field.field_id

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from icefield.arrow_types import to_arrow_type
 from icefield.expressions.arrow import evaluate
-from icefield.expressions.bound import BoundPredicate, bound_leaves, field_ids, map_leaves
+from icefield.expressions.bound import BoundPredicate, bound_leaves, map_leaves
 from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
 from icefield.expressions.projection import Projector
+from icefield.expressions.single_rows import row_matches
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 
@@ -35,13 +35,12 @@ class Residuals:
     def __init__(self, spec: PartitionSpec, schema: Schema, expression: BooleanExpression) -> None:
         projector = Projector(spec, schema)
         self._expression = expression
-        self._fields = spec.partition_type(schema).fields
+        self._names = [field.name for field in spec.fields]
         self._leaves: list[tuple[BoundPredicate, BooleanExpression, BooleanExpression]] = []
         for leaf in dict.fromkeys(bound_leaves(expression)):
             inclusive, strict = projector.inclusive(leaf), projector.strict(leaf)
             if not (isinstance(inclusive, AlwaysTrue) and isinstance(strict, AlwaysFalse)):
                 self._leaves.append((leaf, inclusive, strict))
-        self._used = {id_ for _, *pair in self._leaves for one in pair for id_ in field_ids(one)}
         self._by_states: dict[bytes, BooleanExpression] = {}
         self._by_partition: dict[tuple[Any, ...], BooleanExpression] = {}
 
@@ -58,17 +57,13 @@ class Residuals:
         if found is None:
             if len(self._by_partition) >= _MOST_CACHED:
                 self._by_partition.clear()
-            found = self.partition_groups(self._row(partition))[1][0]
-            self._by_partition[partition] = found
+            row = dict(zip(self._names, partition, strict=True))
+            states = [
+                _TRUE if row_matches(strict, row) else _OPEN if row_matches(inclusive, row) else _FALSE
+                for _, inclusive, strict in self._leaves
+            ]
+            found = self._by_partition[partition] = self._with_states(bytes(states))
         return found
-
-    def _row(self, partition: tuple[Any, ...]) -> pa.StructArray:
-        """One partition as Arrow data; values that no predicate looks at are left null."""
-        columns = []
-        for field, value in zip(self._fields, partition, strict=True):
-            kind = to_arrow_type(field.field_type)
-            columns.append(pa.array([value if field.field_id in self._used else None], kind))
-        return pa.StructArray.from_arrays(columns, names=[field.name for field in self._fields])
 
     def partition_groups(self, partitions: pa.StructArray) -> tuple[npt.NDArray[np.int64], list[BooleanExpression]]:
         """The residuals of many partitions: for each row its place in the list of distinct residuals.
@@ -84,13 +79,12 @@ class Residuals:
             possible = evaluate(inclusive, partitions).to_numpy(zero_copy_only=False)
             states[row] = np.where(proven, _TRUE, np.where(possible, _OPEN, _FALSE))
         groups, firsts = _distinct_columns(states)
-        return groups, [self._with_states(states[:, first]) for first in firsts]
+        return groups, [self._with_states(states[:, first].tobytes()) for first in firsts]
 
-    def _with_states(self, states: npt.NDArray[np.uint8]) -> BooleanExpression:
-        key = states.tobytes()
-        found = self._by_states.get(key)
+    def _with_states(self, states: bytes) -> BooleanExpression:
+        found = self._by_states.get(states)
         if found is None:
-            decided = {leaf: state for (leaf, *_), state in zip(self._leaves, states.tolist(), strict=True) if state}
+            decided = {leaf: state for (leaf, *_), state in zip(self._leaves, states, strict=True) if state}
 
             def settle(leaf: BoundPredicate) -> BooleanExpression:
                 state = decided.get(leaf, _OPEN)
@@ -98,7 +92,7 @@ class Residuals:
 
             if len(self._by_states) >= _MOST_CACHED:
                 self._by_states.clear()
-            found = self._by_states[key] = map_leaves(self._expression, settle)
+            found = self._by_states[states] = map_leaves(self._expression, settle)
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icefield.expressions.bound import BoundPredicate
 from icefield.expressions.bounds import Mask
 from icefield.expressions.expressions import BooleanExpression
-from icefield.expressions.file_statistics import FileStatistics, LeafStatistics, counts
+from icefield.expressions.file_statistics import FileStatistics, LeafStatistics, OnceStatistics, counts
 from icefield.expressions.masks import combine
 from icefield.expressions.operators import Op
 
@@ -16,8 +16,8 @@ def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) ->
     ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not. A null never matches a
     comparison, so files with nulls are never claimed for one; nor are files that may hold NaN.
     """
-    size = statistics.num_files
-    mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, statistics)))
+    size, once = statistics.num_files, OnceStatistics(statistics)
+    mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, once)))
     return mask | (counts(statistics.record_count(), size) == 0)  # type: ignore[no-any-return]
 
 
