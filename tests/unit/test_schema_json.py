@@ -62,7 +62,7 @@ def test_another_implementation_reads_and_writes_the_same_schema(schema):
     assert schema_from_json(json.loads(peer.model_dump_json())) == schema
 
 
-@pytest.mark.spec("JSON-13", "DEF-01", "DEF-13")
+@pytest.mark.spec("JSON-13", "DEF-01", "DEF-13", "TYP-20")
 @settings(deadline=None)
 @given(st.data())
 def test_defaults_of_every_type_survive_json_text(data):

@@ -44,9 +44,11 @@ from icefield.values_text import (
     MICROS_PER_DAY,
     format_date,
 )
+from icefield.values_variant import VariantLeaf, variant_bounds_from_bytes, variant_to_python
 
 __all__ = [
     "GeoPoint",
+    "VariantLeaf",
     "constant_array",
     "decimal_from_unscaled",
     "from_arrow_array",
@@ -66,6 +68,8 @@ __all__ = [
     "to_json",
     "to_python",
     "unscaled",
+    "variant_bounds_from_bytes",
+    "variant_to_python",
     "write_value",
 ]
 
