@@ -188,7 +188,7 @@ def _resolve_list(kind: ListType, held: pa.DataType, rules: Rules, path: Path) -
         lists = array if pa.types.is_list(array.type) else _as_lists(array, plain)
         validity, offsets, start, stop = list_parts(lists)
         values = lists.values.slice(start, stop - start)
-        values = values.view(target.value_type) if inner is None else inner(values)
+        values = retype(values, target.value_type) if inner is None else inner(values)
         return pa.Array.from_buffers(target, len(lists), [validity, offsets], lists.null_count, children=[values])
 
     return Shape(pruned, convert)
@@ -248,7 +248,7 @@ def _retype(held: pa.DataType, target: pa.DataType) -> Convert | None:
     """Gives an array of the same layout the names, ids and nullability of ``target``; nothing is copied."""
     if held.equals(target, check_metadata=True):
         return None
-    return lambda array: array.view(target)
+    return lambda array: retype(array, target)
 
 
 def _list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
@@ -289,6 +289,31 @@ def nulls_of(kind: IcebergType) -> Convert:
     """Gives as many nulls of a type as an array has values."""
     target = to_arrow_type(kind)
     return lambda array: pa.nulls(len(array), target)
+
+
+def retype(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """An array of the same layout under other names, metadata, nullability or extensions. No value is copied.
+
+    Unlike Arrow's ``view`` it lets a field be required that has nulls below null structs.
+    """
+    if array.type.equals(target, check_metadata=True):
+        return array
+    if pa.types.is_struct(target):
+        children = [retype(array.field(position), target.field(position).type) for position in range(target.num_fields)]
+        return struct_array(target, children, array)
+    if pa.types.is_map(target):
+        keys, values = retype(array.keys, target.key_type), retype(array.items, target.item_type)
+        entries = pa.StructArray.from_arrays([keys, values], fields=[target.key_field, target.item_field])
+        return _over(array, target, entries)
+    if pa.types.is_list(target):
+        return _over(array, target, retype(array.values, target.value_type))
+    return array.view(target)
+
+
+def _over(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
+    """A list or map of the same validity, offsets and slice over other values."""
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, array.offset, [values])
 
 
 def struct_array(target: pa.DataType, children: list[pa.Array], like: pa.Array) -> pa.Array:

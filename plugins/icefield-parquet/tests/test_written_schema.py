@@ -212,3 +212,28 @@ def test_floats_come_back_to_the_bit(kind, bits):
     rows = [{"v": value} for value in column.to_pylist()]
     data, _ = write_rows(schema, rows)
     assert read_as(schema, data)["v"].combine_chunks().view(bits).equals(column.view(bits))
+
+
+@pytest.mark.spec("PARQ-10", "TYP-19")
+def test_required_fields_below_null_structs_are_written_and_pruned():
+    kind = StructType(NestedField(2, "u", "uuid", required=True), NestedField(3, "n", "int", required=True))
+    schema = Schema(
+        NestedField(1, "s", kind),
+        NestedField(
+            4, "l", ListType(5, StructType(NestedField(6, "u", "uuid", required=True), NestedField(7, "x", "int")))
+        ),
+    )
+    rows = [
+        {"s": {"u": bytes(16), "n": 1}, "l": [{"u": bytes(16), "x": 1}, None]},
+        {"s": None, "l": None},
+        {"s": {"u": bytes(16), "n": 2}, "l": []},
+    ]
+    data, _ = write_rows(schema, rows)
+    assert read_as(schema, data).to_pylist() == rows
+    pruned = schema.select_ids({3, 6})
+    expected = [
+        {"s": {"n": 1}, "l": [{"u": bytes(16)}, None]},
+        {"s": None, "l": None},
+        {"s": {"n": 2}, "l": []},
+    ]
+    assert read_as(pruned, data).to_pylist() == expected

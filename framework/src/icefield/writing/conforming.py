@@ -22,6 +22,7 @@ from icefield.arrow_reshape import (
     StructShape,
     nulls_of,
     resolve_struct,
+    retype,
     unwrap,
 )
 from icefield.arrow_types import to_arrow_type
@@ -152,7 +153,7 @@ class _ByName(Rules):
 
     def _special(self, kind: IcebergType, held: pa.DataType, target: pa.DataType) -> Convert | None:
         if isinstance(kind, VariantType) and held == target:
-            return lambda array: array.view(target)
+            return lambda array: retype(array, target)
         if isinstance(kind, DecimalType) and pa.types.is_decimal(held):
             return lambda array: array.cast(target)
         if pa.types.is_timestamp(held) and isinstance(kind, _LOCAL if held.tz is None else _ZONED):
@@ -210,29 +211,36 @@ def _check_values(field: NestedField, column: pa.Array) -> None:
         raise _refused((field.name,), f"a value is none of {field.field_type}: {error}") from error
 
 
-def _check_nulls(field: NestedField, array: pa.Array, parent: pa.Array | None, path: Path) -> None:
-    """Refuse a null in a required field, unless the struct around it is null."""
-    if field.required and array.null_count and _lacking(array, parent):
+def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, path: Path) -> None:
+    """Refuse a null in a required field, unless a struct around it is null; ``there`` tells where none is."""
+    if field.required and array.null_count and _lacking(array, there):
         raise _refused(path, "it is required and holds a null", field_id=field.field_id)
     kind = field.field_type
+    if not _has_required(kind):
+        return
     if isinstance(kind, StructType):
+        inside = array.is_valid() if array.null_count else None
+        if there is not None:
+            inside = there if inside is None else pc.and_(there, inside)
         for position, child in enumerate(kind.fields):
-            _check_nulls(child, array.field(position), array, (*path, child.name))
-    elif isinstance(kind, ListType) and _has_required(kind):
+            _check_nulls(child, array.field(position), inside, (*path, child.name))
+    else:
+        lists = array if there is None else pc.if_else(there, array, pa.scalar(None, array.type))
         # Unlike `values`, this leaves out what lies below null lists.
-        _check_nulls(kind.element, array.flatten(), None, (*path, kind.element.name))
-    elif isinstance(kind, MapType) and _has_required(kind):
-        entries = _entries(array)
-        for position, child in enumerate(kind.children):
-            _check_nulls(child, entries.field(position), None, (*path, child.name))
+        elements = lists.flatten() if isinstance(kind, ListType) else _entries(lists)
+        for position, child in enumerate(_children(kind)):
+            part = elements if isinstance(kind, ListType) else elements.field(position)
+            _check_nulls(child, part, None, (*path, child.name))
 
 
 def _entries(array: pa.Array) -> pa.StructArray:
-    as_lists = pa.list_(pa.struct([array.type.key_field, array.type.item_field]))
-    return array.view(as_lists).flatten()
+    """The pairs of a map's rows, without those below null maps."""
+    fields = [array.type.key_field, array.type.item_field]
+    pairs = pa.StructArray.from_arrays([array.keys, array.items], fields=fields)
+    lists = pa.list_(pa.field("entries", pairs.type, nullable=False))
+    whole = pa.Array.from_buffers(lists, len(array), array.buffers()[:2], array.null_count, array.offset, [pairs])
+    return whole.flatten()
 
 
-def _lacking(array: pa.Array, parent: pa.Array | None) -> bool:
-    if parent is None or parent.null_count == 0:
-        return True
-    return bool(pc.any(pc.and_(array.is_null(), parent.is_valid())).as_py())
+def _lacking(array: pa.Array, there: pa.Array | None) -> bool:
+    return there is None or bool(pc.any(pc.and_(array.is_null(), there)).as_py())

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
+from icefield.arrow_reshape import retype
 from icefield.arrow_types import field_id, to_arrow_type
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
@@ -182,7 +183,7 @@ def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
 def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:
     """The batch's columns in exactly the types asked for; a pruned list has lost its element's name and id."""
     return [
-        column if column.type.equals(field.type, check_metadata=True) else column.view(field.type)
+        column if column.type.equals(field.type, check_metadata=True) else retype(column, field.type)
         for column, field in zip(batch.columns, wanted, strict=True)
     ]
 

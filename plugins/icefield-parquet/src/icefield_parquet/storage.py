@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from icefield.arrow_reshape import retype
 from icefield.schema import Schema
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType, UnknownType
 
@@ -32,7 +33,7 @@ def _chunked(column: pa.ChunkedArray, kind: IcebergType, wanted: pa.DataType) ->
 
 def _array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
     if not _lacks_fields(kind, wanted):
-        return array.view(wanted)
+        return retype(array, wanted)
     if isinstance(kind, StructType):
         stored = [wanted.field(position) for position in range(wanted.num_fields)]
         kept = _kept(kind.fields, stored)
