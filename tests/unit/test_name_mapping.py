@@ -256,3 +256,11 @@ def test_a_mapped_file_reads_under_its_tables_schema():
     schema = Schema(column(4, "a"), column(7, "b", ListType(9, "string")))
     file = no_ids(schema_to_arrow(schema))
     assert schema_from_arrow(create_name_mapping(schema).apply(file)) == schema
+
+
+def test_a_file_nested_beyond_the_limit_is_one_typed_error():
+    arrow = pa.int32()
+    for _ in range(1500):
+        arrow = pa.list_(arrow)
+    with pytest.raises(InvalidSchema, match="100 levels"):
+        NameMapping([MappedField(("a",), 1)]).apply(table(("a", arrow)))

@@ -177,10 +177,12 @@ def test_an_id_is_put_beside_other_metadata():
 
 def test_nesting_beyond_the_limit_is_one_typed_error():
     arrow = pa.int32()
-    for _ in range(150):
-        arrow = pa.list_(arrow)
+    for level in range(1500):
+        arrow = pa.list_(with_field_id(pa.field("element", arrow), level))
     with pytest.raises(InvalidSchema, match="100 levels"):
         from_arrow_type(arrow)
+    with pytest.raises(InvalidSchema, match="100 levels"):
+        schema_from_arrow(pa.schema([with_field_id(pa.field("a", arrow), 2000)]))
 
 
 def test_two_columns_of_one_name_are_refused():

@@ -130,14 +130,17 @@ def with_field_id(field: pa.Field, id_: int) -> pa.Field:
 
 
 def has_all_ids(arrow_type: pa.DataType) -> bool:
-    """Whether each field nested in an Arrow type carries an id."""
+    """Whether each field nested in an Arrow type carries an id. False for one nested beyond the limit."""
+    return _has_all_ids(arrow_type, 0)
+
+
+def _has_all_ids(arrow_type: pa.DataType, depth: int) -> bool:
     if arrow_type.equals(VARIANT_ARROW) or getattr(arrow_type, "extension_name", _TENSOR) != _TENSOR:
         return True
-    return all(field_id(child) is not None and _whole(child) for child in child_fields(arrow_type))
-
-
-def _whole(field: pa.Field) -> bool:
-    return TYPE_KEY in (field.metadata or {}) or has_all_ids(field.type)
+    return depth <= MAX_NESTING_DEPTH and all(
+        field_id(child) is not None and (TYPE_KEY in (child.metadata or {}) or _has_all_ids(child.type, depth + 1))
+        for child in child_fields(arrow_type)
+    )
 
 
 def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:

@@ -75,12 +75,14 @@ def children_of(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
 
 
 def ids_in(field: NestedField) -> Iterator[int]:
+    """The id of a field and of all that is in it."""
     yield field.field_id
     for child in children_of(field.field_type):
         yield from ids_in(child)
 
 
 def prune(field: NestedField, wanted: frozenset[int]) -> NestedField | None:
+    """The field with only what is wanted in it, or None; a wanted field is kept whole."""
     if field.field_id in wanted or not field.field_type.is_nested:
         return field if field.field_id in wanted else None
     pruned = prune_type(field.field_type, wanted)
@@ -88,6 +90,7 @@ def prune(field: NestedField, wanted: frozenset[int]) -> NestedField | None:
 
 
 def prune_type(iceberg_type: IcebergType, wanted: frozenset[int]) -> IcebergType | None:
+    """The type with only the wanted fields, or None. Of a map whose values are wanted, the keys stay whole."""
     match iceberg_type:
         case StructType():
             kept = [pruned for child in iceberg_type.fields if (pruned := prune(child, wanted)) is not None]

@@ -124,8 +124,10 @@ def _walk(fields: Iterable[MappedField]) -> Iterator[MappedField]:
         yield from _walk(mapped.fields)
 
 
-def _carries_id(column: pa.Field) -> bool:
-    return field_id(column) is not None or any(_carries_id(child) for child in child_fields(column.type))
+def _carries_id(column: pa.Field, depth: int = 0) -> bool:
+    if depth > MAX_NESTING_DEPTH:
+        raise InvalidSchema(f"Arrow type is nested deeper than {MAX_NESTING_DEPTH} levels")
+    return field_id(column) is not None or any(_carries_id(child, depth + 1) for child in child_fields(column.type))
 
 
 def _with_ids(columns: Sequence[pa.Field], parent: MappedField) -> list[pa.Field]:

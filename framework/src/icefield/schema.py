@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.field_tree import FieldNames, children_of, follow, fresh_fields, ids_in, internal_default, prune
 from icefield.reserved_fields import MAX_USER_FIELD_ID, RESERVED_FIELDS
 from icefield.types import (
@@ -279,18 +279,20 @@ def assign_fresh_ids(schema: Schema, next_id: Callable[[], int] | int = 1) -> tu
     return Schema(*fields, schema_id=schema.schema_id, identifier_field_ids=identifiers), mapping
 
 
-def check_schema(schema: Schema, format_version: int, *, known: Iterable[Schema] = ()) -> None:
+def check_schema(schema: Schema, format_version: int, *, known: Collection[Schema] = ()) -> None:
     """Check that a table of ``format_version`` may be given this schema.
 
     Fields that a schema in ``known`` has with this type and these defaults are let be: they are there. Raises
     ``UnsupportedFeature`` for a type or a default that the version lacks and ``InvalidSchema`` for a metadata
     column, a negative scale, or a struct's default other than null or empty; each with ``field_id``.
     """
-    accepted = [other.id_to_field for other in known]
     for id_, field in schema.id_to_field.items():
-        if any(_same_form(field, other.get(id_)) for other in accepted):
-            continue
-        _check_field(field, schema.find_column_name(id_) or field.name, format_version)
+        try:
+            _check_field(field, schema.find_column_name(id_) or field.name, format_version)
+        except IcefieldError:
+            # Rarely needed, so that the table's other schemas are not looked through for every change of one.
+            if not any(_same_form(field, other.id_to_field.get(id_)) for other in known):
+                raise
 
 
 def _same_form(field: NestedField, other: NestedField | None) -> bool:
