@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final
 
 from icefield.errors import InvalidMetadata
@@ -93,7 +95,7 @@ def _check_refs(m: TableMetadata) -> None:
 def _check_sequence_numbers(m: TableMetadata) -> None:
     if m.format_version == 1:
         return
-    highest = max((key.sequence_number or 0 for key in m.snapshots.records), default=0)
+    highest = max(filter(None, map(attrgetter("sequence_number"), m.snapshots.records)), default=0)
     if highest > m.last_sequence_number:
         raise _Broken("snapshots", f"reach sequence number {highest}, above last-sequence-number")
 
@@ -105,10 +107,10 @@ def _check_logs(m: TableMetadata) -> None:
 
 def check_times(key: str, entries: Iterable[Any], end_ms: int) -> None:
     """Raise unless times run forward, to ``end_ms``, give or take the clocks of different writers."""
-    last: int | None = None
-    for entry in entries:
-        if last is not None and entry.timestamp_ms < last - CLOCK_SKEW_MS:
-            raise _Broken(key, f"runs backwards: {entry.timestamp_ms} ms follows {last} ms")
-        last = entry.timestamp_ms
-    if last is not None and end_ms < last - CLOCK_SKEW_MS:
-        raise _Broken(key, f"ends at {last} ms, after last-updated-ms, which is {end_ms}")
+    times = [entry.timestamp_ms for entry in entries]
+    if times != sorted(times):
+        for before, after in pairwise(times):
+            if after < before - CLOCK_SKEW_MS:
+                raise _Broken(key, f"runs backwards: {after} ms follows {before} ms")
+    if times and end_ms < times[-1] - CLOCK_SKEW_MS:
+        raise _Broken(key, f"ends at {times[-1]} ms, after last-updated-ms, which is {end_ms}")

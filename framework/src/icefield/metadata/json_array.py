@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
@@ -93,8 +94,7 @@ class JsonArray(Sequence[T]):
     def positions(self) -> dict[Any, int]:
         """Where each id is; the last one where an id is there twice. Not to be changed."""
         if self._positions is None:
-            identify = self._codec.identify
-            self._positions = {identify(record): i for i, record in enumerate(self.records)}
+            self._positions = dict(zip(map(self._codec.identify, self.records), count()))
         return self._positions
 
     def find(self, identity: Any) -> T | None:
@@ -156,14 +156,10 @@ class JsonArray(Sequence[T]):
         size = len(self)
         if not -size <= position < size:
             raise IndexError(position)
-        position %= size
-        found = self._items.get(position)
-        if found is None:
-            found = self._items[position] = self._decode_at(position)
-        return found
+        return self._at(position % size)
 
     def __iter__(self) -> Iterator[T]:
-        return (self[i] for i in range(len(self)))
+        return map(self._at, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, JsonArray):
@@ -204,6 +200,12 @@ class JsonArray(Sequence[T]):
             return records
         except DAMAGE as error:
             raise self._damaged(str(error)) from error
+
+    def _at(self, position: int) -> T:
+        found = self._items.get(position)
+        if found is None:
+            found = self._items[position] = self._decode_at(position)
+        return found
 
     def _decode_at(self, position: int) -> T:
         if self._codec.decode is None:
