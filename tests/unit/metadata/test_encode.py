@@ -52,7 +52,9 @@ def check_keys(keys: set[str], fields: list[dict[str, Any]], version: str) -> No
     assert not keys - {key for key, rule in rules.items() if rule is not None}
 
 
-@pytest.mark.spec("VER-01", "VER-15", "VER-05", "VER-12", "VER-04", "VER-09", "META-08", "META-10", "META-09", "META-11")
+@pytest.mark.spec(
+    "VER-01", "VER-15", "VER-05", "VER-12", "VER-04", "VER-09", "META-08", "META-10", "META-09", "META-11"
+)
 @pytest.mark.spec("META-05", "META-22", "SNAP-03", "SNAP-04", "SNAP-06", "SNAP-07", "SNAP-14", "SNAP-11")
 @pytest.mark.parametrize("with_snapshot", [False, True])
 @pytest.mark.parametrize("format_version", [1, 2, 3])
