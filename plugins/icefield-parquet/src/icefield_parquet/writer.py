@@ -67,7 +67,7 @@ class ParquetWriter(FormatWriter):
 
     @property
     def estimated_size(self) -> int:
-        written = self._sink.tell()
+        written = self._estimate if self._ended else self._buffered.tell()
         ratio = written / self._flushed_bytes if self._flushed_bytes else _FIRST_GUESS
         self._estimate = max(self._estimate, written + int(self._pending_bytes * ratio))
         return self._estimate
