@@ -9,7 +9,6 @@ from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.schema import Schema
 from icefield.snapshots import Snapshot
 from icefield.types import LongType, NestedField, StringType, TimestamptzType
-
 from vectors import VECTORS
 
 LOCATION = "s3://b/wh/data.db/table/metadata/v7.metadata.json"
