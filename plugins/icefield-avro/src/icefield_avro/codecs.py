@@ -50,9 +50,9 @@ def _inflate_null(data: bytes | memoryview) -> bytes:
 
 def _inflate_deflate(data: bytes | memoryview) -> bytes:
     try:
-        inflater = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_DEFLATE)
+        inflater = isal_zlib.decompressobj(-15)
         out: bytes = inflater.decompress(data, MAX_INFLATED + 1)
-    except (isal_zlib.error, EOFError, ValueError) as error:
+    except (igzip_lib.IsalError, EOFError, ValueError) as error:
         raise Malformed(f"a block that is not deflated: {error}") from None
     if len(out) > MAX_INFLATED:
         raise _too_big()

@@ -112,15 +112,17 @@ def item_size(node: Array | Map) -> int:
     return minimum_size(node.key.node) + minimum_size(node.value.node)
 
 
-def span_of_zeros(node: Node) -> int:
-    """How many bytes a value takes when every byte is zero: what a walk beyond the end of the data reads at most."""
+def reach(node: Node) -> int:
+    """How many bytes a walk over a value may read at most when every byte is zero, as beyond the end of the data."""
     match node:
         case Primitive():
             width = node.width
             return 1 if width is None else width
         case Optional():
-            return 1 + (0 if node.null_branch == 0 else span_of_zeros(node.inner))
+            return 1 + reach(node.inner)
         case Record():
-            return sum(span_of_zeros(field.node) for field in node.fields)
-        case _:
-            return 1
+            return sum(reach(field.node) for field in node.fields)
+        case Array():
+            return 1 + reach(node.item.node)
+        case Map():
+            return 1 + reach(node.key.node) + reach(node.value.node)

@@ -20,7 +20,7 @@ from icefield_avro.schema_reading import arrow_schema, parse_schema
 from icefield_avro.selection import select
 from icefield_avro.varints import Malformed
 
-GROUP_BYTES: Final = 4 * 1024 * 1024
+GROUP_BYTES: Final = 8 * 1024 * 1024
 """Blocks are decoded together until they make up this many bytes, inflated."""
 
 GROUP_ROWS: Final = 262_144
@@ -84,7 +84,7 @@ class AvroReader(FormatReader):
         """Yield the asked-for columns. Raises ``InvalidFile``; ``InvalidArgument`` for columns that are not there."""
         if request.batch_rows < 1:
             raise InvalidArgument("batch_rows must be at least 1")
-        decoder = Decoder(select(self._record, request.columns, request.map_keys))
+        decoder = Decoder(self._record, select(self._record, request.columns, request.map_keys))
         return self._batches(request, decoder)
 
     def _batches(self, request: ReadRequest, decoder: Decoder) -> Iterator[pa.RecordBatch]:

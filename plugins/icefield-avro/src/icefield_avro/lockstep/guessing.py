@@ -1,0 +1,138 @@
+"""Guesses at where records start inside a block. They need not be right: see ``starts``.
+
+Long records, as those of manifests, mostly begin with much the same bytes: a path below the table's location. Where
+such bytes are found, what lies before them is walked, and must lead to them. Short records are found by trying: from
+every byte of a small window a walk is begun; most walks come to nothing, and where most of the others meet is where
+a record starts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from icefield_avro.arrays import Vector
+from icefield_avro.lockstep.nested import RecordStep
+from icefield_avro.lockstep.steps import OptionalStep, SizedStep
+from icefield_avro.lockstep.tape import Tape
+
+_LONG_RECORD: Final = 200  # bytes on average
+_LEAST_PREFIX: Final = 8
+_MOST_PREFIX: Final = 48
+_FIELDS_BEFORE_TEXT: Final = 16
+_SAMPLES: Final = 64
+_MOST_DISTANCES: Final = 4
+_WALKS_IN_WINDOW: Final = 2
+
+
+def guess_starts(tape: Tape, begins: Vector, counts: Vector, record: RecordStep) -> Vector:
+    """Places where records may start, besides the starts of blocks."""
+    total = int(counts.sum())
+    if total <= 2 * len(begins) or not tape.end:
+        return np.zeros(0, np.int64)
+    average = tape.end / total
+    tape.item_limit = int(4 * average) + 64
+    try:
+        if average >= _LONG_RECORD:
+            return _by_text(tape, begins, total, record)
+        return _by_trying(tape, total, average, record)
+    finally:
+        tape.item_limit = 1 << 62
+
+
+def _by_text(tape: Tape, begins: Vector, total: int, record: RecordStep) -> Vector:
+    """Guess from the bytes that the first text of the first records of blocks have in common."""
+    nothing = np.zeros(0, np.int64)
+    place = next((i for i, step in enumerate(record.steps[:_FIELDS_BEFORE_TEXT]) if _is_text(step)), None)
+    if place is None:
+        return nothing
+    starts, lengths = _texts(tape, begins, record, place)
+    places = zip(starts[:_SAMPLES].tolist(), lengths[:_SAMPLES].tolist(), strict=True)
+    prefix = _common_prefix([tape.raw[start : start + length] for start, length in places])
+    if len(prefix) < _LEAST_PREFIX:
+        return nothing
+    hits = np.array(_find_all(tape.raw, prefix, 8 * total), np.int64)
+    distances, often = np.unique(starts - begins, return_counts=True)
+    guesses = []
+    for distance in distances[np.argsort(-often, kind="stable")][:_MOST_DISTANCES].tolist():
+        candidates = hits[hits >= distance] - distance
+        found, _ = _texts(tape, candidates, record, place)
+        guesses.append(candidates[found == candidates + distance])
+    return np.concatenate(guesses)
+
+
+def _common_prefix(texts: list[bytes]) -> bytes:
+    """The bytes that all texts start with, up to a limit; of a single text, a part that others may share."""
+    if len(texts) == 1:
+        return texts[0][: _MOST_PREFIX // 2]
+    low, high = min(texts), max(texts)
+    length = next((i for i, pair in enumerate(zip(low, high, strict=False)) if pair[0] != pair[1]), len(low))
+    return low[: min(length, _MOST_PREFIX)]
+
+
+def _is_text(step: object) -> bool:
+    return isinstance(step, SizedStep) and step.node.wire == "string"
+
+
+def _texts(tape: Tape, at: Vector, record: RecordStep, place: int) -> tuple[Vector, Vector]:
+    """Where the text at that place among the steps lies in the records at the positions, and how long it is."""
+    for step in record.steps[:place]:
+        at = step.skip(tape, at)
+    start, length, _ = tape.sized(at)
+    return start, length
+
+
+def _find_all(raw: bytes, wanted: bytes, most: int) -> list[int]:
+    out: list[int] = []
+    find, note, step = raw.find, out.append, len(wanted)
+    position = find(wanted)
+    while position >= 0 and len(out) < most:
+        note(position)
+        position = find(wanted, position + step)
+    return out
+
+
+def _by_trying(tape: Tape, total: int, average: float, record: RecordStep) -> Vector:
+    """Guess by walks from every byte of windows that are spread over the blocks."""
+    windows = _windows(tape, total, average, record)
+    width = int(1.5 * average) + 16
+    if not len(windows):
+        return windows
+    window = np.repeat(np.arange(len(windows)), width)
+    at = (windows[:, None] + np.arange(width)).ravel()
+    limit = tape.ends[np.searchsorted(tape.ends, windows, side="right")]
+    for _ in range(_WALKS_IN_WINDOW):
+        for step in record.steps:
+            at = step.skip(tape, at)
+            alive = at <= limit[window]
+            if np.count_nonzero(alive) < 0.7 * len(alive):
+                at, window = at[alive], window[alive]
+    alive = at < limit[window]
+    return _most_met(at[alive], window[alive])
+
+
+def _windows(tape: Tape, total: int, average: float, record: RecordStep) -> Vector:
+    """Where windows begin: so many that trying costs about as much as the walk that it shortens."""
+    step = 5e-6 * len(record.steps)  # seconds for one more record in the longest walk
+    walks = average * (0.05e-6 if isinstance(record.steps[0], OptionalStep) else 0.025e-6 * len(record.steps))
+    distance = max(int(math.sqrt(total * walks / step) * average), int(8 * average))
+    places = np.arange(distance, tape.end, distance)
+    # a window too near to the end of its block would see no record begin
+    room = tape.ends[np.searchsorted(tape.ends, places, side="right")] - places
+    return places[room > 4 * average]
+
+
+def _most_met(at: Vector, window: Vector) -> Vector:
+    """The position at which most walks of each window ended."""
+    if not len(at):
+        return at
+    order = np.lexsort((at, window))
+    at, window = at[order], window[order]
+    new = np.flatnonzero(np.concatenate([[True], (at[1:] != at[:-1]) | (window[1:] != window[:-1])]))
+    votes = np.diff(np.append(new, len(at)))
+    owner = window[new]
+    best = np.lexsort((votes, owner))
+    last = np.flatnonzero(np.append(np.diff(owner[best]) != 0, True))
+    return at[new[best[last]]]

@@ -1,0 +1,182 @@
+"""Maps with integer keys, as manifests hold the statistics of columns in.
+
+Most files of a table have the same keys in the same order, so an entry's key is looked at once for all rows, and
+entries of keys that nobody wants are passed without being noted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from icefield_avro.arrays import Vector
+from icefield_avro.lockstep.nested import ArrayStep, Items
+from icefield_avro.lockstep.rows import Rows, from_children, from_items, from_values, no_items
+from icefield_avro.lockstep.steps import Read, SizedStep, Step, VarintStep
+from icefield_avro.lockstep.tape import Doubt, Tape, fence_of
+from icefield_avro.scalar import Skip
+from icefield_avro.varints import Malformed, read_long
+
+_U64 = np.uint64
+_LOW = _U64(0x7F7F7F7F7F7F7F7F)
+# key and length of one byte each, the length not negative
+_SHORT_PAIR = _U64(0x8180)
+
+
+class IntMapStep(ArrayStep):
+    """A map with integer keys that cannot be null. ``keys`` are those that are wanted, None: all."""
+
+    def __init__(
+        self,
+        key: VarintStep,
+        value: Step,
+        item_size: int,
+        slow_skip: Skip,
+        arrow: pa.DataType,
+        keys: frozenset[int] | None = None,
+    ) -> None:
+        super().__init__(_entry_step(key, value), item_size, slow_skip, arrow)
+        self.key = key
+        self.value = value
+        self.keys = keys
+        if isinstance(value, VarintStep):
+            self.integers = 2
+
+    def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
+        """The array to be, and the positions after the maps."""
+        entries = _Entries(len(at))
+        end = self._walk(tape, at, entries)
+        return partial(self._finish_map, tape, entries, rows), end
+
+    def _note(self, tape: Tape, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
+        entries = cast("_Entries", items)
+        known = _common_key(tape, at)
+        if known is not None:
+            key, width = known
+            if self.keys is None or key in self.keys:
+                entries.found.append((rows, key, at + width))
+            return
+        keys, after = tape.longs(at)
+        if self.keys is not None:
+            wanted = np.flatnonzero(np.isin(keys, list(self.keys)))
+            keys, after, rows = keys[wanted], after[wanted], wanted if rows is None else rows[wanted]
+        entries.found.append((rows, keys, after))
+
+    def _finish_map(self, tape: Tape, entries: _Entries, rows: Rows) -> pa.Array:
+        counts, keys, starts = entries.by_row()
+        if not len(starts):
+            return from_items(self.arrow, counts, rows, no_items(self.arrow))
+        wire = self.key.node.wire
+        if wire == "int":
+            narrow = keys.astype(np.int32)
+            if not np.array_equal(narrow, keys):
+                raise Doubt("a key out of range")
+            keys = narrow
+        inside = Rows(len(starts))
+        values, _ = self.value.read(tape, starts, inside)
+        entry = pa.struct([self.arrow.key_field, self.arrow.item_field])
+        children = [from_values(self.key.node.arrow, keys, inside, None), values()]
+        return from_items(self.arrow, counts, rows, from_children(entry, children, inside))
+
+
+class _Entries(Items):
+    """Entries of maps as they are found: their rows (None: all), key or keys, and where their values are."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+        self.found: list[tuple[Vector | None, Vector | int, Vector]] = []
+
+    def by_row(self) -> tuple[Vector, Vector, Vector]:
+        """The number of entries of each row, then keys and places of the values, those of the first row first."""
+        if all(rows is None for rows, _, _ in self.found):
+            return self._of_all_rows()
+        everywhere = np.arange(self.rows)
+        rows = np.concatenate([everywhere if rows is None else rows for rows, _, _ in self.found])
+        keys = np.concatenate([np.broadcast_to(np.asarray(key, np.int64), len(at)) for _, key, at in self.found])
+        at = np.concatenate([at for _, _, at in self.found])
+        order = np.argsort(rows, kind="stable")
+        return np.bincount(rows, minlength=self.rows), keys[order], at[order]
+
+    def _of_all_rows(self) -> tuple[Vector, Vector, Vector]:
+        keys = np.empty((self.rows, len(self.found)), np.int64)
+        at = np.empty((self.rows, len(self.found)), np.int64)
+        for place, (_, key, where) in enumerate(self.found):
+            keys[:, place] = key
+            at[:, place] = where
+        return np.full(self.rows, len(self.found)), keys.ravel(), at.ravel()
+
+
+def _common_key(tape: Tape, at: Vector) -> tuple[int, int] | None:
+    """The key that all rows have at their positions and its width, if it is one of one or two bytes."""
+    position = int(at[0])
+    try:
+        key, after = read_long(tape.raw, position)
+    except Malformed:
+        return None
+    width = after - position
+    if width > 2:
+        return None
+    for place in range(width):
+        column = tape.bytes[at + place] if place else tape.bytes[at]
+        if np.count_nonzero(column == column[0]) != len(at):
+            return None
+    return key, width
+
+
+class _LongEntry:
+    """An entry whose value is an integer: two integers are passed in one look where both lie in eight bytes."""
+
+    def __init__(self, key: VarintStep, value: VarintStep) -> None:
+        self.key = key
+        self.value = value
+
+    def skip(self, tape: Tape, at: Vector) -> Vector:
+        word = tape.words[at] | _LOW
+        length = np.bitwise_count(fence_of(word | fence_of(word))) >> 3
+        if not np.count_nonzero(length > 7):
+            return at + length
+        return tape.ends_of_longs(tape.ends_of_longs(at))
+
+    def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
+        raise AssertionError  # entries are read as keys and values
+
+
+class _SizedEntry:
+    """An entry whose value is a byte string: key and length are read in one look where both are of one byte."""
+
+    def __init__(self, key: VarintStep, value: SizedStep) -> None:
+        self.key = key
+        self.value = value
+
+    def skip(self, tape: Tape, at: Vector) -> Vector:
+        word = tape.words[at]
+        if np.count_nonzero(word & _SHORT_PAIR):
+            return self.value.skip(tape, self.key.skip(tape, at))
+        return at + (((word >> _U64(9)) & _U64(0x3F)).view(np.int64) + 2)
+
+    def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
+        raise AssertionError  # entries are read as keys and values
+
+
+class _Entry:
+    """An entry of any kind."""
+
+    def __init__(self, key: VarintStep, value: Step) -> None:
+        self.key = key
+        self.value = value
+
+    def skip(self, tape: Tape, at: Vector) -> Vector:
+        return self.value.skip(tape, self.key.skip(tape, at))
+
+    def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
+        raise AssertionError  # entries are read as keys and values
+
+
+def _entry_step(key: VarintStep, value: Step) -> Step:
+    if isinstance(value, VarintStep):
+        return _LongEntry(key, value)
+    return _SizedEntry(key, value) if isinstance(value, SizedStep) else _Entry(key, value)

@@ -1,0 +1,218 @@
+"""Inflated blocks one after another in memory, and vector operations that read values at many places at once.
+
+A position may be a guess, so that what is read there may be nonsense. Nothing read can lead outside the tape: a
+position that leaves the data is set to ``dead``, where only zeros follow, and a walk over zeros ends within
+``padding`` bytes. Whoever walks proves afterwards that its walk ended where the next record starts.
+
+Vectors of positions are never empty.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Final
+
+import numpy as np
+
+from icefield_avro.arrays import Vector
+
+_U64: Final = np.uint64
+_ONE: Final = _U64(1)
+_ZERO: Final = _U64(0)
+_MORE: Final = np.uint8(0x80)
+_BYTE: Final = np.uint8(1)
+_HIGH: Final = _U64(0x8080808080808080)
+_LOW: Final = _U64(0x7F7F7F7F7F7F7F7F)
+_LOW_AND_FIRST: Final = _U64(0x7F7F7F7F7F7F7FFF)
+_FEW_ITEMS: Final = 32  # believed without a look at how much of the block is left
+_NO_LIMIT: Final = 1 << 62
+
+
+class Doubt(Exception):
+    """The lock-step decoder cannot prove what it read: the blocks are damaged or unusual."""
+
+
+_GATHER: Final = _U64(0x0102040810204080)  # multiplied with the lowest bit of each byte, moves them to the top byte
+
+
+def _after_stops() -> Vector:
+    """Where the n-th set bit of a byte is, plus one, at index byte * 9 + n; 0 for n = 0."""
+    table = np.zeros((256, 9), np.int64)
+    for byte in range(256):
+        places = [bit + 1 for bit in range(8) if byte >> bit & 1]
+        table[byte, 1 : len(places) + 1] = places
+    return table.ravel()
+
+
+_AFTER_STOPS: Final = _after_stops()
+
+
+def fence_of(word: Vector) -> Vector:
+    """All bits up to the end of the first byte without the high bit, given words with all other bits set.
+
+    Adding one carries through the bytes that have the bit, and ends in the one that has not. A word that has it in
+    each byte gives all bits, as one that has it in all but the last.
+    """
+    fence: Vector = word ^ (word + _ONE)
+    return fence
+
+
+class Tape:
+    """The data of some blocks. ``end`` is where it ends; from there to the end of ``raw`` there are zeros."""
+
+    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "raw", "words")
+
+    def __init__(self, payloads: list[bytes], padding: int) -> None:
+        self.ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
+        """Where each block ends, which is where the next one starts."""
+        self.end = int(self.ends[-1]) if payloads else 0
+        self.raw = b"".join([*payloads, bytes(padding + 32)])
+        self.bytes = np.frombuffer(self.raw, np.uint8)
+        # the eight bytes from each position on, little end first
+        self.words = np.lib.stride_tricks.as_strided(self.bytes[:8].view("<u8"), (len(self.raw) - 8,), (1,))
+        self.dead = self.end + 1
+        self.item_limit = _NO_LIMIT
+        """The most items of an array that are believed: guesses at record starts set it low."""
+
+    def longs(self, at: Vector) -> tuple[Vector, Vector]:
+        """The integers at the positions, and the positions after them."""
+        first = self.bytes[at]
+        if not np.count_nonzero(first & _MORE):
+            number = first.astype(np.int64)
+            return (number >> 1) ^ -(number & 1), at + 1
+        bits, end = self._bits(self.words[at], at)
+        return ((bits >> _ONE) ^ (_ZERO - (bits & _ONE))).view(np.int64), end
+
+    def longs_where(self, at: Vector, present: Vector) -> tuple[Vector, Vector]:
+        """The same where ``present``; elsewhere 0 and the position itself."""
+        first = self.bytes[at] * present
+        if not np.count_nonzero(first & _MORE):
+            number = first.astype(np.int64)
+            return (number >> 1) ^ -(number & 1), at + present
+        bits, end = self._bits(self.words[at] * present, at)
+        return ((bits >> _ONE) ^ (_ZERO - (bits & _ONE))).view(np.int64), end - ~present
+
+    def _bits(self, word: Vector, at: Vector) -> tuple[Vector, Vector]:
+        """The unsigned numbers that the words start with, still zigzag, and the positions after them."""
+        fence = fence_of(word | _LOW)
+        length = np.bitwise_count(fence) >> 3
+        longest = np.maximum.reduce(length)
+        bits = word & fence & _LOW
+        bits = (bits & _U64(0x007F007F007F007F)) | ((bits & _U64(0x7F007F007F007F00)) >> _ONE)
+        if longest > 2:
+            bits = (bits & _U64(0x00003FFF00003FFF)) | ((bits & _U64(0x3FFF00003FFF0000)) >> _U64(2))
+        if longest > 4:
+            bits = (bits & _U64(0x000000000FFFFFFF)) | ((bits & _U64(0x0FFFFFFF00000000)) >> _U64(4))
+        end = at + length
+        if longest == 8:
+            self._complete(bits, end, np.flatnonzero(~word & _HIGH == 0))
+        return bits, end
+
+    def _complete(self, bits: Vector | None, end: Vector, rows: Vector) -> None:
+        """Read the ninth and tenth byte of the integers of these rows, of which ``end`` is behind the eighth."""
+        if not len(rows):
+            return
+        ninth = self.bytes[end[rows]].astype(_U64)
+        tenth = self.bytes[end[rows] + 1].astype(_U64)
+        more = ninth >= _U64(0x80)
+        after = end[rows] + 1 + more
+        after[more & (tenth > 1)] = self.dead
+        end[rows] = after
+        if bits is not None:
+            bits[rows] |= ((ninth & _U64(0x7F)) << _U64(56)) | ((tenth & _ONE) << _U64(63)) * more
+
+    def ends_of_longs(self, at: Vector) -> Vector:
+        """The positions after the integers at the positions."""
+        word = self.words[at]
+        length = np.bitwise_count(fence_of(word | _LOW)) >> 3
+        end = at + length
+        if np.count_nonzero(length > 7):
+            self._complete(None, end, np.flatnonzero(~word & _HIGH == 0))
+        return end
+
+    def ends_of_many_longs(self, at: Vector, left: Vector) -> Vector:
+        """The positions after so many integers each, eight bytes at a time; how long each one is is not looked at."""
+        ends = np.empty_like(at)
+        rows: Vector | None = None  # those that are not through, None: all
+        for turn in count(1):
+            stops = ~self.words[at] & _HIGH
+            passed = np.bitwise_count(stops)
+            going = left > passed
+            if np.count_nonzero(going) < len(at):
+                through = ~going
+                mask = ((stops[through] >> _U64(7)) * _GATHER) >> _U64(56)
+                ended = at[through] + _AFTER_STOPS[mask.view(np.int64) * 9 + left[through]]
+                ends[through if rows is None else rows[through]] = ended
+                rows = np.flatnonzero(going) if rows is None else rows[going]
+                if not len(rows):
+                    break
+                at, left, passed = at[going], left[going], passed[going]
+            left = left - passed
+            at = at + 8 if turn % 4 else np.minimum(at + 8, self.dead)
+        return np.minimum(ends, self.dead)
+
+    def ends_of_optional_longs(self, at: Vector, value: int, null: int | None) -> Vector:
+        """The positions after unions of null and an integer, whose branches are the bytes ``value`` and ``null``."""
+        word = self.words[at]
+        branch = word.astype(np.uint8)
+        present = branch == value
+        length = np.bitwise_count(fence_of(word | _LOW_AND_FIRST)) >> 3
+        count = np.count_nonzero(present)
+        if np.count_nonzero(length > 7):
+            return self._ends_of_optional_long_ones(at, branch, value, null)
+        if count == len(at):
+            return at + length
+        end = at + np.where(present, length, _BYTE)
+        if null is None or count + np.count_nonzero(branch == null) < len(at):
+            end[~present & (branch != null)] = self.dead
+        return end
+
+    def _ends_of_optional_long_ones(self, at: Vector, branch: Vector, value: int, null: int | None) -> Vector:
+        end = at + 1
+        end[(branch != value) & (branch != null)] = self.dead
+        rows = np.flatnonzero(branch == value)
+        end[rows] = self.ends_of_longs(end[rows])
+        return end
+
+    def sized(self, at: Vector) -> tuple[Vector, Vector, Vector]:
+        """Where the byte strings at the positions start, their lengths, and the positions after them."""
+        first = self.bytes[at]
+        if not np.count_nonzero(first & _MORE):
+            return self._sized(first.astype(_U64), at + 1)
+        return self._sized(*self._bits(self.words[at], at))
+
+    def sized_where(self, at: Vector, present: Vector) -> tuple[Vector, Vector, Vector]:
+        """The same where ``present``; elsewhere nothing at the position itself."""
+        first = self.bytes[at] * present
+        if not np.count_nonzero(first & _MORE):
+            return self._sized(first.astype(_U64), at + present)
+        bits, start = self._bits(self.words[at] * present, at)
+        return self._sized(bits, start - ~present)
+
+    def _sized(self, bits: Vector, start: Vector) -> tuple[Vector, Vector, Vector]:
+        # the sign moves to the top, so that a negative length is a huge one
+        length = (bits >> _ONE) | (bits << _U64(63))
+        if np.maximum.reduce(length) > self.end:
+            bad = length > _U64(self.end)
+            length[bad] = 0
+            start[bad] = self.dead
+        length = length.view(np.int64)
+        return start, length, np.minimum(start + length, self.dead)
+
+    def counts(self, at: Vector, item_size: int) -> tuple[Vector, Vector]:
+        """The numbers of items in the array blocks at the positions, and where their first items are.
+
+        A number that cannot be, for the bytes that are left in the block, becomes 0 and its position dead.
+        """
+        number, at = self.longs(at)
+        negative = number < 0
+        if np.count_nonzero(negative):  # the block tells its size in bytes as well
+            number = np.abs(number)
+            at[negative] = self.longs(at[negative])[1]
+        if np.count_nonzero((number < 0) | (number > _FEW_ITEMS)):
+            block = np.minimum(np.searchsorted(self.ends, at, side="right"), len(self.ends) - 1)
+            room = np.maximum(self.ends[block] - at, 0) // item_size
+            bad = (number < 0) | (number > np.minimum(room, self.item_limit))
+            number[bad] = 0
+            at[bad] = self.dead
+        return number, at
