@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from icefield.transforms.arrays import with_nulls_of
 from icefield.transforms.base import Transform, checked_parameter
-from icefield.transforms.murmur3 import hash_array, hash_value
+from icefield.transforms.murmur3 import hash_slots, hash_value
 from icefield.types import (
     BinaryType,
     DateType,
@@ -65,7 +65,7 @@ class BucketTransform(Transform):
 
     def _apply(self, array: pa.Array, source_type: IcebergType) -> pa.Array:
         # The sign bit is cleared: an absolute value would put the smallest integer nowhere.
-        values = hash_array(array, source_type) & np.int32(_NON_NEGATIVE)
+        values = hash_slots(array, source_type) & np.int32(_NON_NEGATIVE)
         count = np.int32(self.num_buckets)
         # Division is vectorised by numpy, the remainder is not.
         values -= (values // count) * count

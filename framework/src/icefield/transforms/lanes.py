@@ -46,27 +46,29 @@ def hash_pairs(low: Words, high: Words) -> Words:
     return hashes
 
 
-def hash_rows(data: Bytes, width: int, rows: int) -> Words:
-    """The hash of each of ``rows`` byte strings of ``width`` bytes that follow one another in ``data``."""
+def hash_rows(data: Bytes, width: int, rows: int, *, stride: int | None = None, offset: int = 0) -> Words:
+    """The hash of each of ``rows`` byte strings of ``width`` bytes; the first begins at ``offset`` in ``data``, each
+    other one ``stride`` bytes (``width`` if not given) behind the one before.
+    """
+    step = width if stride is None else stride
     if width > 4 * _MOST_BLOCKS:
-        raw = data.data
-        ends = range(width, (rows + 1) * width, width)
-        return np.array([mmh3.mmh3_32_uintdigest(raw[end - width : end]) for end in ends], np.uint32)
+        starts = range(offset, offset + rows * step, step)
+        return np.array([mmh3.mmh3_32_uintdigest(data[start : start + width].data) for start in starts], np.uint32)
     hashes = np.empty(rows, np.uint32)
     word, spare = np.empty((2, min(_CHUNK, rows)), np.uint32)
-    table = data[: rows * width].reshape(rows, width)
     for start in range(0, rows, _CHUNK):
         lanes = hashes[start : start + _CHUNK]
         k, t = word[: len(lanes)], spare[: len(lanes)]
-        part = table[start : start + _CHUNK]
+        first = offset + start * step
         lanes.fill(0)
         for column in range(0, width - 3, 4):
-            k[:] = np.ndarray(len(lanes), "<u4", part, column, (width,))
+            k[:] = np.ndarray(len(lanes), "<u4", data, first + column, (step,))
             _mix(lanes, k, t)
         if width & 3:
             k.fill(0)
             for at in range(width & 3):
-                np.left_shift(part[:, (width & ~3) + at].astype(np.uint32), np.uint32(8 * at), out=t)
+                t[:] = np.ndarray(len(lanes), np.uint8, data, first + (width & ~3) + at, (step,))
+                np.left_shift(t, np.uint32(8 * at), out=t)
                 np.bitwise_or(k, t, out=k)
             _scramble(k, t)
             np.bitwise_xor(lanes, k, out=lanes)

@@ -60,8 +60,7 @@ _HASHED_TYPES = (
 
 _NANOS_PER_MICRO = 1000
 _CANONICAL_NAN = np.uint64(0x7FF8000000000000)
-_DECIMAL_BYTES = 16
-_DECIMAL_ROWS = 16_384
+_DECIMAL_ROWS = 65_536
 
 # Many strings of this mean length are looked up in a dictionary first when a sample of them repeats itself: then
 # there are at most some ten thousand distinct ones, and Arrow's table of them stays in the cache.
@@ -77,16 +76,20 @@ def hash_array(array: pa.Array, source_type: IcebergType) -> npt.NDArray[np.int3
     ``array`` is in the Arrow form of ``source_type``; large, dictionary-encoded and sliced arrays are taken as well.
     Raises ``InvalidArgument`` for a type that has no hash (variant, geometry, geography and nested types).
     """
+    hashes = hash_slots(array, source_type)
+    if array.null_count:
+        hashes *= array.is_valid().to_numpy(zero_copy_only=False)
+    return hashes
+
+
+def hash_slots(array: pa.Array, source_type: IcebergType) -> npt.NDArray[np.int32]:
+    """As ``hash_array``, with anything where the array is null."""
     if isinstance(array, pa.DictionaryArray) and len(array.dictionary) <= len(array):
         return _looked_up(hash_array(array.dictionary, source_type), array.indices)
     _check_hashable(source_type)
     if len(array) == 0 or array.null_count == len(array):
         return np.zeros(len(array), np.int32)
-    values = conformed(array, source_type)
-    hashes = _hash(values, source_type).view(np.int32)
-    if values.null_count:
-        hashes[values.is_null().to_numpy(zero_copy_only=False)] = 0
-    return hashes
+    return _hash(conformed(array, source_type), source_type).view(np.int32)
 
 
 def hash_value(source_type: IcebergType, value: Any) -> int | None:
@@ -171,8 +174,7 @@ def _hash_doubles(values: npt.NDArray[Any]) -> Words:
 
 def _hash_fixed(array: pa.Array) -> Words:
     width = array.type.byte_width
-    data = np.frombuffer(array.buffers()[1], np.uint8)
-    return hash_rows(data[array.offset * width :], width, len(array))
+    return hash_rows(np.frombuffer(array.buffers()[1], np.uint8), width, len(array), offset=array.offset * width)
 
 
 def _hash_strings(array: pa.Array) -> Words:
@@ -205,11 +207,24 @@ def _hash_decimals(array: pa.Array) -> Words:
     hashes = np.empty(len(array), np.uint32)
     for start in range(0, len(array), _DECIMAL_ROWS):
         part = slice(start, start + _DECIMAL_ROWS)
-        sizes = _decimal_sizes(low[part], high[part])
-        data = interleave(high[part].byteswap(), low[part].byteswap()).view(np.uint8).reshape(-1)
-        ends = np.arange(_DECIMAL_BYTES, len(data) + 1, _DECIMAL_BYTES)
-        hashes[part] = hash_ranges(data, ends - sizes, sizes)
+        _hash_decimal_chunk(low[part], high[part], hashes[part])
     return hashes
+
+
+def _hash_decimal_chunk(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64], out: Words) -> None:
+    longs = low.view(np.int64)
+    if ((longs >> 63) == high).all():
+        sizes = (_bit_lengths((longs ^ (longs >> 63)).view(np.uint64)) >> 3) + 1
+        big_endian = low.byteswap().reshape(-1, 1)
+    else:
+        sizes = _decimal_sizes(low, high)
+        big_endian = interleave(high.byteswap(), low.byteswap())
+    stored = 8 * big_endian.shape[1]
+    for size in range(int(sizes.min()), int(sizes.max()) + 1):
+        # One length at a time, and most often there are but two or three.
+        rows = np.flatnonzero(sizes == size)
+        chosen = big_endian.take(rows, axis=0).view(np.uint8).reshape(-1)
+        out[rows] = hash_rows(chosen, size, len(rows), stride=stored, offset=stored - size)
 
 
 def _decimal_sizes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -217,9 +232,7 @@ def _decimal_sizes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> 
     sign = (high >> 63).view(np.uint64)
     # Flipping the bits of negative numbers makes their leading ones zeros.
     magnitude, above = low ^ sign, high.view(np.uint64) ^ sign
-    bits = _bit_lengths(magnitude)
-    if above.any():
-        bits = np.where(above != 0, _bit_lengths(above) + 64, bits)
+    bits = np.where(above != 0, _bit_lengths(above) + 64, _bit_lengths(magnitude))
     return (bits >> 3) + 1
 
 

@@ -13,13 +13,16 @@ import pyarrow.compute as pc
 
 from icefield.transforms.arrays import fixed_values, with_nulls_of
 from icefield.transforms.base import Transform, checked_parameter
-from icefield.transforms.decimals import halves_of, interleave
+from icefield.transforms.decimals import halves_of
 from icefield.types import BinaryType, DecimalType, IcebergType, IntegerType, LongType, StringType
 from icefield.values_binary import decimal_from_unscaled, unscaled
 
 _SOURCES = (IntegerType, LongType, DecimalType, StringType, BinaryType)
 _LOW_WORD = np.uint64(0xFFFF_FFFF)
 _WORD = np.uint64(32)
+_LEAST_LONG = -(2**63)
+# Two columns of halves in the second-level cache.
+_DECIMAL_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +76,33 @@ class TruncateTransform(Transform):
 
     def _decimals(self, array: pa.Array) -> pa.Array:
         low, high = halves_of(array)
+        pairs = np.empty((len(array), 2), np.uint64)
+        for start in range(0, len(array), _DECIMAL_ROWS):
+            part = slice(start, start + _DECIMAL_ROWS)
+            self._decimal_chunk(low[part].copy(), high[part].copy(), pairs[part])
+        return with_nulls_of(pairs, array.type, array)
+
+    def _decimal_chunk(
+        self, low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64], pairs: npt.NDArray[np.uint64]
+    ) -> None:
+        numbers = low.view(np.int64)
+        if ((numbers >> 63) == high).all() and numbers.min() >= _LEAST_LONG + self.width:
+            numbers //= np.int64(self.width)
+            numbers *= np.int64(self.width)
+            pairs[:, 0], pairs[:, 1] = low, (numbers >> 63).view(np.uint64)
+            return
         remainder = self._remainder(low, high)
-        borrow = (low < remainder).astype(np.int64)
-        return with_nulls_of(interleave(low - remainder, high - borrow), array.type, array)
+        pairs[:, 0] = low - remainder
+        pairs[:, 1] = (high - (low < remainder)).view(np.uint64)
 
     def _remainder(self, low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
         """The non-negative remainder of 128-bit integers, by long division in steps of 32 bits."""
-        width = np.uint64(self.width)
-        rest = (high % np.int64(self.width)).astype(np.uint64)
-        rest = (rest << _WORD | low >> _WORD) % width
-        result: npt.NDArray[np.uint64] = (rest << _WORD | low & _LOW_WORD) % width
-        return result
+        rest = _modulo(high, np.int64(self.width)).view(np.uint64)
+        for digit in (low >> _WORD, low & _LOW_WORD):
+            rest <<= _WORD
+            rest |= digit
+            rest = _modulo(rest, np.uint64(self.width))
+        return rest
 
     def __str__(self) -> str:
         return f"truncate[{self.width}]"
@@ -93,6 +112,12 @@ def _wrapped(value: int, bits: int) -> int:
     """The two's complement number that the lowest ``bits`` of ``value`` are."""
     half = 1 << bits - 1
     return (value + half) % (1 << bits) - half
+
+
+def _modulo(values: npt.NDArray[Any], divisor: Any) -> npt.NDArray[Any]:
+    """The remainder of rounding down; numpy vectorises the division and not its own remainder."""
+    result: npt.NDArray[Any] = values - values // divisor * divisor
+    return result
 
 
 def _decimal_down(value: Decimal, scale: int, width: int) -> Decimal:

@@ -1,0 +1,93 @@
+"""Side-by-side timing: ours and a peer's, in one process, in turns, reported as a ratio.
+
+A benchmark is a file ``bench_<what>.py`` that calls ``compare`` for each workload and ends in
+
+    if __name__ == "__main__":
+        main(run)
+
+Run it with ``python benchmarks/bench_<what>.py``. It exits with 1 when a workload misses the factor it must reach.
+Absolute times mean little on a busy machine; the median of ratios of neighbouring runs is what counts.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one comparison showed. ``ratio`` is how many times as fast ours is; ``floor`` what it must reach."""
+
+    name: str
+    ours: float
+    theirs: float
+    ratio: float
+    floor: float | None
+
+    @property
+    def passed(self) -> bool:
+        return self.floor is None or self.ratio >= self.floor
+
+
+_results: list[Result] = []
+
+
+def compare(
+    name: str,
+    ours: Callable[[], Any],
+    theirs: Callable[[], Any],
+    *,
+    runs: int = 5,
+    floor: float | None = None,
+    rows: int | None = None,
+) -> Result:
+    """Time two callables in turns and print medians in milliseconds, the ratio, and PASS or FAIL against ``floor``.
+
+    Both are called once beforehand. ``rows`` adds million rows a second. Garbage is collected between the runs and
+    not during them.
+    """
+    ours()
+    theirs()
+    mine, peers = [], []
+    for turn in range(runs):
+        # Whoever comes second meets warmer caches: take turns at that, too.
+        for timed, into in ((ours, mine), (theirs, peers))[:: 1 if turn % 2 == 0 else -1]:
+            into.append(_seconds(timed))
+    ratio = statistics.median(peer / own for own, peer in zip(mine, peers, strict=True))
+    result = Result(name, statistics.median(mine), statistics.median(peers), ratio, floor)
+    _results.append(result)
+    _print(result, rows)
+    return result
+
+
+def main(run: Callable[[], Any]) -> None:
+    """Run a benchmark and exit with 1 if any of its comparisons missed its floor."""
+    print(f"{'workload':<36} {'ours ms':>10} {'peer ms':>10} {'ratio':>7}  {'floor':>5}")
+    run()
+    failed = [result.name for result in _results if not result.passed]
+    if failed:
+        sys.exit(f"below the required factor: {', '.join(failed)}")
+
+
+def _seconds(timed: Callable[[], Any]) -> float:
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        timed()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
+
+
+def _print(result: Result, rows: int | None) -> None:
+    verdict = "" if result.floor is None else f"{result.floor:>6.2f}  {'PASS' if result.passed else 'FAIL'}"
+    times = f"{result.ours * 1e3:>10.2f} {result.theirs * 1e3:>10.2f}"
+    speed = "" if rows is None else f"  {rows / result.ours / 1e6:7.1f} M/s, peer {rows / result.theirs / 1e6:.1f}"
+    print(f"{result.name:<36} {times} {result.ratio:>7.2f} {verdict:<13}{speed}", flush=True)
