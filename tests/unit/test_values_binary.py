@@ -218,6 +218,16 @@ def test_decimals_of_any_length_decode_exactly_or_not_at_all(kind, data):
             from_bytes(kind, data)
 
 
+@pytest.mark.spec("SVS-15", "TYP-07", "SVS-19")
+@pytest.mark.parametrize("precision", range(1, 39))
+def test_the_greatest_decimals_decode_and_those_one_beyond_do_not(precision):
+    top = 10**precision - 1
+    numbers = [top, -top, top + 1, -top - 1, 0]
+    data = [number.to_bytes(16, "big", signed=True) for number in numbers]
+    decoded = from_bytes_array(DecimalType(precision, 0), pa.array(data)).to_pylist()
+    assert decoded == [top, -top, None, None, 0]
+
+
 @pytest.mark.spec("SVS-15")
 @settings(deadline=None)
 @given(st.integers(-(10**38) + 1, 10**38 - 1))
