@@ -27,6 +27,7 @@ from icefield_avro.varints import encode_long
 
 RECORD_NAME: Final = "avro.record-name"
 BLOCK_SIZE: Final = "avro.block-size"
+TABLE_BLOCK_SIZE: Final = "write.avro.block-size-bytes"
 COLLECT_METRICS: Final = "avro.collect-metrics"
 DEFAULT_BLOCK_SIZE: Final = 64 * 1024
 ICEBERG_SCHEMA: Final = "iceberg.schema"
@@ -101,8 +102,8 @@ class AvroWriter(FormatWriter):
     """Writes one Avro file.
 
     Properties: ``write.avro.compression-codec`` (``gzip`` unless said otherwise, ``zstd``, ``snappy``,
-    ``uncompressed``), ``write.avro.compression-level``, ``avro.block-size`` (bytes before packing, 64 KiB),
-    ``avro.record-name`` (``table``) and ``avro.collect-metrics`` (``true`` where records are named ``table``).
+    ``uncompressed``), ``write.avro.compression-level``, ``write.avro.block-size-bytes`` or ``avro.block-size`` (bytes
+    before packing, 64 KiB), ``avro.record-name`` (``table``) and ``avro.collect-metrics`` (``true`` where records are named ``table``).
     """
 
     def __init__(
@@ -175,9 +176,10 @@ def encode_block(count: int, packed: bytes, sync: bytes) -> bytes:
 
 
 def _block_size(properties: Mapping[str, str]) -> int:
-    text = str(properties.get(BLOCK_SIZE, DEFAULT_BLOCK_SIZE))
-    if not text.isdigit() or not 1 <= int(text) <= MAX_INFLATED:
-        raise InvalidArgument(f"{BLOCK_SIZE} is {text[:20]!r}; it is a number of bytes up to {MAX_INFLATED:,}")
+    name = BLOCK_SIZE if BLOCK_SIZE in properties else TABLE_BLOCK_SIZE
+    text = str(properties.get(name, DEFAULT_BLOCK_SIZE))
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_INFLATED:
+        raise InvalidArgument(f"{name} is {text[:20]!r}; it is a number of bytes up to {MAX_INFLATED:,}")
     return int(text)
 
 
