@@ -8,6 +8,7 @@ from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
+from icefield.manifest.partition_types import stored_partition_type
 from icefield.manifest.reader import ManifestReader, read_manifest
 from icefield.manifest.writer import ManifestWriter
 
@@ -31,5 +32,6 @@ __all__ = [
     "read_manifest",
     "read_manifest_list",
     "resize_caches",
+    "stored_partition_type",
     "write_manifest_list",
 ]

@@ -36,6 +36,10 @@ class ManifestWriter:
     Leaving the ``with`` block by an exception leaves no file. ``close`` publishes it and gives the ``ManifestFile``,
     which has no sequence number yet: ``write_manifest_list`` gives it one, so that the same manifest serves every
     attempt of a commit.
+
+    ``schema`` is the table's, for the header and the types of the partition; ``schemas`` are older ones, for a spec
+    over columns that are gone. Raises ``UnsupportedFeature`` for delete files in version 1, and for a spec with a
+    transform that this version does not know.
     """
 
     def __init__(
@@ -48,16 +52,20 @@ class ManifestWriter:
         snapshot_id: int,
         content: ManifestContent = ManifestContent.DATA,
         *,
+        schemas: Iterable[Schema] = (),
         properties: Mapping[str, str] | None = None,
     ) -> None:
         if format_version == 1 and content is not ManifestContent.DATA:
             raise UnsupportedFeature("format version 1 has no row-level deletes, and so no manifest of them")
+        unknown = next((field for field in spec.fields if not field.is_known), None)
+        if unknown is not None:
+            raise UnsupportedFeature(f"partition field '{unknown.name}' has a transform that this version cannot write")
         self.location = location
         self._version = format_version
         self._spec = spec
         self._snapshot_id = snapshot_id
         self._content = content
-        partition_type = spec.partition_type(schema)
+        partition_type = spec.partition_type(schema, schemas)
         self._partition_type: pa.StructType = to_arrow_type(partition_type)
         entries = f.entry_schema(format_version, partition_type)
         self._arrow = schema_to_arrow(entries)

@@ -26,6 +26,7 @@ from icefield.manifest import (
     ManifestList,
     ManifestReader,
     read_manifest_list,
+    stored_partition_type,
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT, SPEC_ID
@@ -140,7 +141,7 @@ class ScanPlanner:
             spec = self._metadata.spec_by_id(spec_id)
             found = self._specs[spec_id] = SpecPlan(
                 spec,
-                spec.partition_type(self._schema, self._metadata.schemas),
+                stored_partition_type(spec, self._schema, self._metadata.schemas),
                 inclusive_projection(spec, self._schema, self._filter),
                 Residuals(spec, self._schema, self._filter),
             )

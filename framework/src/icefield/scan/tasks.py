@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.file_io import FileIO
 from icefield.manifest import DataFile
@@ -78,7 +79,7 @@ class FileScanTask:
         file_sequence_number: int | None = None,
     ) -> None:
         if spec_id is not None and spec_id != file.spec_id:
-            raise ValueError(f"the file is of partition spec {file.spec_id}, not {spec_id}")
+            raise InvalidArgument(f"the file is of partition spec {file.spec_id}, not {spec_id}")
         self._rows = _OneFile(
             file,
             AlwaysTrue() if residual is None else residual,
