@@ -269,7 +269,7 @@ def test_ids_that_the_schema_lacks_are_left_out() -> None:
     assert encoded == apply_modes(Metrics(1), PLAIN, SCHEMA)
 
 
-@pytest.mark.spec("MET-04", "MET-05", "MET-06")
+@pytest.mark.spec("MET-04", "MET-05")
 def test_nothing_known_stays_nothing() -> None:
     encoded = apply_modes(Metrics(7), MetricsConfig(FULL), SCHEMA)
     assert encoded.record_count == 7

@@ -237,7 +237,7 @@ def compare(keys: list[tuple[SortField, Any]], first: tuple[Any, ...], second: t
     return 0
 
 
-@pytest.mark.spec("SORT-04", "SORT-10")
+@pytest.mark.spec("SORT-04")
 @settings(max_examples=150)
 @given(st.data())
 def test_rows_are_sorted_by_each_key_in_turn_and_stay_in_place_where_equal(data: st.DataObject) -> None:
@@ -274,7 +274,7 @@ def test_floats_follow_the_total_order_of_the_spec(kind: IcebergType, code: str,
         assert result.view(as_bits).equals(expected.view(as_bits))
 
 
-@pytest.mark.spec("SORT-10")
+@pytest.mark.spec("SORT-01", "TRN-27")
 def test_keys_are_transformed_and_may_lie_in_structs() -> None:
     table = pa.table(
         {
