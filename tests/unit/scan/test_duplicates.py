@@ -77,9 +77,7 @@ def test_a_duplicate_is_found_while_planning_goes_on(monkeypatch: pytest.MonkeyP
     for i in range(40):
         table.add([table.file("same" if i in (0, 5) else f"{i}")])
     table.commit()
-    planned = 0
-    plan = table.scan().plan_files()
+    planned = []
     with pytest.raises(InvalidMetadata):
-        for _ in plan:
-            planned += 1
-    assert planned < 20
+        planned.extend(table.scan().plan_files())
+    assert len(planned) < 20

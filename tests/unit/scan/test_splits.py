@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +38,7 @@ def test_pieces_begin_at_split_offsets_only_and_cover_the_file_once(offsets: lis
     assert {start for start, _ in ranges[1:]} <= set(offsets)
     # No piece could take the next stretch between two offsets and stay within the target.
     ends = [*offsets[1:], size]
-    for (start, length), (after, _) in zip(ranges, ranges[1:], strict=False):
+    for (start, length), (after, _) in pairwise(ranges):
         following = next(end for end in ends if end > after)
         assert following - start > target
         assert length > 0
