@@ -4,7 +4,7 @@ import pickle
 import pyarrow as pa
 import pytest
 from format_strategies import schemas
-from hypothesis import given, settings
+from hypothesis import given
 from icefield.arrow_types import child_fields, field_id, with_field_id
 from icefield.errors import InvalidSchema
 from icefield.name_mapping import (
@@ -66,7 +66,6 @@ def ids_of(field):
 
 
 @pytest.mark.spec("PRJ-07", "PRJ-09")
-@settings(deadline=None)
 @given(schemas())
 def test_a_schemas_own_mapping_gives_a_file_without_ids_all_of_them_back(schema):
     mapping = create_name_mapping(schema)
@@ -80,7 +79,6 @@ def test_a_schemas_own_mapping_gives_a_file_without_ids_all_of_them_back(schema)
 
 
 @pytest.mark.spec("JSON-22", "PRJ-07")
-@settings(deadline=None)
 @given(schemas())
 def test_another_implementation_reads_the_same_mapping(schema):
     peer = parse_mapping_from_json(create_name_mapping(schema).to_text())

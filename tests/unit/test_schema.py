@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 from format_strategies import schemas
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema import Schema, assign_fresh_ids, check_schema
@@ -124,7 +124,6 @@ def test_a_full_name_goes_before_a_short_one():
     assert schema.find_field("p.element.element").field_id == 3
 
 
-@settings(deadline=None)
 @given(schemas())
 def test_every_field_is_found_by_its_path_and_knows_its_parent(schema):
     for id_, field in schema.id_to_field.items():
@@ -147,7 +146,6 @@ def test_a_rows_value_is_reached_through_structs_only():
             example().accessor_path(id_)
 
 
-@settings(deadline=None)
 @given(schemas(), st.data())
 def test_selected_ids_keep_their_fields_order_and_surroundings(schema, data):
     wanted = data.draw(st.sets(st.sampled_from(sorted(schema.field_ids)))) if schema.field_ids else set()
@@ -231,7 +229,6 @@ def test_an_identifier_field_may_lie_in_required_structs():
     }
 
 
-@settings(deadline=None)
 @given(schemas())
 def test_schemas_are_equal_by_content_hashable_picklable_and_immutable(schema):
     twin = pickle.loads(pickle.dumps(schema.with_schema_id(9)))
@@ -257,7 +254,6 @@ def test_a_schema_is_no_other_thing():
 
 
 @pytest.mark.spec("SCH-27", "SCH-04", "SCH-02")
-@settings(deadline=None)
 @given(schemas(), st.integers(1, 1000))
 def test_fresh_ids_are_consecutive_and_change_nothing_else(schema, first):
     fresh, mapping = assign_fresh_ids(schema, first)

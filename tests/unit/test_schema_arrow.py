@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 from format_strategies import schemas, types
-from hypothesis import given, settings
+from hypothesis import given
 from icefield.arrow_types import (
     DOC_KEY,
     FIELD_ID_KEY,
@@ -70,7 +70,6 @@ def test_nested_fields_carry_name_id_doc_and_nullability():
 
 
 @pytest.mark.spec("SCH-01")
-@settings(deadline=None)
 @given(schemas())
 def test_every_schema_survives_arrow(schema):
     assert schema_from_arrow(schema_to_arrow(schema), schema_id=3) == schema
@@ -79,7 +78,6 @@ def test_every_schema_survives_arrow(schema):
     assert schema_from_arrow(pa.ipc.read_schema(schema_to_arrow(schema).serialize())) == schema
 
 
-@settings(deadline=None)
 @given(types())
 def test_every_type_keeps_its_shape_through_arrow(kind):
     back = from_arrow_type(to_arrow_type(kind))

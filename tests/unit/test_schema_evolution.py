@@ -3,7 +3,7 @@ import itertools
 import pyarrow as pa
 import pytest
 from format_strategies import schemas
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.schema import Schema, assign_fresh_ids
@@ -613,7 +613,6 @@ def test_union_by_name_brings_defaults_where_the_version_has_them():
     assert (plain.optional, plain.has_default) == (True, False)
 
 
-@settings(deadline=None)
 @given(schemas())
 def test_union_with_itself_changes_nothing_and_with_nothing_gives_the_other(schema):
     assert update(schema).union_by_name(schema).apply() is schema
@@ -627,7 +626,6 @@ def test_union_with_itself_changes_nothing_and_with_nothing_gives_the_other(sche
     assert grown == Schema(*expected)
 
 
-@settings(deadline=None, max_examples=60)
 @given(schemas(), st.data())
 def test_whatever_is_done_ids_stay_unique_fields_keep_theirs_and_nothing_is_used_again(schema, data):
     last = schema.highest_field_id + data.draw(st.integers(0, 5))

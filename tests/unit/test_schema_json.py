@@ -2,7 +2,7 @@ import json
 
 import pytest
 from format_strategies import primitives, same, schemas, types, values
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidSchema, UnsupportedFeature
 from icefield.schema import Schema
@@ -35,7 +35,6 @@ def test_a_decimal_is_written_without_blank():
 
 
 @pytest.mark.spec("JSON-25", "JSON-06", "JSON-07", "JSON-08", "JSON-09", "JSON-26", "TYP-17", "TYP-18", "SCH-02")
-@settings(deadline=None)
 @given(schemas(), st.integers(0, 100))
 def test_every_schema_survives_its_json_text(schema, schema_id):
     schema = schema.with_schema_id(schema_id)
@@ -44,14 +43,12 @@ def test_every_schema_survives_its_json_text(schema, schema_id):
     assert back.schema_id == schema_id
 
 
-@settings(deadline=None)
 @given(types())
 def test_every_type_survives_its_json_text(kind):
     assert type_from_json(through_text(type_to_json(kind))) == kind
 
 
 @pytest.mark.spec("JSON-26")
-@settings(deadline=None)
 @given(schemas())
 def test_another_implementation_reads_and_writes_the_same_schema(schema):
     peer = PeerSchema.model_validate(through_text(schema_to_json(schema)))
@@ -63,7 +60,6 @@ def test_another_implementation_reads_and_writes_the_same_schema(schema):
 
 
 @pytest.mark.spec("JSON-13", "DEF-01", "DEF-13", "TYP-20")
-@settings(deadline=None)
 @given(st.data())
 def test_defaults_of_every_type_survive_json_text(data):
     kind = data.draw(st.one_of(primitives(), types()).filter(lambda kind: not isinstance(kind, StructType)))
@@ -221,7 +217,6 @@ def test_nesting_beyond_the_limit_is_one_typed_error(shape):
             type_from_json(nested(levels))
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["struct", "list", "int", "a"]),

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 from format_strategies import primitives, types
-from hypothesis import given, settings
+from hypothesis import given
 from icefield.errors import IcefieldError, InvalidSchema, UnsupportedFeature
 from icefield.types import (
     MAX_NESTING_DEPTH,
@@ -213,7 +213,6 @@ def test_nesting_is_bounded():
         StructType(NestedField(1, "a", kind))
 
 
-@settings(deadline=None)
 @given(types())
 def test_types_are_hashable_picklable_and_immutable(kind):
     twin = pickle.loads(pickle.dumps(kind))
@@ -225,7 +224,6 @@ def test_types_are_hashable_picklable_and_immutable(kind):
     assert eval(repr(kind), vars(__import__("icefield.types", fromlist=["x"]))) == kind
 
 
-@settings(deadline=None)
 @given(primitives(), primitives())
 def test_two_types_are_equal_exactly_when_their_texts_are(left, right):
     assert (left == right) == (str(left) == str(right))
@@ -253,7 +251,6 @@ def test_newer_promotions_are_refused_in_older_tables(old, new):
     assert promotion_allowed(spelled(old), spelled(new), 3)
 
 
-@settings(deadline=None)
 @given(primitives(), primitives(), primitives())
 def test_promotion_never_leads_back_and_chains_of_it_are_promotions(a, b, c):
     if a != b and promotion_allowed(a, b, 3):

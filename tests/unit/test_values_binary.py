@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from format_strategies import INT64, decimals, primitives, same, typed_values, values
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidArgument
@@ -97,7 +97,6 @@ def columns(draw):
 
 
 @pytest.mark.spec("SVS-01")
-@settings(deadline=None, max_examples=300)
 @given(columns(), st.integers(0, 3))
 def test_columns_encode_and_decode_as_single_values_do(column, skipped):
     kind, made = column
@@ -110,7 +109,6 @@ def test_columns_encode_and_decode_as_single_values_do(column, skipped):
     assert encoded.equals(data)
 
 
-@settings(deadline=None)
 @given(typed_values())
 def test_a_value_survives_its_bytes(pair):
     kind, internal = pair
@@ -138,7 +136,6 @@ def test_a_promoted_date_beyond_the_range_is_unknown_and_never_another_day(kind)
 
 
 @pytest.mark.spec("SVS-18")
-@settings(deadline=None)
 @given(st.integers(-(2**31), 2**31 - 1), st.floats(width=32, allow_nan=False))
 def test_every_int_and_float_can_be_read_as_promoted(number, fraction):
     assert from_bytes(LongType(), to_bytes(IntegerType(), number)) == number
@@ -204,7 +201,6 @@ def test_a_time_beyond_midnight_is_unknown():
 
 
 @pytest.mark.spec("SVS-15", "TYP-07", "SVS-19")
-@settings(deadline=None)
 @given(decimals(), st.binary(min_size=1, max_size=16))
 def test_decimals_of_any_length_decode_exactly_or_not_at_all(kind, data):
     number = int.from_bytes(data, "big", signed=True)
@@ -229,7 +225,6 @@ def test_the_greatest_decimals_decode_and_those_one_beyond_do_not(precision):
 
 
 @pytest.mark.spec("SVS-15")
-@settings(deadline=None)
 @given(st.integers(-(10**38) + 1, 10**38 - 1))
 def test_a_decimal_takes_the_fewest_bytes(number):
     kind = DecimalType(38, 0)
@@ -241,7 +236,6 @@ def test_a_decimal_takes_the_fewest_bytes(number):
 
 
 @pytest.mark.spec("SVS-05", "TYP-05", "TYP-06")
-@settings(deadline=None)
 @given(st.binary(min_size=8, max_size=8), st.binary(min_size=4, max_size=4))
 def test_floats_keep_every_bit_in_columns(eight, four):
     assert to_bytes_array(DoubleType(), from_bytes_array(DoubleType(), pa.array([eight]))).to_pylist() == [eight]
@@ -311,7 +305,6 @@ def test_the_bound_of_a_geometry_is_a_point(case):
 
 
 @pytest.mark.spec("SVS-20")
-@settings(deadline=None)
 @given(st.binary(min_size=8, max_size=8))
 def test_any_nan_for_z_is_unset(bits):
     z = struct.unpack("<d", bits)[0]
@@ -351,7 +344,6 @@ def test_columns_may_come_in_chunks_slices_and_other_forms():
         to_bytes_array(IntegerType(), pa.array([2**40]))
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | INT64, min_size=1, max_size=20), st.integers(0, 5))
 def test_values_that_lie_apart_in_their_buffer_are_gathered(numbers, gap):
     """Bounds are often slices of something bigger, so values need not follow one another."""

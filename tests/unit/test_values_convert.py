@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from format_strategies import same, types, values
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.types import (
@@ -159,7 +159,6 @@ def test_a_wall_clock_time_is_the_same_in_every_zone_of_the_session(monkeypatch)
         assert to_python(TimestampType(), 1510852234000000) == wall
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_every_value_survives_pythons_objects(data):
     kind = data.draw(types())

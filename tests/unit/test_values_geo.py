@@ -1,7 +1,7 @@
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.values_geo import wkb_to_wkt, wkt_to_wkb
@@ -59,7 +59,6 @@ def test_what_is_no_text_of_a_shape_is_refused(text):
         wkt_to_wkb(text)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(TEXTS).map(wkt_to_wkb), st.data())
 def test_a_damaged_binary_is_refused_or_read_but_never_crashes(data, draw):
     at = draw.draw(st.integers(0, len(data) - 1))

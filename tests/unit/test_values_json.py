@@ -3,7 +3,7 @@ import uuid
 
 import pytest
 from format_strategies import same, typed_values, types
-from hypothesis import given, settings
+from hypothesis import given
 from icefield.errors import InvalidArgument
 from icefield.types import (
     BinaryType,
@@ -151,7 +151,6 @@ def test_fractions_of_a_second_may_be_short_or_absent_on_read():
     assert from_json(TimestampType(), "2017-11-16T22:31:08") == 1510871468000000
 
 
-@settings(deadline=None, max_examples=300)
 @given(typed_values(types(), finite=True))
 def test_every_value_survives_its_json_text(pair):
     kind, internal = pair

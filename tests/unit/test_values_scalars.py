@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 from format_strategies import same, types, values
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidArgument
@@ -28,7 +28,6 @@ from icefield.values import (
 )
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.data())
 def test_every_value_survives_arrow(data):
     kind = data.draw(types())
@@ -42,7 +41,6 @@ def test_every_value_survives_arrow(data):
         assert same(from_arrow_scalar(kind, to_arrow_scalar(kind, internal)), internal)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_constant_column_holds_its_value_that_often(data):
     kind = data.draw(types())

@@ -2,7 +2,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.values_text import (
@@ -31,7 +31,6 @@ def test_days_count_from_1970_both_ways(text, days):
     assert format_date(days) == text
 
 
-@settings(deadline=None)
 @given(st.dates())
 def test_days_agree_with_pythons_calendar(day):
     days = (day - EPOCH).days
@@ -40,13 +39,11 @@ def test_days_agree_with_pythons_calendar(day):
     assert parse_date(day.isoformat()) == days
 
 
-@settings(deadline=None)
 @given(INT32)
 def test_days_of_any_year_survive_their_text(days):
     assert parse_date(format_date(days)) == days
 
 
-@settings(deadline=None)
 @given(INT32)
 def test_the_calendar_repeats_every_400_years(days):
     year, month, day = date_from_days(days)
@@ -65,7 +62,6 @@ def test_what_is_no_day_is_refused(text):
 
 
 @pytest.mark.spec("TYP-09")
-@settings(deadline=None)
 @given(st.integers(0, 86_399_999_999))
 def test_times_of_day_survive_their_text(micros):
     text = format_time(micros)
@@ -81,7 +77,6 @@ def test_what_is_no_time_of_day_is_refused(text):
 
 
 @pytest.mark.spec("TYP-10", "TYP-11")
-@settings(deadline=None)
 @given(INT64, st.booleans(), st.sampled_from([6, 9]))
 def test_timestamps_survive_their_text(value, zone, digits):
     text = format_timestamp(value, zone=zone, digits=digits)
@@ -91,7 +86,6 @@ def test_timestamps_survive_their_text(value, zone, digits):
 
 
 @pytest.mark.spec("TYP-11", "TYP-30")
-@settings(deadline=None)
 @given(st.datetimes(timezones=st.timezones()))
 def test_offsets_agree_with_pythons(moment):
     text = moment.isoformat()

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.types import DecimalType, IntegerType, StringType, TimestampType
@@ -58,7 +58,6 @@ TREES = st.recursive(
 
 
 @pytest.mark.spec("TYP-23")
-@settings(deadline=None)
 @given(TREES, st.integers(2, 4), st.booleans())
 def test_objects_arrays_and_leaves_are_read_in_every_width(tree, size, large):
     assert variant_to_python(metadata(NAMES, size), encode(tree, NAMES, size, large)) == tree
@@ -137,7 +136,6 @@ def test_deep_and_self_referring_variants_are_refused():
         variant_to_python(b"\1\0\0", doubling)
 
 
-@settings(deadline=None)
 @given(TREES, st.data())
 def test_a_damaged_variant_is_refused_or_read_but_never_crashes(tree, data):
     value = encode(tree, NAMES)
