@@ -1,7 +1,7 @@
 """Several streams of batches read at once by threads, handed out one after the other.
 
-A bound of bytes read ahead holds for all of them together; the stream that is being handed out is exempt from it,
-so that the streams after it cannot hold it up.
+A bound of bytes read ahead holds for all of them together. The stream that is being handed out may always have one
+batch ready, so that the streams after it cannot hold it up.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Ahead(Generic[T]):
         """Put a batch into its stream once there is room; false when nobody wants it any more."""
         size = batch.nbytes
         with self._changed:
-            while not self._stopped and self._held > _AHEAD_BYTES and self._streams[0] is not stream:
+            while not self._stopped and self._held > _AHEAD_BYTES and not self._is_awaited(stream):
                 self._changed.wait()
             if self._stopped:
                 return False
@@ -151,3 +151,6 @@ class _Ahead(Generic[T]):
             self._held += size
             self._changed.notify_all()
             return True
+
+    def _is_awaited(self, stream: _Stream) -> bool:
+        return self._streams[0] is stream and not stream.batches
