@@ -6,6 +6,7 @@ numbers are null and inherited), so a retry costs a manifest list and no manifes
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -183,13 +184,12 @@ class ManifestShop:
         self, spec_id: int, content: ManifestContent, files: Sequence[DataFile], data_sequence_number: int | None
     ) -> Iterator[ManifestFile]:
         target = get_int(self._now.base.properties, MANIFEST_TARGET_SIZE)
-        start = 0
-        while start < len(files):
+        parts = deque(files[start : start + _FILES_AT_ONCE] for start in range(0, len(files), _FILES_AT_ONCE))
+        while parts:
             with self._writer(spec_id, content) as writer:
-                while start < len(files) and writer.estimated_size < target:
-                    part = files[start : start + _FILES_AT_ONCE]
-                    writer.add(part, data_sequence_number=data_sequence_number)
-                    start += len(part)
+                writer.add(parts.popleft(), data_sequence_number=data_sequence_number)
+                while parts and writer.estimated_size < target:
+                    writer.add(parts.popleft(), data_sequence_number=data_sequence_number)
                 manifest = writer.close()
             yield manifest
 
