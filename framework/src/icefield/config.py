@@ -95,5 +95,5 @@ def _text(key: str, value: Any) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     raise InvalidArgument(f"property '{key}' must be text, a number or a boolean, not {type(value).__name__}")

@@ -129,15 +129,18 @@ class Plugins:
 
     def file_system(self, scheme: str) -> type[FileSystem]:
         """The class that serves a URI scheme."""
-        return self._load("file-systems", scheme.lower())
+        found: type[FileSystem] = self._load("file-systems", scheme.lower())
+        return found
 
     def commit_strategy(self, name: str) -> type[CommitStrategy]:
         """The commit strategy of that name."""
-        return self._load("commit-strategies", name)
+        found: type[CommitStrategy] = self._load("commit-strategies", name)
+        return found
 
     def catalog(self, name: str) -> type[CatalogBackend]:
         """The catalog backend of that type."""
-        return self._load("catalogs", name)
+        found: type[CatalogBackend] = self._load("catalogs", name)
+        return found
 
     def emit(self, event: Event) -> None:
         """Tell every listener. One that fails is logged, and fails nothing else."""

@@ -66,7 +66,8 @@ def test_a_database_of_the_first_version_is_used_as_it_is(tmp_path: Path) -> Non
     with create_engine(uri).begin() as connection:
         connection.execute(
             text(
-                "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,"
+                "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL, "
+                "table_namespace VARCHAR(255) NOT NULL,"
                 " table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000),"
                 " previous_metadata_location VARCHAR(1000), PRIMARY KEY (catalog_name, table_namespace, table_name))"
             )

@@ -90,7 +90,7 @@ class CatalogSuite:
             lambda: backend.table_location(("no", "t")),
         ):
             with pytest.raises(NoSuchNamespace) as caught:
-                call()  # type: ignore[no-untyped-call]
+                call()
             assert "no" in str(caught.value)
 
     def test_nested_namespaces_are_listed_level_by_level(self, backend: CatalogBackend) -> None:

@@ -72,7 +72,7 @@ class FaultyFileSystem(FileSystem):
         return info
 
     def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        found: list[FileInfo] = self.run("list", prefix, lambda: [*self.inner.list(prefix, shallow=shallow)])
+        found: Iterable[FileInfo] = self.run("list", prefix, lambda: [*self.inner.list(prefix, shallow=shallow)])
         return iter(found)
 
     def delete_many(self, locations: Iterable[str]) -> None:

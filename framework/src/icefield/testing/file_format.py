@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import pickle
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -289,9 +289,9 @@ class FileFormatSuite:
                 start = rng.randrange(len(data))
                 data[start : start + rng.randrange(1, 40)] = rng.randbytes(rng.randrange(0, 40))
             self.read_damaged(file_format, bytes(data))
-        for data in (b"", b"\0", b"PAR1", b"not a file of any format", whole[: written.size // 2]):
+        for bad in (b"", b"\0", b"PAR1", b"not a file of any format", whole[: written.size // 2]):
             with pytest.raises(InvalidFile) as caught:
-                self.read_strictly(file_format, data)
+                self.read_strictly(file_format, bad)
             assert "memory://damaged" in str(caught.value)
 
     # -- value semantics
@@ -392,7 +392,7 @@ def _field_ids(field: pa.Field) -> Iterator[int | None]:
 
 def _matching(table: pa.Table, text: str) -> set[int]:
     """The row numbers that a filter matches, found without the library."""
-    checks = {
+    checks: dict[str, Callable[[dict[str, Any]], bool]] = {
         "n = 4321": lambda r: r["n"] == 4321,
         "n < 10": lambda r: r["n"] < 10,
         "n >= 7990": lambda r: r["n"] >= 7990,

@@ -326,7 +326,7 @@ class FileSystemSuite:
     def test_any_sequence_of_calls_behaves_like_a_dictionary(self, file_system: FileSystem, root: str) -> None:
         """If this fails, Hypothesis prints the shortest sequence of calls that breaks the contract."""
         machine = _machine(file_system, root)
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(
             machine,
             settings=settings(
                 max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
@@ -367,7 +367,7 @@ def _machine(file_system: FileSystem, root: str) -> type[RuleBasedStateMachine]:
 
     class Machine(RuleBasedStateMachine):
         def __init__(self) -> None:
-            super().__init__()  # type: ignore[no-untyped-call]
+            super().__init__()
             self.base = f"{root}/{uuid4().hex}"
             self.model: dict[str, bytes] = {}
 

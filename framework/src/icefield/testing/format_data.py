@@ -144,4 +144,5 @@ def _column(draw: st.DrawFn, numbers: Any, depth: int) -> tuple[IcebergType, st.
         child, values = _column(draw, numbers, depth + 1)
         entries = st.dictionaries(st.text(max_size=3), st.none() | values, max_size=3)
         return MapType(key, types.StringType(), value, child), entries.map(lambda found: list(found.items()))
-    return draw(st.sampled_from(_SCALARS))
+    chosen: tuple[IcebergType, st.SearchStrategy[Any]] = draw(st.sampled_from(_SCALARS))
+    return chosen

@@ -72,8 +72,7 @@ class SqlBackend(CatalogBackend):
         with self._connection() as connection:
             self._require(connection, namespace)
             columns = select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._is(text))
-            found = {key: value for key, value in connection.execute(columns)}
-        return {key: value for key, value in found.items() if (key, value) != _MARKER}
+            return {key: value for key, value in connection.execute(columns) if (key, value) != _MARKER}
 
     def update_namespace_properties(
         self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
