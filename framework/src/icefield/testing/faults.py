@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from icefield.abc import FileInfo, FileSystem, InputFile, OutputStream, PutMode
@@ -83,7 +83,7 @@ class FaultyFileSystem(FileSystem):
         self.run("rename", target, lambda: self.inner.rename(source, target))
 
     @property
-    def changes(self) -> list[tuple[str, str]]:
+    def changes(self) -> Sequence[tuple[str, str]]:
         """The calls that changed the storage."""
         return [call for call in self.calls if call[0] in _CHANGES]
 
