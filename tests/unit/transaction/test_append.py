@@ -19,7 +19,9 @@ def data_files(table, snapshot=None) -> list[DataFile]:
 
 
 def foreign(name: str = "foreign") -> DataFile:
-    return DataFile(file_path=f"memory://elsewhere/{name}.parquet", file_format="parquet", record_count=3, file_size_in_bytes=9)
+    return DataFile(
+        file_path=f"memory://elsewhere/{name}.parquet", file_format="parquet", record_count=3, file_size_in_bytes=9
+    )
 
 
 @pytest.mark.spec("SNAP-03", "SNAP-05", "SNAP-06", "SNAP-07", "SNAP-08", "SNAP-10", "SNAP-13")

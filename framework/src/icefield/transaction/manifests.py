@@ -15,7 +15,6 @@ from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
-import pyarrow.compute as pc
 
 from icefield.locations import LocationProvider
 from icefield.manifest.columns import ALL_COLUMNS
@@ -23,7 +22,6 @@ from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.reader import read_manifest
-from icefield.manifest.schemas import SNAPSHOT_ID
 from icefield.manifest.writer import ManifestWriter
 from icefield.metadata import TableMetadata
 from icefield.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
@@ -31,6 +29,20 @@ from icefield.transaction.action import ActionContext
 
 # So many files are written before the manifest's size is looked at.
 _FILES_AT_ONCE: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """A manifest of the base, of which the entries of ``gone`` go; None: nothing goes."""
+
+    manifest: ManifestFile
+    gone: np.ndarray[Any, Any] | None = None
+
+    @property
+    def key(self) -> tuple[str, int, bytes]:
+        """What tells it from others."""
+        gone = b"" if self.gone is None else self.gone.tobytes()
+        return self.manifest.manifest_path, self.manifest.sequence_number, gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,62 +99,53 @@ class ManifestShop:
             made += self._once(key, write)
         return made
 
-    def without(self, manifest: ManifestFile, gone: np.ndarray[Any, Any]) -> ManifestFile:
-        """The manifest with the entries of ``gone`` marked as deleted by this snapshot.
+    def remaining(self, parts: Sequence[Remaining], new: int, *, merging: bool) -> list[ManifestFile]:
+        """The manifests that stay of a base: as they are, without what goes, or merged by ``commit.manifest.*``.
 
-        Entries that an earlier snapshot deleted are dropped; the others are EXISTING from now on.
+        ``new`` more manifests are about to join them. Manifests of different specs or contents are never mixed. The
+        newest group waits until it has the minimum number of members; older groups are full, and merged at once.
         """
-
-        def write() -> Iterator[ManifestFile]:
-            entries = self.read(manifest)
-            live = entries.status() != EntryStatus.DELETED
-            with self._writer(manifest.partition_spec_id, manifest.content) as writer:
-                writer.existing(entries.filter(live & ~gone))
-                writer.delete(entries.filter(live & gone))
-                yield writer.close()
-
-        key = ("without", manifest.manifest_path, manifest.sequence_number, gone.tobytes())
-        return self._once(key, write)[0]
-
-    def merged(self, manifests: Sequence[ManifestFile]) -> ManifestFile:
-        """One manifest with the live entries of several, and with what this snapshot deleted in them."""
-        snapshot_id = self._now.snapshot_id
-
-        def write() -> Iterator[ManifestFile]:
-            with self._writer(manifests[0].partition_spec_id, manifests[0].content) as writer:
-                for manifest in manifests:
-                    entries = self.read(manifest)
-                    live = entries.status() != EntryStatus.DELETED
-                    writer.existing(entries.filter(live))
-                    ours = np.asarray(pc.equal(entries.column(SNAPSHOT_ID), snapshot_id))
-                    writer.delete(entries.filter(~live & ours))
-                yield writer.close()
-
-        key = ("merged", tuple((m.manifest_path, m.sequence_number) for m in manifests))
-        return self._once(key, write)[0]
-
-    def merge(self, manifests: Sequence[ManifestFile], new: int) -> list[ManifestFile]:
-        """The manifests with the small ones merged, by ``commit.manifest.*``; ``new`` more are about to join them.
-
-        Manifests of different specs or contents are never mixed. The newest group waits until it has the minimum
-        number of members; older groups are full, and merged at once.
-        """
+        if not merging:
+            return [self._rewritten([part]) for part in parts]
         properties = self._now.base.properties
         target = get_int(properties, MANIFEST_TARGET_SIZE)
         at_least = get_int(properties, MANIFEST_MIN_COUNT_TO_MERGE)
-        groups: dict[tuple[int, ManifestContent], list[ManifestFile]] = {}
-        for manifest in manifests:
-            groups.setdefault((manifest.partition_spec_id, manifest.content), []).append(manifest)
+        groups: dict[tuple[int, ManifestContent], list[Remaining]] = {}
+        for part in parts:
+            groups.setdefault((part.manifest.partition_spec_id, part.manifest.content), []).append(part)
         result: list[ManifestFile] = []
         for members in groups.values():
             bins = _packed(members, target)
             for position, members_of_bin in enumerate(bins):
                 newest = position == len(bins) - 1
-                if len(members_of_bin) == 1 or (newest and len(members_of_bin) + new < at_least):
-                    result += members_of_bin
+                if newest and len(members_of_bin) + new < at_least:
+                    result += [self._rewritten([part]) for part in members_of_bin]
                 else:
-                    result.append(self.merged(members_of_bin))
+                    result.append(self._rewritten(members_of_bin))
         return result
+
+    def _rewritten(self, parts: Sequence[Remaining]) -> ManifestFile:
+        """One manifest of the live entries of some, with those that go marked as deleted by this snapshot.
+
+        What an earlier snapshot deleted is dropped; the others are EXISTING from now on. A single manifest from which
+        nothing goes stays itself.
+        """
+        if len(parts) == 1 and parts[0].gone is None:
+            return parts[0].manifest
+
+        def write() -> Iterator[ManifestFile]:
+            with self._writer(parts[0].manifest.partition_spec_id, parts[0].manifest.content) as writer:
+                for part in parts:
+                    entries = self.read(part.manifest)
+                    live = entries.status() != EntryStatus.DELETED
+                    if part.gone is None:
+                        writer.existing(entries.filter(live))
+                    else:
+                        writer.existing(entries.filter(live & ~part.gone))
+                        writer.delete(entries.filter(live & part.gone))
+                yield writer.close()
+
+        return self._once(("rewritten", *(part.key for part in parts)), write)[0]
 
     def read(self, manifest: ManifestFile, columns: Iterable[int] = ALL_COLUMNS) -> ManifestEntries:
         """The entries of a manifest of the base."""
@@ -194,14 +197,14 @@ class ManifestShop:
             yield manifest
 
 
-def _packed(manifests: Sequence[ManifestFile], target: int) -> list[list[ManifestFile]]:
+def _packed(parts: Sequence[Remaining], target: int) -> list[list[Remaining]]:
     """Neighbours in order of age, oldest first, in groups of at most ``target`` bytes."""
-    bins: list[list[ManifestFile]] = []
+    bins: list[list[Remaining]] = []
     weight = 0
-    for manifest in sorted(manifests, key=lambda m: m.sequence_number):
-        if not bins or weight + manifest.manifest_length > target:
+    for part in sorted(parts, key=lambda part: part.manifest.sequence_number):
+        if not bins or weight + part.manifest.manifest_length > target:
             bins.append([])
             weight = 0
-        bins[-1].append(manifest)
-        weight += manifest.manifest_length
+        bins[-1].append(part)
+        weight += part.manifest.manifest_length
     return bins

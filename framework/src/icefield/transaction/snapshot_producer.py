@@ -24,7 +24,7 @@ from icefield.snapshots import Operation, Snapshot
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.head import Head
 from icefield.transaction.history import head_of
-from icefield.transaction.manifests import ManifestShop
+from icefield.transaction.manifests import ManifestShop, Remaining
 from icefield.transaction.summary import ChangeCounter
 
 
@@ -136,16 +136,16 @@ class SnapshotProducer(Action):
         merging = self.merges and get_bool(head.metadata.properties, MANIFEST_MERGE_ENABLED)
         if not changes.removed and not merging:
             return None
-        manifests: list[ManifestFile] = []
+        parts: list[Remaining] = []
         for position, manifest in enumerate(head.manifests):
             gone = changes.removed.get(position)
             if gone is not None:
                 entries = self._shop.read(manifest)
                 counter.removed(entries.filter(gone & (entries.status() != EntryStatus.DELETED)))
-                manifests.append(self._shop.without(manifest, gone))
-            elif manifest.has_added_files or manifest.has_existing_files or not changes.removed:
-                manifests.append(manifest)
-        remaining = self._shop.merge(manifests, new) if merging else manifests
+            # A manifest without live files is of no use once the list is written anew.
+            if gone is not None or manifest.has_added_files or manifest.has_existing_files or not changes.removed:
+                parts.append(Remaining(manifest, gone))
+        remaining = self._shop.remaining(parts, new, merging=merging)
         return None if not changes.removed and len(remaining) == len(head.manifests) else remaining
 
     def _write_list(
