@@ -63,7 +63,7 @@ def test_what_does_not_hold_says_whether_a_retry_helps(requirement, retry_helps)
     assert caught.value.requirement == requirement.type
 
 
-@pytest.mark.parametrize("requirement", HOLDING, ids=repr)
+@pytest.mark.parametrize("requirement", HOLDING, ids=lambda requirement: type(requirement).__name__)
 def test_a_table_that_is_gone_fails_every_requirement_but_creation(requirement):
     with pytest.raises(ValidationFailed, match="does not exist"):
         check([requirement], None)
