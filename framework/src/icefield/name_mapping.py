@@ -87,7 +87,7 @@ class NameMapping:
         get no id, nor does anything in them. Of two columns that are mapped to one id, the one gets it whose name
         the mapping lists first.
         """
-        if any(_carries_id(column) for column in schema):
+        if carries_ids(schema):
             return schema
         return pa.schema(_with_ids(list(schema), self._root), metadata=schema.metadata)
 
@@ -107,6 +107,11 @@ class NameMapping:
 
     def __repr__(self) -> str:
         return f"NameMapping({list(self.fields)!r})"
+
+
+def carries_ids(schema: pa.Schema) -> bool:
+    """Whether any field of a file, at any depth, has an id."""
+    return any(_carries_id(column) for column in schema)
 
 
 def _by_name(fields: Iterable[MappedField]) -> dict[str, MappedField]:

@@ -358,9 +358,11 @@ class TestImportedFiles:
     @pytest.mark.spec("PRJ-13", "PRJ-20")
     def test_without_a_mapping_nothing_is_guessed(self):
         file = self.imported(pa.table({"n": pa.array([1], pa.int32()), "t": ["a"]}))
-        assert read([FileScanTask(file)], context_of(SCHEMA, "t")) == [{"t": None}]
-        with pytest.raises(InvalidFile, match="'n'"):
-            read([FileScanTask(file)], context_of(SCHEMA, "n"))
+        for name in ("n", "t"):
+            with pytest.raises(InvalidFile, match=rf"no field ids .* '{name}'; .*schema\.name-mapping\.default"):
+                read([FileScanTask(file)], context_of(SCHEMA, name))
+        context = replace(context_of(SCHEMA), projection=Schema(POS))
+        assert read([FileScanTask(file)], context) == [{"_pos": 0}]
 
     @pytest.mark.spec("PRJ-04")
     def test_partition_folders_of_hive_come_from_the_manifest(self):

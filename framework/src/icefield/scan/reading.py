@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.abc import FormatAbility, FormatReader, ReadRequest, Split
-from icefield.errors import UnsupportedFeature
+from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate
 from icefield.field_tree import ids_in
 from icefield.manifest import DataFile
-from icefield.reserved_fields import FILE, PARTITION, SPEC_ID
+from icefield.name_mapping import carries_ids
+from icefield.properties import NAME_MAPPING_DEFAULT
+from icefield.reserved_fields import FILE, PARTITION, SPEC_ID, is_reserved_id
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.parallel import in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
@@ -99,9 +101,10 @@ class TaskReader:
     ) -> Iterator[pa.RecordBatch]:
         mapping = self._context.name_mapping
         file_schema = reader.schema if mapping is None else mapping.apply(reader.schema)
-        projection = ColumnProjection.resolve(
-            wanted.schema, file_schema, self._constants(file, wanted.schema), location=file.file_path
-        )
+        constants = self._constants(file, wanted.schema)
+        if mapping is None:
+            _check_ids(file, reader.schema, wanted.schema, constants)
+        projection = ColumnProjection.resolve(wanted.schema, file_schema, constants, location=file.file_path)
         columns = projection.file_columns
         filters = FormatAbility.FILTERS in abilities and not isinstance(wanted.row_filter, AlwaysTrue)
         splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
@@ -169,6 +172,19 @@ def _check_readable(task: FileScanTask, file: DataFile) -> None:
         )
     if file.key_metadata is not None:
         raise UnsupportedFeature(f"{file.file_path} is encrypted", location=file.file_path)
+
+
+def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[int, Any]) -> None:
+    """Refuse a file of which nobody can say what its columns are: all would be null, as if the data were not there."""
+    if not len(held) or carries_ids(held):
+        return
+    unknown = [f.name for f in wanted.fields if f.field_id not in constants and not is_reserved_id(f.field_id)]
+    if unknown:
+        raise InvalidFile(
+            f"{file.file_path} has no field ids and the table has no name mapping, so nothing tells which of its "
+            f"columns is '{unknown[0]}'; set the table property '{NAME_MAPPING_DEFAULT.name}'",
+            location=file.file_path,
+        )
 
 
 def _wanted(context: ScanContext, residual: BooleanExpression) -> _Wanted:
