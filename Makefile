@@ -8,7 +8,7 @@ DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples
 # Two cores run two test processes; PYTEST_ARGS adds to the command line.
 WORKERS ?= 2
 
-.PHONY: quickstart test lint types layers packaging bench spec-coverage soak clean
+.PHONY: quickstart test lint types layers packaging bench spec-coverage reference soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -34,6 +34,10 @@ bench: .venv/dev.stamp  ## Run every benchmark beside its peer
 
 spec-coverage: .venv/dev.stamp  ## Print which requirements tests show; fail for one that is no longer shown
 	$(RUN) tests/spec/coverage.py
+
+reference: .venv/dev.stamp  ## Write the generated pages of docs/reference and framework/public-api.txt anew
+	$(RUN) docs/make_reference.py
+	$(RUN) tests/support/public_api.py
 
 soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
 	ICEFIELD_SOAK=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal --run-soak $(PYTEST_ARGS)

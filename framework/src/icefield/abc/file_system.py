@@ -53,12 +53,21 @@ class FileInfo:
 class InputFile(Protocol):
     """A seekable binary file open for reading, as Python's own or as pyarrow's ``NativeFile``."""
 
-    def read(self, size: int = -1, /) -> bytes: ...
-    def seek(self, offset: int, whence: int = 0, /) -> int: ...
-    def tell(self) -> int: ...
-    def close(self) -> None: ...
+    def read(self, size: int = -1, /) -> bytes:
+        """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move to an offset from the start (0), the position (1) or the end (2); return the new position."""
+
+    def tell(self) -> int:
+        """The position, in bytes from the start."""
+
+    def close(self) -> None:
+        """Release the file."""
+
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether the file was closed."""
 
 
 class OutputStream(ABC):
@@ -94,12 +103,15 @@ class OutputStream(ABC):
         """Do nothing: only ``close`` makes bytes visible."""
 
     def readable(self) -> bool:
+        """False: a stream is only written."""
         return False
 
     def writable(self) -> bool:
+        """True."""
         return True
 
     def seekable(self) -> bool:
+        """False: bytes come one after another."""
         return False
 
     def __enter__(self) -> Self:

@@ -1,0 +1,164 @@
+"""Write the pages of ``docs/reference`` that follow from the code: table properties and errors.
+
+Run ``make reference``, or this file; a test compares what is committed with what it would write.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from icefield import errors, properties
+from icefield.errors import IcefieldError
+from icefield.properties import TABLE_PROPERTIES, Property
+
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = ROOT / "docs/reference"
+KIB, MIB = 1 << 10, 1 << 20
+_GROUP = re.compile(r"# -- (.+?) -+")
+_TYPE_NAMES = {str: "text", int: "integer", float: "number", bool: "true/false"}
+
+_PROPERTIES_HEAD = """# Table properties
+
+Generated from `icefield.properties` by `make reference`; do not edit.
+
+A property is text that steers readers and writers of one table. Set it with `create_table(..., properties={...})`,
+`table.set_properties({...})` or `icefield properties db.t --set key=value`. A value of the wrong form is refused when
+it is set.
+
+"Read by" names the distributions whose code reads the property. "-" means that Icefield checks and keeps it for other
+engines, and does nothing with it. A name that ends in a dot is followed by a column's name.
+
+A property that is in no table below is kept as it is. Names that end in a credential's name (`secret-access-key`,
+`password`, ...) are refused: every reader of a table sees its metadata. So are the names that show state:
+
+{reserved}
+"""
+
+_ERRORS_HEAD = """# Errors
+
+Generated from `icefield.errors` by `make reference`; do not edit.
+
+Every error that Icefield raises on purpose is an `IcefieldError` and also the nearest built-in, so that
+`except FileNotFoundError` works as well as `except icefield.errors.FileMissing`. Keyword data such as the location or
+the table are attributes of the error and lie in `error.data`. `error.retryable` tells whether trying the same call
+again can help. Errors can be pickled.
+
+```python
+import icefield
+from icefield.errors import IcefieldError, MissingPlugin
+
+try:
+    icefield.open_table("unknown-scheme://bucket/t/metadata/v1.metadata.json")
+except IcefieldError as error:
+    assert isinstance(error, MissingPlugin) and isinstance(error, LookupError)
+    assert error.data == {"kind": "file-systems", "name": "unknown-scheme"}
+    assert not error.retryable
+```
+
+| error | is also a | is a kind of | a retry can help | meaning |
+|---|---|---|---|---|
+"""
+
+
+def properties_page() -> str:
+    """The page of table properties."""
+    reserved = "\n".join(f"- `{name}`" for name in sorted(properties.RESERVED_PROPERTIES))
+    return _PROPERTIES_HEAD.replace("{reserved}", reserved) + "".join(_groups())
+
+
+def errors_page() -> str:
+    """The page of errors, in the order in which they are declared."""
+    found = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, IcefieldError)]
+    return _ERRORS_HEAD + "".join(_error_row(each) for each in found if each.__module__ == errors.__name__)
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with its text."""
+    return {REFERENCE / "properties.md": properties_page(), REFERENCE / "errors.md": errors_page()}
+
+
+def _groups() -> Iterator[str]:
+    """A heading and a table for each group of the module, in its order."""
+    by_constant = {id(value): name for name, value in vars(properties).items() if isinstance(value, Property)}
+    constants = {by_constant[id(declared)]: declared for declared in TABLE_PROPERTIES.values()}
+    for line in Path(properties.__file__).read_text("utf-8").splitlines():
+        group = _GROUP.fullmatch(line.strip())
+        if group:
+            title = group.group(1)
+            yield f"\n## {title[0].upper()}{title[1:]}\n\n| property | type | default | read by | meaning |\n"
+            yield "|---|---|---|---|---|\n"
+        constant = line.partition(" = ")[0]
+        if constant in constants:
+            yield _property_row(constant, constants[constant])
+
+
+def _property_row(constant: str, declared: Property) -> str:
+    meaning = declared.doc
+    if declared.choices:
+        meaning += f" One of {', '.join(declared.choices)}."
+    readers = ", ".join(_readers(constant, declared.name)) or "-"
+    kind = _TYPE_NAMES[declared.type]
+    return f"| `{declared.name}` | {kind} | {_default(declared)} | {readers} | {_cell(meaning)} |\n"
+
+
+def _default(declared: Property) -> str:
+    value = declared.default
+    if value is None or value == "":
+        return "not set"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, int) and value >= KIB and value % KIB == 0 and "byte" in declared.doc + declared.name:
+        size = f"{value // MIB} MiB" if value % MIB == 0 else f"{value // KIB} KiB"
+        return f"`{value}` ({size})"
+    return f"`{value}`"
+
+
+def _readers(constant: str, name: str) -> list[str]:
+    """The distributions whose code uses the property, by its constant or by its name."""
+    return [distribution for distribution, words in _used_words().items() if constant in words or name in words]
+
+
+@cache
+def _used_words() -> dict[str, frozenset[str]]:
+    """By distribution, the names and the texts in its code, documentation left out."""
+    places = {"icefield": ROOT / "framework/src", **{path.name: path / "src" for path in ROOT.glob("plugins/*")}}
+    found = {}
+    for distribution, place in sorted(places.items()):
+        modules = (path for path in place.rglob("*.py") if path != Path(properties.__file__))
+        found[distribution] = frozenset(word for path in modules for word in _words(path))
+    return found
+
+
+def _words(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _error_row(error: type[IcefieldError]) -> str:
+    own = [base.__name__ for base in error.__bases__ if issubclass(base, IcefieldError)]
+    others = [f"`{base.__name__}`" for base in error.__mro__[1:] if not issubclass(base, IcefieldError)]
+    nearest = others[0] if others else ""
+    retry = "when its `retryable` says so" if error is errors.StorageError else "yes" if error.retryable else "no"
+    doc = " ".join((error.__doc__ or "").split())
+    below = f"`{own[0]}`" if own else "-"
+    return f"| `{error.__name__}` | {nearest} | {below} | {retry} | {_cell(doc.replace('``', '`'))} |\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, "utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")

@@ -1,0 +1,47 @@
+"""The public names and their signatures are those of the committed listing."""
+
+from __future__ import annotations
+
+import inspect
+from difflib import unified_diff
+
+import icefield
+import icefield.abc
+from public_api import LISTING, listing
+from repository import ROOT
+
+
+def test_the_public_interface_is_the_committed_one() -> None:
+    committed = LISTING.read_text("utf-8")
+    difference = "\n".join(unified_diff(committed.splitlines(), listing().splitlines(), "committed", "now", "", "", 0))
+    assert not difference, (
+        f"the public interface changed:\n{difference}\n"
+        f"if that is meant, run `make reference`, or python tests/support/public_api.py, and commit "
+        f"{LISTING.relative_to(ROOT)}"
+    )
+
+
+def test_every_public_name_can_be_had() -> None:
+    for module in (icefield, icefield.abc):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+    assert set(icefield.__all__) <= set(dir(icefield))
+
+
+def test_everything_in_the_contracts_is_documented() -> None:
+    without = []
+    for name in icefield.abc.__all__:
+        value = getattr(icefield.abc, name)
+        if not inspect.isclass(value):
+            continue
+        without += [] if inspect.getdoc(value) else [name]
+        for member, found in vars(value).items():
+            is_method = inspect.isfunction(found) or isinstance(found, property | classmethod | staticmethod)
+            if is_method and not member.startswith("_") and not _documented(value, member):
+                without.append(f"{name}.{member}")
+    assert without == []
+
+
+def _documented(kind: type, member: str) -> bool:
+    """Whether a member has a docstring of its own, or one of the contract that it fulfils."""
+    return any(inspect.getdoc(vars(base)[member]) for base in kind.__mro__ if member in vars(base))

@@ -1,0 +1,118 @@
+"""The fenced blocks of a Markdown page, and what their info strings ask of a test.
+
+- ``python``: run, in order, in one namespace a page;
+- ``python spark``: the same, where a Spark session may be started;
+- ``python <path>``: a part of that file of the repository, word for word;
+- ``console``: each line after ``$ `` is run by the command line; the lines below it, where there are any, are what it
+  prints, with ``...`` for what differs from run to run;
+- ``toml <name>``: written to a file of that name before what follows is run;
+- anything else is not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from repository import ROOT, tracked_files
+
+_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
+_LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
+_CHECKER = doctest.OutputChecker()
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, what follows it in the info string, its text and its first line's number."""
+
+    language: str
+    argument: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line of a console block, and what it is said to print."""
+
+    line: str
+    printed: str
+
+    def prints(self, output: str) -> bool:
+        """Whether the output is what the page shows."""
+        shown = "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
+        return not self.printed or _CHECKER.check_output(self.printed, shown, doctest.ELLIPSIS)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A Markdown file of the repository."""
+
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        """What it holds."""
+        return (ROOT / self.path).read_text("utf-8")
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """Its fenced blocks."""
+        for found in _FENCE.finditer(self.text):
+            language, _, argument = found["info"].strip().partition(" ")
+            yield Block(language, argument.strip(), found["text"], self.text.count("\n", 0, found.start()) + 2)
+
+    @property
+    def prose(self) -> str:
+        """The text without its fenced blocks."""
+        return _FENCE.sub("", self.text)
+
+    @property
+    def headings(self) -> list[str]:
+        """The texts of its headings."""
+        return [found[2] for found in _HEADING.finditer(self.prose)]
+
+    @property
+    def anchors(self) -> set[str]:
+        """The anchors that its headings make."""
+        return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in self.headings}
+
+    @property
+    def links(self) -> list[str]:
+        """The targets of its links."""
+        return _LINK.findall(self.prose)
+
+    @property
+    def runs(self) -> bool:
+        """Whether anything of it is to be run without Spark."""
+        return any(block.language == "console" or is_run(block) for block in self.blocks)
+
+    @property
+    def runs_spark(self) -> bool:
+        """Whether anything of it needs Spark."""
+        return any(block.language == "python" and block.argument == "spark" for block in self.blocks)
+
+
+def pages() -> list[Page]:
+    """Every Markdown page for readers of the repository."""
+    return [
+        Page(path)
+        for path in tracked_files()
+        if path.suffix == ".md" and (len(path.parts) == 1 or path.parts[0] in ("docs", "examples", "plugins"))
+    ]
+
+
+def is_run(block: Block) -> bool:
+    """Whether a block is Python to run without Spark."""
+    return block.language == "python" and not block.argument
+
+
+def commands(block: Block) -> list[Command]:
+    """The lines of a console block."""
+    parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    return [Command(line, printed) for line, _, printed in (part.partition("\n") for part in parts[1:])]
