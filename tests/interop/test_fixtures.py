@@ -1,0 +1,145 @@
+"""Tables that others wrote: Spark, Trino, Impala, Athena, Flink, PyIceberg, ... read as their peers read them.
+
+``ICEFIELD_FIXTURES`` names a folder of such tables, with an ``INDEX.json`` that tells for each what it must give: the
+digest of its rows (see ``canonical``), how many rows match filters, what each snapshot holds, and its schema.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import icefield
+import pytest
+from canonical import canonical_rows, digest_of, rows_digest
+from icefield.errors import IcefieldError, MissingPlugin, UnsupportedFeature
+from icefield.expressions import (
+    BooleanExpression,
+    EqualTo,
+    GreaterThanOrEqual,
+    In,
+    IsNull,
+    LessThan,
+    NotEqualTo,
+    StartsWith,
+    parse,
+)
+from icefield.manifest import read_manifest_list
+from icefield.scan import TableScan
+from icefield.schema_json import schema_from_json
+from icefield.table import Table
+
+FIXTURES = os.environ.get("ICEFIELD_FIXTURES")
+pytestmark = pytest.mark.skipif(FIXTURES is None, reason="ICEFIELD_FIXTURES does not name a folder of tables")
+
+ROOT = Path(FIXTURES or "/nowhere").absolute()
+INDEX: list[dict[str, Any]] = json.loads((ROOT / "INDEX.json").read_text("utf-8")) if FIXTURES else []
+EVERY = pytest.mark.parametrize("entry", INDEX or [{"name": "none"}], ids=lambda entry: entry["name"])
+
+OPERATORS = {
+    "eq": EqualTo,
+    "not_eq": NotEqualTo,
+    "lt": LessThan,
+    "gt_eq": GreaterThanOrEqual,
+    "in": In,
+    "starts_with": StartsWith,
+}
+DELETES = ("pos_delete_files", "eq_delete_files", "dv_blobs")
+
+
+def opened(entry: dict[str, Any]) -> Table:
+    """The table where it lies now, though its metadata speaks of where it was written."""
+    folder = ROOT / entry["dir"]
+    maps = {f"location.map.{each['from']}": f"file://{folder}/{each['to']}" for each in entry["prefix_map"]}
+    return icefield.open_table(f"file://{folder}/{entry['metadata_file']}", properties=maps)
+
+
+def expression(column: str, op: str, value: Any) -> BooleanExpression:
+    return IsNull(column) if op == "is_null" else OPERATORS[op](column, value)
+
+
+def refused(entry: dict[str, Any]) -> tuple[type[IcefieldError], ...]:
+    """The errors that may be raised in place of rows."""
+    may: list[type[IcefieldError]] = []
+    features = entry["features"]
+    if any(feature.startswith(("posdel", "eqdel", "dv:")) for feature in features):
+        may.append(UnsupportedFeature)
+    if any(feature.startswith("data:orc") for feature in features):
+        may.append(MissingPlugin)
+    if "error" in entry.get("accept", ()):
+        may.append(IcefieldError)
+    return tuple(may)
+
+
+def digest(scan: TableScan) -> tuple[int, str]:
+    rows = canonical_rows(scan.to_arrow(), scan.projection)
+    return len(rows), digest_of(rows)
+
+
+@EVERY
+@pytest.mark.spec(
+    "VER-13", "VER-02", "VER-03", "META-30", "PRJ-01", "PRJ-03", "PRJ-05", "PRJ-06", "PRJ-12", "SCAN-01", "SCAN-02"
+)
+def test_a_table_of_another_writer_gives_the_rows_that_others_read(entry):
+    expected = entry["expected"]
+    scan = opened(entry).scan()
+    try:
+        found = digest(scan)
+    except refused(entry):
+        return  # refused in words, which is not a wrong row
+    assert found == (expected["row_count"], expected["rows_sha256"])
+    assert scan.count() == expected["row_count"]
+
+
+@EVERY
+@pytest.mark.spec("VER-13", "SCH-01", "TYP-28")
+def test_a_table_of_another_writer_has_the_schema_that_it_says(entry):
+    expected = entry["expected"]["current_schema"]
+    assert opened(entry).schema() == schema_from_json(expected)
+
+
+@EVERY
+@pytest.mark.spec("VER-13", "SCAN-03", "SCAN-17", "SCAN-26", "ML-10", "MAN-32")
+def test_a_table_of_another_writer_is_planned_file_by_file(entry):
+    table = opened(entry)
+    plan = entry["expected"]["current_plan"]
+    tasks = list(table.scan().plan_files())
+    deletes = {(delete.file_path, delete.content_offset) for task in tasks for delete in task.delete_files}
+    assert len(tasks) == plan["data_files"]
+    assert sum(task.file.record_count for task in tasks) == plan["data_records"]
+    assert len(deletes) <= sum(plan[kind] for kind in DELETES)  # some are older than every file
+    assert deletes or entry["expected"]["row_count"] == plan["data_records"]
+    snapshot = table.current_snapshot()
+    if snapshot is not None:
+        assert len(read_manifest_list(table.io, snapshot, table.metadata).manifests) == plan["manifests"]
+
+
+@EVERY
+@pytest.mark.spec("VER-13", "SCAN-04", "SCAN-19", "SCAN-23", "SCAN-24", "MET-19")
+def test_filters_on_a_table_of_another_writer_match_as_many_rows_as_for_others(entry):
+    table = opened(entry)
+    for each in entry["expected"]["filters"]:
+        wanted = expression(each["column"], each["op"], each["value"])
+        try:
+            read = table.scan(wanted, selected_fields=(each["column"],)).to_arrow().num_rows
+            counted = table.scan(parse(str(wanted))).count()
+        except refused(entry):
+            continue
+        assert (read, counted) == (each["row_count"],) * 2, each
+
+
+@EVERY
+@pytest.mark.spec("VER-13", "SCAN-60", "SCAN-63", "SCH-30")
+def test_each_snapshot_of_a_table_of_another_writer_gives_what_others_read(entry):
+    table = opened(entry)
+    for each in entry["expected"]["snapshots"]:
+        if "unavailable" in each:
+            continue
+        scan = table.scan(snapshot_id=each["snapshot_id"])
+        assert scan.schema.schema_id == each["schema_id"] or each["schema_id"] is None
+        try:
+            found = scan.to_arrow()
+        except refused(entry):
+            continue
+        assert found.num_rows == each["row_count"], each
+        assert rows_digest(found, scan.projection) == each["rows_sha256"], each
