@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 Vector = np.ndarray[Any, Any]
+
+FIRST_BYTES: Final = np.array([int.from_bytes(b"\1" * count, "little") for count in range(9)], "<u8")
+"""Words of which the first n bytes are 1: seen as booleans, a mask of n bytes of eight."""
 
 
 def valid_rows(array: pa.Array) -> Vector | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 
-from icefield_avro.lockstep import Doubt, LockStepDecoder, Unfit
+from icefield_avro.lockstep import Doubt, LockStepDecoder, Memory, Unfit
 from icefield_avro.nodes import Record
 from icefield_avro.scalar import ScalarDecoder
-from icefield_avro.selection import Selection
+from icefield_avro.selection import Selection, select
 
 _FEW_ROWS: Final = 16
 _FEW_BYTES: Final = 16 * 1024
@@ -19,13 +20,11 @@ _FEW_BYTES: Final = 16 * 1024
 class Decoder:
     """Decodes blocks of one writer's schema into arrays of structs."""
 
-    def __init__(self, record: Record, selection: Selection) -> None:
+    def __init__(self, record: Record, columns: pa.Schema, map_keys: Mapping[int, frozenset[int]]) -> None:
         self.failed_block = 0
-        self._scalar = ScalarDecoder(selection)
-        self._lock_step: LockStepDecoder | None = None
-        self._record = record
-        self._selection = selection
-        self._fit = True
+        self._selection, self._lock_step = _compiled(_Key(record, columns, map_keys))
+        self._scalar: ScalarDecoder | None = None
+        self._memory = Memory()
 
     def decode(self, payloads: list[bytes], counts: list[int]) -> Iterator[pa.Array]:
         """Yield the records of the blocks in order.
@@ -33,25 +32,20 @@ class Decoder:
         Raises ``Malformed``; ``failed_block`` then tells which block is damaged.
         """
         done = 0
-        if self._fit and (sum(counts) > _FEW_ROWS or sum(map(len, payloads)) > _FEW_BYTES):
+        if self._lock_step is not None and (sum(counts) > _FEW_ROWS or sum(map(len, payloads)) > _FEW_BYTES):
             try:
-                for rows in self._in_lock_step().decode(payloads, counts):
+                for rows in self._lock_step.decode(payloads, counts, self._memory):
                     yield rows
                     done += len(rows)
                 return
-            except Unfit:
-                self._fit = False
             except Doubt:
                 pass
         yield from self._by_value(payloads, counts, done)
 
-    def _in_lock_step(self) -> LockStepDecoder:
-        if self._lock_step is None:
-            self._lock_step = LockStepDecoder(self._record, self._selection)
-        return self._lock_step
-
     def _by_value(self, payloads: list[bytes], counts: list[int], done: int) -> Iterator[pa.Array]:
         """Decode value by value, without the first ``done`` records."""
+        if self._scalar is None:
+            self._scalar = ScalarDecoder(self._selection)
         for index, (payload, count) in enumerate(zip(payloads, counts, strict=True)):
             self.failed_block = index
             if done >= count:
@@ -59,3 +53,34 @@ class Decoder:
                 continue
             yield self._scalar.decode(payload, count)[done:]
             done = 0
+
+
+class _Key:
+    """A writer's schema and what is wanted of it. Equal only if ids and all other metadata are."""
+
+    __slots__ = ("_hash", "columns", "keys", "record", "text")
+
+    def __init__(self, record: Record, columns: pa.Schema, map_keys: Mapping[int, frozenset[int]]) -> None:
+        self.record = record
+        self.columns = columns
+        self.keys = {field_id: frozenset(keys) for field_id, keys in map_keys.items()}
+        self.text = columns.serialize().to_pybytes()
+        self._hash = hash((id(record), self.text, frozenset(self.keys.items())))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Key):
+            return NotImplemented
+        return self.record is other.record and self.text == other.text and self.keys == other.keys
+
+
+@lru_cache(maxsize=256)
+def _compiled(key: _Key) -> tuple[Selection, LockStepDecoder | None]:
+    """What is compiled for a request: the manifests of a table are all read by one or two of these."""
+    selection = select(key.record, key.columns, key.keys)
+    try:
+        return selection, LockStepDecoder(key.record, selection)
+    except Unfit:
+        return selection, None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from icefield_avro.container import SCHEMA_KEY, Container
 from icefield_avro.decoding import Decoder
 from icefield_avro.nodes import Record, minimum_size
 from icefield_avro.schema_reading import arrow_schema, parse_schema
-from icefield_avro.selection import select
 from icefield_avro.varints import Malformed
 
 GROUP_BYTES: Final = 8 * 1024 * 1024
@@ -61,14 +59,10 @@ class AvroReader(FormatReader):
             raise UnsupportedFeature(message, location=container.location) from None
         self._minimum = minimum_size(self._record)
 
-    @cached_property
-    def _schema(self) -> pa.Schema:
-        return arrow_schema(self._record)
-
     @property
     def schema(self) -> pa.Schema:
         """The file's own schema, with the ids that stand in it."""
-        return self._schema
+        return arrow_schema(self._record)
 
     @property
     def metadata(self) -> Mapping[str, bytes]:
@@ -84,7 +78,7 @@ class AvroReader(FormatReader):
         """Yield the asked-for columns. Raises ``InvalidFile``; ``InvalidArgument`` for columns that are not there."""
         if request.batch_rows < 1:
             raise InvalidArgument("batch_rows must be at least 1")
-        decoder = Decoder(self._record, select(self._record, request.columns, request.map_keys))
+        decoder = Decoder(self._record, request.columns, request.map_keys)
         return self._batches(request, decoder)
 
     def _batches(self, request: ReadRequest, decoder: Decoder) -> Iterator[pa.RecordBatch]:

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield_avro.arrays import Vector, bitmap
+from icefield_avro.arrays import FIRST_BYTES, Vector, bitmap
 
 _U8: Final = np.uint8
 _U64: Final = np.uint64
 
-# The first n of eight bytes set: as booleans, and as the continuation bits of a varint of n bytes.
-_FIRST: Final = np.array([int.from_bytes(b"\1" * n, "little") for n in range(9)], "<u8")
+# the continuation bits of an integer of n bytes
 _MORE: Final = np.array([0, *(int.from_bytes(b"\x80" * min(n - 1, 8), "little") for n in range(1, 11))], "<u8")
 
 
@@ -116,7 +115,7 @@ def _mask(mask: Vector, length: Vector) -> Vector:
     if width > 8:
         mask[:] = (length > 0)[:, None]
         return np.where(length > 0, np.int32(width), np.int32(0))
-    mask[:] = _FIRST[length].view(bool).reshape(len(length), 8)[:, :width]
+    mask[:] = FIRST_BYTES[length].view(bool).reshape(len(length), 8)[:, :width]
     return length
 
 

@@ -285,6 +285,7 @@ def arrow_field(field: Field) -> pa.Field:
     return pa.field(field.name, arrow_type(field.node), nullable=nullable, metadata=metadata or None)
 
 
+@lru_cache(maxsize=128)
 def arrow_schema(record: Record) -> pa.Schema:
     """The Arrow schema that a file is read as."""
     return pa.schema([arrow_field(field) for field in record.fields])

@@ -2,6 +2,6 @@
 
 from icefield_avro.lockstep.building import Unfit
 from icefield_avro.lockstep.decoder import LockStepDecoder
-from icefield_avro.lockstep.tape import Doubt
+from icefield_avro.lockstep.tape import Doubt, Memory
 
-__all__ = ["Doubt", "LockStepDecoder", "Unfit"]
+__all__ = ["Doubt", "LockStepDecoder", "Memory", "Unfit"]

@@ -13,7 +13,7 @@ from icefield_avro.lockstep.building import build
 from icefield_avro.lockstep.nested import RecordStep
 from icefield_avro.lockstep.rows import Rows
 from icefield_avro.lockstep.starts import find_starts, marks_of, one_for_each_record
-from icefield_avro.lockstep.tape import Doubt, Tape
+from icefield_avro.lockstep.tape import Doubt, Memory, Tape
 from icefield_avro.nodes import Record, reach
 from icefield_avro.scalar import Budget, skipper
 from icefield_avro.selection import Selection
@@ -30,10 +30,10 @@ class LockStepDecoder:
         self._padding = 2 * reach(record) + 64
         self._slow_skip = skipper(record, Budget())
 
-    def decode(self, payloads: list[bytes], counts: list[int]) -> Iterator[pa.Array]:
+    def decode(self, payloads: list[bytes], counts: list[int], memory: Memory) -> Iterator[pa.Array]:
         """The records of the blocks in order, as arrays of structs. Raises ``Doubt`` without a proof."""
         try:
-            tape = Tape(payloads, self._padding)
+            tape = Tape(payloads, self._padding, memory)
             numbers = np.array(counts, np.int64)
             marks = marks_of(tape, numbers, self._steps)
             done = 0

@@ -15,7 +15,7 @@ import numpy as np
 
 from icefield_avro.arrays import Vector
 from icefield_avro.lockstep.nested import RecordStep
-from icefield_avro.lockstep.steps import OptionalStep, SizedStep
+from icefield_avro.lockstep.steps import OptionalStep, SizedStep, Step
 from icefield_avro.lockstep.tape import Tape
 
 _LONG_RECORD: Final = 200  # bytes on average
@@ -24,7 +24,9 @@ _MOST_PREFIX: Final = 48
 _FIELDS_BEFORE_TEXT: Final = 16
 _SAMPLES: Final = 64
 _MOST_DISTANCES: Final = 4
-_WALKS_IN_WINDOW: Final = 2
+_WALKS_TO_LINE: Final = 3
+_WALKS: Final = 6
+_NO_BRANCH: Final = np.uint8(0xFD)  # bits that neither branch of a union has
 
 
 def guess_starts(tape: Tape, begins: Vector, counts: Vector, record: RecordStep) -> Vector:
@@ -50,7 +52,7 @@ def _by_text(tape: Tape, begins: Vector, total: int, record: RecordStep) -> Vect
         return nothing
     starts, lengths = _texts(tape, begins, record, place)
     places = zip(starts[:_SAMPLES].tolist(), lengths[:_SAMPLES].tolist(), strict=True)
-    prefix = _common_prefix([tape.raw[start : start + length] for start, length in places])
+    prefix = _common_prefix([bytes(tape.raw[start : start + length]) for start, length in places])
     if len(prefix) < _LEAST_PREFIX:
         return nothing
     hits = np.array(_find_all(tape.raw, prefix, 8 * total), np.int64)
@@ -84,7 +86,7 @@ def _texts(tape: Tape, at: Vector, record: RecordStep, place: int) -> tuple[Vect
     return start, length
 
 
-def _find_all(raw: bytes, wanted: bytes, most: int) -> list[int]:
+def _find_all(raw: bytearray, wanted: bytes, most: int) -> list[int]:
     out: list[int] = []
     find, note, step = raw.find, out.append, len(wanted)
     position = find(wanted)
@@ -95,44 +97,76 @@ def _find_all(raw: bytes, wanted: bytes, most: int) -> list[int]:
 
 
 def _by_trying(tape: Tape, total: int, average: float, record: RecordStep) -> Vector:
-    """Guess by walks from every byte of windows that are spread over the blocks."""
+    """Guess by walks from every byte of windows that are spread over the blocks.
+
+    All walks that pass records for real meet: where the first record behind the window starts.
+    """
     windows = _windows(tape, total, average, record)
-    width = int(1.5 * average) + 16
     if not len(windows):
         return windows
-    window = np.repeat(np.arange(len(windows)), width)
-    at = (windows[:, None] + np.arange(width)).ravel()
+    width = int(1.25 * average) + 16
+    at, window = _candidates(tape, windows, width, record.steps[0])
+    line = windows + width
     limit = tape.ends[np.searchsorted(tape.ends, windows, side="right")]
-    for _ in range(_WALKS_IN_WINDOW):
-        for step in record.steps:
-            at = step.skip(tape, at)
-            alive = at <= limit[window]
-            if np.count_nonzero(alive) < 0.7 * len(alive):
-                at, window = at[alive], window[alive]
+    votes = np.ones(len(at), np.int64)
+    for turn in range(_WALKS):
+        behind = (at < line[window]) | (turn >= _WALKS_TO_LINE)
+        arrived = at[~behind], window[~behind], votes[~behind]
+        walked = _walked(tape, at[behind], window[behind], votes[behind], limit, record)
+        parts = [np.concatenate(pair) for pair in zip(arrived, walked, strict=True)]
+        at, window, votes = _met(*parts)
+    return _most_votes(at, window, votes)
+
+
+def _walked(
+    tape: Tape, at: Vector, window: Vector, votes: Vector, limit: Vector, record: RecordStep
+) -> tuple[Vector, Vector, Vector]:
+    """The walks one record further, without those that come to nothing."""
+    for step in record.steps:
+        if not len(at):
+            break
+        at = step.skip(tape, at)
+        alive = at < limit[window]
+        if np.count_nonzero(alive) < 0.7 * len(alive):
+            at, window, votes = at[alive], window[alive], votes[alive]
     alive = at < limit[window]
-    return _most_met(at[alive], window[alive])
+    return at[alive], window[alive], votes[alive]
 
 
 def _windows(tape: Tape, total: int, average: float, record: RecordStep) -> Vector:
     """Where windows begin: so many that trying costs about as much as the walk that it shortens."""
-    step = 5e-6 * len(record.steps)  # seconds for one more record in the longest walk
-    walks = average * (0.05e-6 if isinstance(record.steps[0], OptionalStep) else 0.025e-6 * len(record.steps))
-    distance = max(int(math.sqrt(total * walks / step) * average), int(8 * average))
+    turn = 5e-6 * len(record.steps)  # seconds for one more record in the longest walk
+    trying = average * (0.015e-6 if isinstance(record.steps[0], OptionalStep) else 0.02e-6 * len(record.steps))
+    distance = max(int(math.sqrt(total * trying / turn) * average), int(8 * average))
     places = np.arange(distance, tape.end, distance)
     # a window too near to the end of its block would see no record begin
     room = tape.ends[np.searchsorted(tape.ends, places, side="right")] - places
-    return places[room > 4 * average]
+    return places[room > (_WALKS + 3) * average]
 
 
-def _most_met(at: Vector, window: Vector) -> Vector:
-    """The position at which most walks of each window ended."""
+def _candidates(tape: Tape, windows: Vector, width: int, first: Step) -> tuple[Vector, Vector]:
+    """Every byte of the windows where a record could begin, and the windows they are of."""
+    at = windows[:, None] + np.arange(width)
+    if not isinstance(first, OptionalStep):
+        return at.ravel(), np.repeat(np.arange(len(windows)), width)
+    window, place = np.nonzero((tape.bytes[at] & _NO_BRANCH) == 0)
+    return windows[window] + place, window
+
+
+def _met(at: Vector, window: Vector, votes: Vector) -> tuple[Vector, Vector, Vector]:
+    """Walks that have come to one place go on as one, with all their votes."""
+    if not len(at):
+        return at, window, votes
+    order = np.argsort(at)
+    at, window, votes = at[order], window[order], votes[order]
+    first = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
+    return at[first], window[first], np.add.reduceat(votes, first)
+
+
+def _most_votes(at: Vector, window: Vector, votes: Vector) -> Vector:
+    """The place with the most votes of each window."""
     if not len(at):
         return at
-    order = np.lexsort((at, window))
-    at, window = at[order], window[order]
-    new = np.flatnonzero(np.concatenate([[True], (at[1:] != at[:-1]) | (window[1:] != window[:-1])]))
-    votes = np.diff(np.append(new, len(at)))
-    owner = window[new]
-    best = np.lexsort((votes, owner))
-    last = np.flatnonzero(np.append(np.diff(owner[best]) != 0, True))
-    return at[new[best[last]]]
+    order = np.lexsort((votes, window))
+    last = np.flatnonzero(np.append(np.diff(window[order]) != 0, True))
+    return at[order[last]]

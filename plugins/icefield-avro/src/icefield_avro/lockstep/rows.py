@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from icefield_avro.arrays import Vector, bitmap
-
-# Arrow's own pool hands the pages of each array back at once; malloc keeps them, which is three times as fast.
-_POOL = pa.system_memory_pool()
 
 Finish = Callable[[], pa.Array]
 """Makes the array of a column: called once the walk that found the column's places is proved."""
@@ -51,35 +47,6 @@ def from_values(arrow: pa.DataType, values: Vector, rows: Rows, present: Vector 
     data = np.ascontiguousarray(rows.spread(values))
     buffers = [bitmap(rows.valid(present)), pa.py_buffer(data)]
     return pa.Array.from_buffers(arrow, rows.count, buffers)
-
-
-def from_slices(
-    arrow: pa.DataType, raw: bytes, start: Vector, length: Vector, rows: Rows, present: Vector | None
-) -> pa.Array:
-    """An array of binaries or strings, copied from slices of ``raw`` that lie in ascending order.
-
-    Raises ``ArrowInvalid`` for a string that is not UTF-8.
-    """
-    count = len(start)
-    edges = np.empty(2 * count, np.int32)
-    edges[0::2] = start
-    np.add(start, length, out=edges[1::2], casting="unsafe")
-    # every second value of this array is the gap between two wanted ones
-    gaps = pa.Array.from_buffers(pa.binary(), max(2 * count - 1, 0), [None, pa.py_buffer(edges), pa.py_buffer(raw)])
-    wanted = pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32))
-    taken = pc.take(gaps, wanted, boundscheck=False, memory_pool=_POOL)
-    if not arrow.equals(pa.binary()):
-        taken = taken.cast(arrow)
-    valid = rows.valid(present)
-    if valid is None:
-        return taken
-    _, offsets, data = taken.buffers()
-    if rows.index is not None:
-        lengths = rows.spread(length)
-        starts = np.zeros(rows.count + 1, np.int32)
-        np.cumsum(lengths, out=starts[1:])
-        offsets = pa.py_buffer(starts)
-    return pa.Array.from_buffers(arrow, rows.count, [bitmap(valid), offsets, data])
 
 
 def nulls(arrow: pa.DataType, rows: Rows) -> pa.Array:

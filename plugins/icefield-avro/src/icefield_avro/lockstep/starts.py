@@ -19,7 +19,7 @@ from icefield_avro.lockstep.tape import Doubt, Tape
 from icefield_avro.scalar import Skip
 from icefield_avro.varints import Malformed, Truncated
 
-_FEW_WALKERS: Final = 8
+_FEW_WALKERS: Final = 24
 
 
 def marks_of(tape: Tape, counts: Vector, record: RecordStep) -> Vector:

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from icefield_avro.arrays import Vector
-from icefield_avro.lockstep.rows import Finish, Rows, from_slices, from_values, nulls
+from icefield_avro.lockstep.rows import Finish, Rows, from_values, nulls
+from icefield_avro.lockstep.slices import from_slices
 from icefield_avro.lockstep.tape import Doubt, Tape
 from icefield_avro.nodes import Optional, Primitive
 
@@ -105,7 +106,7 @@ class VarintStep:
         return tape.ends_of_longs(at)
 
     def skip_where(self, tape: Tape, at: Vector, present: Vector) -> Vector:
-        return tape.longs_where(at, present)[1]
+        return tape.ends_of_longs_where(at, present)
 
     def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
         return self.read_where(tape, at, None, rows)
@@ -152,7 +153,7 @@ class SizedStep:
         if pa.types.is_decimal(arrow):
             return from_values(arrow, _decimals_of_any_size(tape, start, length, arrow.precision), rows, present)
         try:
-            return from_slices(arrow, tape.raw, start, length, rows, present)
+            return from_slices(arrow, tape, start, length, rows, present)
         except pa.ArrowInvalid:
             raise Doubt("a string that is not UTF-8") from None
 
@@ -164,7 +165,7 @@ class OptionalStep:
         self.inner = inner
         self.leaf: LeafStep | None = inner if isinstance(inner, FixedStep | VarintStep | SizedStep) else None
         self.arrow = arrow
-        self.is_varint = isinstance(inner, VarintStep)
+        self.is_short_varint = isinstance(inner, VarintStep)
         self.value = 2 * node.value_branch  # as the byte that is found
         self.null = None if node.null_branch is None else 2 * node.null_branch
 
@@ -181,8 +182,11 @@ class OptionalStep:
         return after, present, count
 
     def skip(self, tape: Tape, at: Vector) -> Vector:
-        if self.is_varint:
-            return tape.ends_of_optional_longs(at, self.value, self.null)
+        if self.is_short_varint:
+            ends = tape.ends_of_optional_longs(at, self.value, self.null)
+            if ends is not None:
+                return ends
+            self.is_short_varint = False  # a hint for the next time: not to try
         after, present, count = self._branches(tape, at)
         if present is None:
             return self.inner.skip(tape, after)

@@ -57,16 +57,38 @@ def fence_of(word: Vector) -> Vector:
     return fence
 
 
+class Memory:
+    """What tapes lie in, one after another: taking fresh pages for each would cost more than copying into them."""
+
+    __slots__ = ("_room",)
+
+    def __init__(self) -> None:
+        self._room = bytearray()
+
+    def holding(self, payloads: list[bytes], size: int, zeros: int) -> bytearray:
+        """The payloads one after another, ``size`` bytes together, and at least so many zeros behind them."""
+        if len(self._room) < size + zeros:
+            self._room = bytearray(size + zeros)
+        view = memoryview(self._room)
+        start = 0
+        for payload in payloads:
+            end = start + len(payload)
+            view[start:end] = payload
+            start = end
+        view[start:] = bytes(len(view) - start)
+        return self._room
+
+
 class Tape:
     """The data of some blocks. ``end`` is where it ends; from there to the end of ``raw`` there are zeros."""
 
     __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "raw", "words")
 
-    def __init__(self, payloads: list[bytes], padding: int) -> None:
+    def __init__(self, payloads: list[bytes], padding: int, memory: Memory) -> None:
         self.ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
         """Where each block ends, which is where the next one starts."""
         self.end = int(self.ends[-1]) if payloads else 0
-        self.raw = b"".join([*payloads, bytes(padding + 32)])
+        self.raw = memory.holding(payloads, self.end, padding + 32)
         self.bytes = np.frombuffer(self.raw, np.uint8)
         # the eight bytes from each position on, little end first
         self.words = np.lib.stride_tricks.as_strided(self.bytes[:8].view("<u8"), (len(self.raw) - 8,), (1,))
@@ -151,27 +173,33 @@ class Tape:
             at = at + 8 if turn % 4 else np.minimum(at + 8, self.dead)
         return np.minimum(ends, self.dead)
 
-    def ends_of_optional_longs(self, at: Vector, value: int, null: int | None) -> Vector:
-        """The positions after unions of null and an integer, whose branches are the bytes ``value`` and ``null``."""
+    def ends_of_optional_longs(self, at: Vector, value: int, null: int | None) -> Vector | None:
+        """The positions after unions of null and an integer, whose branches are the bytes ``value`` and ``null``.
+
+        None when branch and integer take more than seven bytes somewhere.
+        """
         word = self.words[at]
         branch = word.astype(np.uint8)
-        present = branch == value
         length = np.bitwise_count(fence_of(word | _LOW_AND_FIRST)) >> 3
+        present = branch == value
         count = np.count_nonzero(present)
-        if np.count_nonzero(length > 7):
-            return self._ends_of_optional_long_ones(at, branch, value, null)
         if count == len(at):
-            return at + length
-        end = at + np.where(present, length, _BYTE)
+            return None if np.count_nonzero(length > 7) else at + length
+        length = np.where(present, length, _BYTE)
+        if np.count_nonzero(length > 7):
+            return None
+        end = at + length
         if null is None or count + np.count_nonzero(branch == null) < len(at):
             end[~present & (branch != null)] = self.dead
         return end
 
-    def _ends_of_optional_long_ones(self, at: Vector, branch: Vector, value: int, null: int | None) -> Vector:
-        end = at + 1
-        end[(branch != value) & (branch != null)] = self.dead
-        rows = np.flatnonzero(branch == value)
-        end[rows] = self.ends_of_longs(end[rows])
+    def ends_of_longs_where(self, at: Vector, present: Vector) -> Vector:
+        """As ``ends_of_longs`` where ``present``; elsewhere the position itself."""
+        word = self.words[at] * present
+        length = np.bitwise_count(fence_of(word | _LOW)) >> 3
+        end = at + length * present
+        if np.count_nonzero(length > 7):
+            self._complete(None, end, np.flatnonzero(~word & _HIGH == 0))
         return end
 
     def sized(self, at: Vector) -> tuple[Vector, Vector, Vector]:
