@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.arrow_reshape import retype
-from icefield.arrow_types import field_id, to_arrow_type
+from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.metrics import Metrics
 
 from icefield_parquet.errors import reading
-from icefield_parquet.row_groups import Run, in_split, row_group_start, runs_of
+from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
 from icefield_parquet.statistics import RowGroupStatistics, file_metrics
 
 _THRIFT_STRINGS = 256 << 20
 _THRIFT_CONTAINERS = 16 << 20
+_WHOLE_BYTES = 192 << 20
+"""A row group of which no more than this is asked for is decoded in one go, which is the fastest."""
+
 _BATCH_BYTES = 64 << 20
 _FEWEST_ROWS = 16
+_TEXT_WIDTH = 16
 _TAIL = 8
 _ENCRYPTED = b"PARE"
 
@@ -35,10 +41,9 @@ class ParquetReader(FormatReader):
     def __init__(self, source: InputFile, location: str) -> None:
         self._source = source
         self._location = location
-        self._native = isinstance(source, pa.NativeFile)
         try:
             with reading(location, "the footer"):
-                self._file = _open(source, pre_buffer=not self._native)
+                self._file = _open(source, pre_buffer=not isinstance(source, pa.NativeFile))
                 self._footer = self._file.metadata
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._starts = [
@@ -54,6 +59,7 @@ class ParquetReader(FormatReader):
         if any(rows < 0 for rows in self._rows) or sum(self._rows) != self._footer.num_rows:
             source.close()
             raise self._damaged("the rows of its row groups do not add up")
+        self._first_rows = [0, *accumulate(self._rows)]
 
     @property
     def schema(self) -> pa.Schema:
@@ -78,36 +84,27 @@ class ParquetReader(FormatReader):
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         with reading(self._location, "the footer"):
-            chosen = select_leaves(self._schema, request.columns)
-            # pyarrow buffers all that one pass over a remote file will read, so each pass is one row group there.
-            runs = runs_of(self._groups(request, chosen), self._rows, join=self._native)
-        indices = [index for group in chosen for index in group]
-        for run in runs:
-            if indices:
-                yield from self._read_run(run, indices, request)
+            wanted = _wanted_leaves(self._schema, request.columns)
+            groups = self._groups(request, wanted)
+        for group in groups:
+            if wanted:
+                yield from self._read_group(group, wanted, request)
             else:
-                yield from _bare(run, request)
+                yield from _bare(self._first_rows[group], self._rows[group], request)
 
-    def _groups(self, request: ReadRequest, chosen: list[list[int]]) -> list[int]:
+    def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
         groups = in_split(self._starts, request.split)
         if request.row_filter is None or not groups:
             return groups
-        statistics = RowGroupStatistics(
-            self._footer, groups, _leaves_by_id(request.columns, chosen), _bound_types(request.row_filter)
-        )
+        by_id = {leaf.field_id: leaf for leaf in wanted if leaf.field_id is not None}
+        statistics = RowGroupStatistics(self._footer, groups, by_id, _bound_types(request.row_filter))
         keep = inclusive_metrics(request.row_filter, statistics)
         return [group for group, kept in zip(groups, keep, strict=True) if kept]
 
-    def _read_run(self, run: Run, indices: list[int], request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        self._check_counts(run, request, indices)
-        position = run.first_row
-        with reading(self._location, "the pages"):
-            batches = self._file.reader.iter_batches(
-                self._batch_rows(run, indices, request.batch_rows),
-                row_groups=list(run.groups),
-                column_indices=indices,
-                use_threads=len(indices) > 1,
-            )
+    def _read_group(self, group: int, wanted: list[Leaf], request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        self._check_counts(group, wanted)
+        position = first = self._first_rows[group]
+        batches = self._batches(group, wanted, request)
         while True:
             with reading(self._location, "the pages"):
                 batch = next(batches, None)
@@ -118,29 +115,41 @@ class ParquetReader(FormatReader):
                 columns.append(_positions(position, batch.num_rows))
             position += batch.num_rows
             yield _record_batch(columns, request)
-        if position != run.first_row + run.rows:
-            raise self._damaged(f"{position - run.first_row} rows where the footer promises {run.rows}")
+        if position != first + self._rows[group]:
+            raise self._damaged(f"{position - first} rows where the footer promises {self._rows[group]}")
 
-    def _check_counts(self, run: Run, request: ReadRequest, indices: list[int]) -> None:
+    def _batches(self, group: int, wanted: list[Leaf], request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """The row group in batches: decoded whole and sliced, or, where that would take much memory, piece by piece."""
+        indices = [leaf.index for leaf in wanted]
+        size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
+        width = max(1, size // max(1, self._rows[group]))
+        rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
+        threads = len(indices) > 1
+        if size <= _WHOLE_BYTES:
+            table = self._file.reader.read_row_groups([group], column_indices=indices, use_threads=threads)
+            yield from table.to_batches(max_chunksize=rows)
+            return
+        yield from self._file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads)
+
+    def _check_counts(self, group: int, wanted: list[Leaf]) -> None:
         """Refuse a file whose columns hold another number of rows than its row groups: some would be lost."""
-        single = [index for index, leaf in zip(indices, leaves(request.columns), strict=True) if not leaf.repeated]
-        for group in run.groups:
-            row_group = self._footer.row_group(group)
-            for index in single:
-                if row_group.column(index).num_values != self._rows[group]:
-                    raise self._damaged("a column holds another number of rows than its row group")
+        row_group = self._footer.row_group(group)
+        for leaf in wanted:
+            if not leaf.repeated and row_group.column(leaf.index).num_values != self._rows[group]:
+                raise self._damaged("a column holds another number of rows than its row group")
 
     def _damaged(self, why: str) -> InvalidFile:
         return InvalidFile(f"{self._location} is damaged: {why}", location=self._location)
 
-    def _batch_rows(self, run: Run, indices: list[int], most: int) -> int:
-        """Rows a batch such that it stays within a bound of bytes, by the sizes in the footer."""
-        total = 0
-        for group in run.groups:
-            row_group = self._footer.row_group(group)
-            total += sum(row_group.column(index).total_uncompressed_size for index in set(indices))
-        width = max(1, total // max(1, run.rows))
-        return max(1, min(most, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
+
+def _decoded_bytes(row_group: Any, leaf: Leaf) -> int:
+    """About what a column chunk takes in memory: as many bytes as its pages, and no less than its values' width."""
+    chunk = row_group.column(leaf.index)
+    try:
+        width = leaf.field.type.bit_width // 8
+    except ValueError:
+        width = _TEXT_WIDTH
+    return int(max(chunk.total_uncompressed_size, chunk.num_values * max(1, width)))
 
 
 def _open(source: InputFile, *, pre_buffer: bool) -> pq.ParquetFile:
@@ -164,15 +173,13 @@ def _is_encrypted(source: InputFile) -> bool:
         return False
 
 
-def _leaves_by_id(columns: pa.Schema, chosen: list[list[int]]) -> dict[int, Leaf]:
-    """The asked-for leaves by id: the ids are those of the request, which may come from a name mapping."""
-    by_id: dict[int, Leaf] = {}
-    for column, indices in zip(columns, chosen, strict=True):
-        for leaf, index in zip(leaves([column]), indices, strict=True):
-            found = field_id(leaf.field)
-            if found is not None:
-                by_id[found] = Leaf(index, leaf.field, leaf.repeated)
-    return by_id
+def _wanted_leaves(file_schema: pa.Schema, columns: pa.Schema) -> list[Leaf]:
+    """The asked-for leaves with their places in the file and the ids of the request, which a name mapping may give."""
+    found = []
+    for column, indices in zip(columns, select_leaves(file_schema, columns), strict=True):
+        places = zip(leaves([column]), indices, strict=True)
+        found += [Leaf(index, leaf.field, leaf.repeated) for leaf, index in places]
+    return found
 
 
 def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
@@ -197,11 +204,11 @@ def _record_batch(columns: list[pa.Array], request: ReadRequest) -> pa.RecordBat
     return pa.RecordBatch.from_arrays(columns, schema=schema.append(POSITION) if request.positions else schema)
 
 
-def _bare(run: Run, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+def _bare(first_row: int, count: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
     """Rows without columns, or with their positions alone: nothing needs to be read."""
-    for first in range(0, run.rows, request.batch_rows):
-        rows = min(request.batch_rows, run.rows - first)
+    for start in range(0, count, request.batch_rows):
+        rows = min(request.batch_rows, count - start)
         if request.positions:
-            yield pa.RecordBatch.from_arrays([_positions(run.first_row + first, rows)], schema=pa.schema([POSITION]))
+            yield pa.RecordBatch.from_arrays([_positions(first_row + start, rows)], schema=pa.schema([POSITION]))
         else:
             yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
