@@ -24,7 +24,9 @@ from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.reader import read_manifest
 from icefield.manifest.writer import ManifestWriter
 from icefield.metadata import TableMetadata
+from icefield.partitioning import PartitionSpec
 from icefield.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
+from icefield.schema import Schema
 from icefield.transaction.action import ActionContext
 
 # So many files are written before the manifest's size is looked at.
@@ -170,14 +172,15 @@ class ManifestShop:
 
     def _writer(self, spec_id: int, content: ManifestContent) -> ManifestWriter:
         base, context = self._now.base, self._now.context
+        spec = base.spec_by_id(spec_id)
         location = LocationProvider.from_metadata(base).metadata_location(f"{self._uuid}-m{next(self._numbers)}.avro")
         # Noted before it is written: should the write fail half-way, nothing is left behind.
         context.written.add(location)
         return ManifestWriter(
             context.io,
             location,
-            base.spec_by_id(spec_id),
-            base.schema(),
+            spec,
+            schema_for(base, spec),
             base.format_version,
             self._now.snapshot_id,
             content,
@@ -195,6 +198,17 @@ class ManifestShop:
                     writer.add(parts.popleft(), data_sequence_number=data_sequence_number)
                 manifest = writer.close()
             yield manifest
+
+
+def schema_for(base: TableMetadata, spec: PartitionSpec) -> Schema:
+    """The schema to write a manifest of a spec with: the current one, or the last that had the columns of the spec.
+
+    The types of the partition values follow from it, so a column that was dropped must still be known.
+    """
+    sources = {source_id for field in spec.fields for source_id in field.source_ids}
+    current = base.schema()
+    known = [current, *sorted(base.schemas, key=lambda schema: schema.schema_id, reverse=True)]
+    return next((schema for schema in known if sources <= schema.field_ids), current)
 
 
 def _packed(parts: Sequence[Remaining], target: int) -> list[list[Remaining]]:

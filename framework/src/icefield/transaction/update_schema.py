@@ -8,6 +8,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from icefield.arrow_types import GivenType
+from icefield.errors import ValidationFailed
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import (
     AssertCurrentSchemaId,
@@ -60,6 +61,7 @@ class UpdateSchema(Action):
             case_sensitive=case_sensitive,
             allow_incompatible_changes=allow_incompatible_changes,
         )
+        self._pinned = False
         self._requirements: list[TableRequirement] = [
             AssertCurrentSchemaId(base.current_schema_id),
             AssertLastAssignedFieldId(base.last_column_id),
@@ -94,6 +96,7 @@ class UpdateSchema(Action):
         unchanged = snapshot is None or written.has_field(path)
         self._update.undelete(path, snapshot_unchanged=unchanged)
         if unchanged:
+            self._pinned = True
             self._requirements.append(AssertRefSnapshotID(MAIN_BRANCH, self._base.current_snapshot_id))
         return self
 
@@ -150,6 +153,11 @@ class UpdateSchema(Action):
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """The new current schema, and the name mapping and properties that go with it."""
+        if self._pinned and base.current_snapshot_id != self._base.current_snapshot_id:
+            raise ValidationFailed(
+                "a required column cannot be brought back: rows that lack it were committed meanwhile",
+                snapshot_id=base.current_snapshot_id,
+            )
         schema = self._update.apply()
         if schema == self._base.schema():
             return Changes(requirements=tuple(self._requirements))
