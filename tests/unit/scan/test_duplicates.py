@@ -73,6 +73,7 @@ def test_a_collision_of_hashes_is_no_duplicate(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_duplicate_is_found_while_planning_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duplicates, "_FIRST_CHECK", 4)
+    monkeypatch.setattr(duplicates, "_HASHED_AT_ONCE", 4)
     table = PlannedTable()
     for i in range(40):
         table.add([table.file("same" if i in (0, 5) else f"{i}")])

@@ -19,6 +19,7 @@ from icefield.manifest import schemas as f
 
 _PRIME: Final = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT: Final = np.uint64(29)
+_HASHED_AT_ONCE: Final = 1 << 13
 _FIRST_CHECK: Final = 1 << 15
 
 Hashes = npt.NDArray[np.uint64]
@@ -63,21 +64,34 @@ class DistinctPaths:
         self._paths_of = paths_of
         self._manifests: list[ManifestFile] = []
         self._hashes: list[Hashes] = []
+        self._pending: list[pa.Array] = []
+        self._pending_count = 0
         self._count = 0
         self._next_check = _FIRST_CHECK
 
     def add(self, entries: ManifestEntries) -> None:
         """Take in the files of one manifest. Raises ``InvalidMetadata`` once a path is known to occur twice."""
         self._manifests.append(entries.manifest)
-        self._hashes.append(path_hashes(entries.column(f.FILE_PATH)))
-        self._count += len(entries)
+        self._pending.append(entries.column(f.FILE_PATH))
+        self._pending_count += len(entries)
+        if self._pending_count >= _HASHED_AT_ONCE:
+            self._hash()
         if self._count >= self._next_check:
             # At each doubling, so that all checks together cost about as much as the last.
             self._next_check = 2 * self._count
             self.check()
 
+    def _hash(self) -> None:
+        """Hash what is pending, in one go: many short vectors cost several times as much as a long one."""
+        if self._pending:
+            hashes = path_hashes(pa.concat_arrays(self._pending))
+            self._hashes.extend(np.split(hashes, np.cumsum([len(paths) for paths in self._pending])[:-1]))
+            self._count += self._pending_count
+            self._pending, self._pending_count = [], 0
+
     def check(self) -> None:
         """Look at all paths so far. Raises ``InvalidMetadata`` when one occurs twice."""
+        self._hash()
         if not self._hashes:
             return
         hashes = np.concatenate(self._hashes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -114,7 +115,12 @@ def _place(kind: StructType, wanted: NestedField) -> int | None:
 def _delete_paths(planned: PlannedFiles) -> pa.Array:
     count = len(planned)
     if not planned.deletes:
-        offsets = pa.array(np.zeros(count + 1, np.int32))
-        return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()))
+        return _empty_lists(count)
     paths: list[Any] = [[file.file_path for file in planned.delete_files(row)] for row in range(count)]
     return pa.array(paths, _DELETES)
+
+
+@lru_cache(maxsize=64)
+def _empty_lists(count: int) -> pa.Array:
+    offsets = pa.array(np.zeros(count + 1, np.int32))
+    return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()))

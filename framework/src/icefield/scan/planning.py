@@ -120,15 +120,14 @@ class ScanPlanner:
         deletes = self._delete_index()
         chosen = self._choose(ManifestContent.DATA)
         for part, mask, plan in self._matching(chosen, self._filter, self._statistics):
-            entries = part.select(self._columns)
-            if mask is not None:
-                entries = entries.take(np.flatnonzero(mask))
+            entries = self._chosen(part, mask)
+            self.report.files_planned += len(entries)
             self.report.files_skipped += len(part) - len(entries)
+            if not len(entries):
+                continue
             if distinct is not None:
                 distinct.add(entries)
-            if len(entries):
-                self.report.files_planned += len(entries)
-                yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else {})
+            yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else {})
         if distinct is not None:
             distinct.check()
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
@@ -172,6 +171,14 @@ class ScanPlanner:
             masks = matching_rows(parts, plan.partition_filter, row_filter, self._types)
             for part, mask in zip(parts, masks, strict=True):
                 yield part, mask, plan
+
+    def _chosen(self, part: ManifestEntries, mask: Mask | None) -> ManifestEntries:
+        if mask is None:
+            return part.select(self._columns)
+        rows = np.flatnonzero(mask)
+        if not len(rows):
+            return ManifestEntries(part.manifest, 0, {})
+        return part.select(self._columns).take(rows)
 
     def _delete_index(self) -> DeleteIndex | None:
         chosen = self._choose(ManifestContent.DELETES)
