@@ -203,7 +203,7 @@ def test_any_text_gives_an_expression_or_one_kind_of_error(text):
 
 def test_hostile_texts_are_refused_or_read_in_linear_time():
     size = 200_000
-    started = time.perf_counter()
+    started = time.process_time()  # of this process alone: the machine may be busy
     parse(f"x in ({', '.join(map(str, range(size // 4)))})")
     parse(" or ".join(["x = 1"] * (size // 20)))
     for text in (
@@ -217,7 +217,7 @@ def test_hostile_texts_are_refused_or_read_in_linear_time():
     ):
         with pytest.raises(InvalidExpression):
             parse(text)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 SAME_IN_PYICEBERG = [
