@@ -9,18 +9,18 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from isal import igzip_lib, isal_zlib
+from isal import isal_zlib
 
 from icefield_avro.varints import Malformed
 
 MAX_INFLATED: Final = 256 * 1024 * 1024
 """The most bytes that one block may hold once inflated."""
 
-DEFAULT_CODEC: Final = "deflate"
+_ISAL_ERRORS: Final = (cast("type[Exception]", isal_zlib.error), EOFError, ValueError)
 
 Inflate = Callable[[bytes | memoryview], bytes]
 Deflate = Callable[[bytes | memoryview], bytes]
@@ -52,7 +52,7 @@ def _inflate_deflate(data: bytes | memoryview) -> bytes:
     try:
         inflater = isal_zlib.decompressobj(-15)
         out: bytes = inflater.decompress(data, MAX_INFLATED + 1)
-    except (igzip_lib.IsalError, EOFError, ValueError) as error:
+    except _ISAL_ERRORS as error:
         raise Malformed(f"a block that is not deflated: {error}") from None
     if len(out) > MAX_INFLATED:
         raise _too_big()

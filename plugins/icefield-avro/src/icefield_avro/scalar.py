@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from icefield_avro.nodes import Array, Map, Node, Optional, Primitive, Record, item_size
 from icefield_avro.selection import Selection
-from icefield_avro.varints import Malformed, Truncated, read_long
+from icefield_avro.varints import Data, Malformed, Truncated, read_long
 
 Decode = Callable[[bytes, int], tuple[Any, int]]
-Skip = Callable[[bytes, int], int]
+Skip = Callable[[Data, int], int]
 
 MAX_EMPTY_ITEMS = 1 << 20
 """The most items of no bytes at all (nulls, empty records) that the arrays of one block may hold together."""
@@ -62,11 +62,11 @@ def skipper(node: Node, budget: Budget) -> Skip:
     return _skip_sized if node.wire in ("bytes", "string") else _skip_long
 
 
-def _skip_long(data: bytes, position: int) -> int:
+def _skip_long(data: Data, position: int) -> int:
     return read_long(data, position)[1]
 
 
-def _skip_sized(data: bytes, position: int) -> int:
+def _skip_sized(data: Data, position: int) -> int:
     size, start = read_long(data, position)
     end = start + size
     if size < 0:
@@ -77,7 +77,7 @@ def _skip_sized(data: bytes, position: int) -> int:
 
 
 def _skip_fixed(width: int) -> Skip:
-    def skip(data: bytes, position: int) -> int:
+    def skip(data: Data, position: int) -> int:
         end = position + width
         if end > len(data):
             raise Truncated
@@ -87,7 +87,7 @@ def _skip_fixed(width: int) -> Skip:
 
 
 def _skip_record(parts: list[Skip]) -> Skip:
-    def skip(data: bytes, position: int) -> int:
+    def skip(data: Data, position: int) -> int:
         for part in parts:
             position = part(data, position)
         return position
@@ -95,7 +95,7 @@ def _skip_record(parts: list[Skip]) -> Skip:
     return skip
 
 
-def _branch(data: bytes, position: int, optional: Optional) -> tuple[bool, int]:
+def _branch(data: Data, position: int, optional: Optional) -> tuple[bool, int]:
     """Whether a value follows, and where."""
     branch, position = read_long(data, position)
     if branch == optional.value_branch:
@@ -108,7 +108,7 @@ def _branch(data: bytes, position: int, optional: Optional) -> tuple[bool, int]:
 def _skip_optional(node: Optional, budget: Budget) -> Skip:
     inner = skipper(node.inner, budget)
 
-    def skip(data: bytes, position: int) -> int:
+    def skip(data: Data, position: int) -> int:
         present, position = _branch(data, position, node)
         return inner(data, position) if present else position
 
@@ -122,7 +122,7 @@ class _ItemCount:
         self.size = item_size(node)
         self.budget = budget
 
-    def __call__(self, data: bytes, position: int) -> tuple[int, int]:
+    def __call__(self, data: Data, position: int) -> tuple[int, int]:
         count, position = read_long(data, position)
         if count < 0:
             count = -count
@@ -135,7 +135,7 @@ class _ItemCount:
 
 
 def _skip_items(item: Skip, read_count: _ItemCount) -> Skip:
-    def skip(data: bytes, position: int) -> int:
+    def skip(data: Data, position: int) -> int:
         while True:
             count, position = read_count(data, position)
             if count == 0:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-MAX_BYTES: Final = 10
+Data = bytes | bytearray
+
 _WRAP: Final = 1 << 64
 
 
@@ -16,7 +17,7 @@ class Malformed(Exception):
     """The bytes are no value of the type that is expected. The message says why."""
 
 
-def read_long(data: bytes, position: int) -> tuple[int, int]:
+def read_long(data: Data, position: int) -> tuple[int, int]:
     """The integer at ``position`` and the position after it. Raises ``Truncated`` or ``Malformed``."""
     try:
         byte = data[position]

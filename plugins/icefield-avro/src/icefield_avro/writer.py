@@ -102,8 +102,9 @@ class AvroWriter(FormatWriter):
     """Writes one Avro file.
 
     Properties: ``write.avro.compression-codec`` (``gzip`` unless said otherwise, ``zstd``, ``snappy``,
-    ``uncompressed``), ``write.avro.compression-level``, ``write.avro.block-size-bytes`` or ``avro.block-size`` (bytes
-    before packing, 64 KiB), ``avro.record-name`` (``table``) and ``avro.collect-metrics`` (``true`` where records are named ``table``).
+    ``uncompressed``), ``write.avro.compression-level``, ``write.avro.block-size-bytes`` or ``avro.block-size``
+    (bytes before packing, 64 KiB), ``avro.record-name`` (``table``) and ``avro.collect-metrics`` (``true`` where
+    records are named ``table``).
     """
 
     def __init__(

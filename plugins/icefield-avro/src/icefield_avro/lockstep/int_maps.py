@@ -138,7 +138,8 @@ class _LongEntry:
         word = tape.words[at] | _LOW
         length = np.bitwise_count(fence_of(word | fence_of(word))) >> 3
         if not np.count_nonzero(length > 7):
-            return at + length
+            end: Vector = at + length
+            return end
         return tape.ends_of_longs(tape.ends_of_longs(at))
 
     def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:

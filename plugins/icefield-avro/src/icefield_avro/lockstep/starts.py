@@ -28,8 +28,9 @@ def marks_of(tape: Tape, counts: Vector, record: RecordStep) -> Vector:
     guesses = guess_starts(tape, begins, counts, record)
     if not len(guesses):
         return begins
-    marks = np.sort(np.concatenate([begins, guesses]))
-    return marks[np.concatenate([[True], marks[1:] != marks[:-1]])]
+    marks: Vector = np.sort(np.concatenate([begins, guesses]))
+    marks = marks[np.concatenate([[True], marks[1:] != marks[:-1]])]
+    return marks
 
 
 def one_for_each_record(marks: Vector, tape: Tape, counts: Vector) -> bool:

@@ -167,7 +167,7 @@ class OptionalStep:
         self.arrow = arrow
         self.is_short_varint = isinstance(inner, VarintStep)
         self.value = 2 * node.value_branch  # as the byte that is found
-        self.null = None if node.null_branch is None else 2 * node.null_branch
+        self.null = -1 if node.null_branch is None else 2 * node.null_branch
 
     def _branches(self, tape: Tape, at: Vector) -> tuple[Vector, Vector | None, int]:
         """Positions after the branch, which rows have a value (None: all), and how many."""
@@ -177,7 +177,7 @@ class OptionalStep:
         count = int(np.count_nonzero(present))
         if count == len(at):
             return after, None, count
-        if self.null is None or count + np.count_nonzero(branch == self.null) < len(at):
+        if count + np.count_nonzero(branch == self.null) < len(at):
             after[~present & (branch != self.null)] = tape.dead
         return after, present, count
 

@@ -147,7 +147,7 @@ class Tape:
         """The positions after the integers at the positions."""
         word = self.words[at]
         length = np.bitwise_count(fence_of(word | _LOW)) >> 3
-        end = at + length
+        end: Vector = at + length
         if np.count_nonzero(length > 7):
             self._complete(None, end, np.flatnonzero(~word & _HIGH == 0))
         return end
@@ -173,8 +173,8 @@ class Tape:
             at = at + 8 if turn % 4 else np.minimum(at + 8, self.dead)
         return np.minimum(ends, self.dead)
 
-    def ends_of_optional_longs(self, at: Vector, value: int, null: int | None) -> Vector | None:
-        """The positions after unions of null and an integer, whose branches are the bytes ``value`` and ``null``.
+    def ends_of_optional_longs(self, at: Vector, value: int, null: int) -> Vector | None:
+        """The positions after unions of null and an integer, whose branches are the bytes ``value`` and ``null`` (-1: none).
 
         None when branch and integer take more than seven bytes somewhere.
         """
@@ -183,13 +183,12 @@ class Tape:
         length = np.bitwise_count(fence_of(word | _LOW_AND_FIRST)) >> 3
         present = branch == value
         count = np.count_nonzero(present)
-        if count == len(at):
-            return None if np.count_nonzero(length > 7) else at + length
-        length = np.where(present, length, _BYTE)
+        if count < len(at):
+            length = np.where(present, length, _BYTE)
         if np.count_nonzero(length > 7):
             return None
-        end = at + length
-        if null is None or count + np.count_nonzero(branch == null) < len(at):
+        end: Vector = at + length
+        if count < len(at) and count + np.count_nonzero(branch == null) < len(at):
             end[~present & (branch != null)] = self.dead
         return end
 
@@ -197,7 +196,7 @@ class Tape:
         """As ``ends_of_longs`` where ``present``; elsewhere the position itself."""
         word = self.words[at] * present
         length = np.bitwise_count(fence_of(word | _LOW)) >> 3
-        end = at + length * present
+        end: Vector = at + length * present
         if np.count_nonzero(length > 7):
             self._complete(None, end, np.flatnonzero(~word & _HIGH == 0))
         return end
