@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFailed
+from icefield.transaction import UpdateProperties
 from tables import EAGER, again, around, ids, manifests, meddled, memory_catalog, new_table, orphans, rows, stored_files
 
 
@@ -56,11 +57,17 @@ def test_a_transaction_that_is_left_by_an_exception_leaves_nothing():
     table = new_table()
     table.append(rows([1]))
     before, files = table.metadata_location, stored_files(table)
-    with pytest.raises(ZeroDivisionError), table.transaction() as tx:
-        tx.append(rows([2]))
-        tx.delete("id = 1")
-        tx.preview()
-        raise ZeroDivisionError
+    tx = table.transaction()
+
+    def change_and_fail():
+        with tx:
+            tx.append(rows([2]))
+            tx.delete("id = 1")
+            tx.preview()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        change_and_fail()
     assert table.refresh().metadata_location == before
     assert stored_files(table) == files
     with pytest.raises(InvalidArgument, match="ended"):
@@ -113,9 +120,11 @@ def test_shapes_are_seen_by_what_follows_and_checked_at_once():
 def test_a_schema_change_in_a_transaction_fails_with_all_of_it_when_the_schema_changed():
     table = new_table()
     holder = meddled(table, lambda other: other.update_schema().add_column("theirs", "int").commit())
-    with pytest.raises(ValidationFailed), holder.transaction() as tx:
-        tx.append(rows([1]))
-        tx.update_schema().add_column("ours", "int").commit()
+    tx = holder.transaction()
+    tx.append(rows([1]))
+    tx.update_schema().add_column("ours", "int").commit()
+    with pytest.raises(ValidationFailed):
+        tx.commit_transaction()
     assert ids(table.refresh()) == []
     assert orphans(table) == set()
 
@@ -142,9 +151,6 @@ def test_properties_are_set_and_removed_as_text():
         with pytest.raises(InvalidArgument):
             table.set_properties(wrong)
     with pytest.raises(InvalidArgument, match="both"):
-        table.transaction().set_properties(x=1)  # noqa: PT012
-        from icefield.transaction import UpdateProperties
-
         UpdateProperties(lambda action: None).set(x=1).remove("x")
 
 
