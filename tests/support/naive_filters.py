@@ -250,8 +250,9 @@ def naive_test(op: Op, value: Any, literals: tuple[Any, ...], nan_is_greatest: b
     literal = literals[0]
     if isinstance(value, str):
         value, literal = value.encode(), literal.encode()
-    if is_nan and nan_is_greatest and op in (Op.GT, Op.GT_EQ):
-        return True
+    if is_nan and op in (Op.LT, Op.LT_EQ, Op.GT, Op.GT_EQ):
+        # Neither less nor greater, and not the opposite either: not (x < 5) is x >= 5.
+        return op in (Op.GT, Op.GT_EQ) if nan_is_greatest else None
     return {
         Op.EQ: value == literal,
         Op.NOT_EQ: value != literal,

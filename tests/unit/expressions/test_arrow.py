@@ -120,6 +120,8 @@ def test_nan_compares_as_in_ieee_754_and_a_null_is_not_nan():
     expected = {
         "c_double > 5": [False, False, True],
         "c_double < 5": [False, False, False],
+        "not (c_double < 5)": [False, False, True],
+        "not (c_double > 5)": [False, False, False],
         "c_double != 5": [True, False, True],
         "c_double not in (5, 6)": [True, False, True],
         "c_double is nan": [True, False, False],

@@ -100,7 +100,7 @@ UUID = SCHEMA.find_field("c_uuid").field_id
 
 def verdict(text, record_count=10, **columns):
     """What both evaluators say of one file: "none", "some" or "all" of its rows match."""
-    ids = {"int": INT, "double": FLOAT, "string": TEXT, "uuid": UUID}
+    ids = {"int": INT, "double": FLOAT, "string": TEXT, "uuid": UUID, "nested": SCHEMA.find_field("s.d").field_id}
     file = File([], record_count, {ids[name]: ColumnStatistics(*one) for name, one in columns.items()})
     bound = bind(SCHEMA, parse(text) if isinstance(text, str) else text)
     kept, covered = inclusive_metrics(bound, Statistics([file]))[0], strict_metrics(bound, Statistics([file]))[0]
@@ -172,6 +172,13 @@ def test_an_empty_file_is_left_out_and_an_unknown_count_keeps_a_file():
         found = [File([], count, {}) for count in (0, -1, None, 1)]
         assert inclusive_metrics(expression, Statistics(found)).tolist() == [False, True, True, True]
     assert strict_metrics(AlwaysFalse(), Statistics(found)).tolist() == [True, False, False, False]
+
+
+@pytest.mark.spec("SCAN-19", "SCAN-25")
+def test_counts_that_cannot_be_are_unknown():
+    for column in ((-10, -10, -10, None, None), (10, -10, 20, None, None), (-1, -1, None, None, None)):
+        for text in ("c_double is null", "c_double is not null", "c_double is nan", "c_double < 5", "c_double != 5"):
+            assert verdict(text, record_count=-7, double=column) == "some"
 
 
 @pytest.mark.parametrize(
@@ -307,6 +314,30 @@ def test_uuid_bounds_do_prune_where_both_orders_agree():
     ]:  # fmt: skip
         assert verdict(f"c_uuid {op} X'{value.hex()}'", uuid=(10, 0, None, low, high)) == expected
     assert verdict(f"c_uuid = X'{low.hex()}'", uuid=(10, 0, None, low, low)) == "all"
+
+
+@pytest.mark.parametrize(
+    ("text", "record_count", "column", "expected"),
+    [
+        # Three rows are counted; there are more, in which the struct is null.
+        ("s.d is null", 5, (3, 0, 0, 1.0, 2.0), "some"),
+        ("s.d is null", 3, (3, 0, 0, 1.0, 2.0), "none"),
+        ("s.d is null", None, (3, 0, 0, 1.0, 2.0), "some"),
+        ("s.d is not null", 5, (3, 0, 0, 1.0, 2.0), "some"),
+        ("s.d is not null", 3, (3, 0, 0, 1.0, 2.0), "all"),
+        ("s.d is not null", 5, (3, 3, 0, None, None), "none"),
+        ("s.d is nan", 5, (3, 0, 3, None, None), "some"),
+        ("s.d is nan", 3, (3, 0, 3, None, None), "all"),
+        ("s.d is not nan", 5, (3, 0, 3, None, None), "some"),
+        ("s.d is not nan", 3, (3, 0, 3, None, None), "none"),
+        ("s.d > 0", 5, (3, 0, 0, 1.0, 2.0), "some"),
+        ("s.d > 0", 3, (3, 0, 0, 1.0, 2.0), "all"),
+        ("s.d < 0", 5, (3, 0, 0, 1.0, 2.0), "none"),
+    ],
+)
+@pytest.mark.spec("SCAN-19", "SCAN-24")
+def test_rows_whose_struct_is_null_may_not_have_been_counted(text, record_count, column, expected):
+    assert verdict(text, record_count, nested=column) == expected
 
 
 def test_only_the_statistics_of_tested_columns_are_asked_for():

@@ -2,8 +2,11 @@
 
 They are immutable, hashable and picklable, know nothing of a schema, and ``str`` writes them in the form that
 ``icefield.expressions.parse`` reads. Logic is three-valued as in SQL: a null never matches a comparison, nor its
-negation; ``is null``, ``is nan`` and their negations are never unknown (a null is not NaN). ``&``, ``|`` and ``~``
-combine and simplify; the classes keep what they are given.
+negation; ``is null``, ``is nan`` and their negations are never unknown (a null is not NaN). NaN is neither less nor
+greater than a number, and ``not (x < 5)`` means ``x >= 5``, which NaN does not match either. So the rows that a filter
+leaves are those that do not match it, not those that match its negation.
+
+``&``, ``|`` and ``~`` combine and simplify; the classes keep what they are given.
 """
 
 from __future__ import annotations

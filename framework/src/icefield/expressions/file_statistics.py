@@ -105,10 +105,9 @@ class LeafStatistics:
 
 
 def counts(array: Any, size: int) -> npt.NDArray[np.int64]:
-    """Counts as NumPy numbers, -1 where unknown."""
+    """Counts as NumPy numbers, negative where unknown."""
     if array is None:
         return np.full(size, _UNKNOWN, np.int64)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    known = pc.fill_null(array, _UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return np.maximum(known, _UNKNOWN)  # type: ignore[no-any-return]
+    return pc.fill_null(array, _UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
