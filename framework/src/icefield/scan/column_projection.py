@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, StructShape, resolve_struct
+from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
 from icefield.arrow_types import field_id, to_arrow_field, to_arrow_type
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.reserved_fields import DELETED, POS, is_reserved_id
@@ -27,14 +27,25 @@ class ColumnProjection:
 
     ``file_columns`` is the part of the file's schema that must be read; ``positions`` says whether its batches must
     have the row's position as one more column, last. ``schema`` is the Arrow schema of what ``apply`` gives.
-    Where a column of the file has its final form, its memory is handed on as it is.
+    ``reusable`` says that no constant was needed, so that it serves any file of the same schema. Where a column of
+    the file has its final form, its memory is handed on as it is.
     """
 
-    def __init__(self, schema: pa.Schema, shape: StructShape, positions: bool, location: str) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        file_columns: pa.Schema,
+        slots: tuple[Slot, ...],
+        *,
+        positions: bool,
+        reusable: bool,
+        location: str,
+    ) -> None:
         self.schema = schema
-        self.file_columns = pa.schema(list(shape.held))
+        self.file_columns = file_columns
         self.positions = positions
-        self._slots = shape.slots
+        self.reusable = reusable
+        self._slots = slots
         self._location = location
 
     @classmethod
@@ -57,7 +68,19 @@ class ColumnProjection:
         shape = resolve_struct(read_schema.fields, list(file_schema), rules)
         schema = pa.schema([to_arrow_field(field) for field in read_schema.fields])
         positions = any(field.field_id == POS.field_id for field in read_schema.fields)
-        return cls(schema, shape, positions, location)
+        columns = pa.schema(list(shape.held))
+        return cls(schema, columns, shape.slots, positions=positions, reusable=rules.is_general, location=location)
+
+    def at(self, location: str) -> ColumnProjection:
+        """The same projection for another file of the same schema; only where it is ``reusable``."""
+        return ColumnProjection(
+            self.schema,
+            self.file_columns,
+            self._slots,
+            positions=self.positions,
+            reusable=self.reusable,
+            location=location,
+        )
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch under the read schema. Raises ``InvalidFile`` for values that do not fit their column."""
@@ -86,6 +109,7 @@ class _ById(Rules):
     def __init__(self, constants: Mapping[int, Any], location: str) -> None:
         self._constants = constants
         self._location = location
+        self.is_general = True
 
     def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
         positions: dict[int, int] = {}
@@ -119,6 +143,7 @@ class _ById(Rules):
     def _value(self, field: NestedField, path: Path) -> tuple[bool, Any]:
         """What stands for a missing field, and whether anything does."""
         if field.field_id in self._constants:
+            self.is_general = False
             return True, self._constants[field.field_id]
         if field.field_id == POS.field_id:
             return True, None
@@ -144,6 +169,7 @@ class _ById(Rules):
 
     def _tells(self, field: NestedField) -> bool:
         if field.field_id in self._constants:
+            self.is_general = False
             return self._constants[field.field_id] is not None
         return isinstance(field.field_type, StructType) and any(map(self._tells, field.field_type.fields))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,9 @@ from icefield.types import NestedField, StructType
 
 BATCH_ROWS = 131_072
 """The most rows in one batch."""
+
+_REMEMBERED = 16
+"""Schemas of files whose projection is kept."""
 
 
 def read_task(task: FileScanTask, context: ScanContext) -> Iterator[pa.RecordBatch]:
@@ -67,6 +70,7 @@ class _Wanted:
     row_filter: BooleanExpression
     schema: Schema
     narrow: ColumnProjection | None
+    projections: list[tuple[pa.Schema, ColumnProjection]] = field(default_factory=list)
 
 
 class TaskReader:
@@ -99,12 +103,7 @@ class TaskReader:
         reader: FormatReader,
         abilities: frozenset[FormatAbility],
     ) -> Iterator[pa.RecordBatch]:
-        mapping = self._context.name_mapping
-        file_schema = reader.schema if mapping is None else mapping.apply(reader.schema)
-        constants = self._constants(file, wanted.schema)
-        if mapping is None:
-            _check_ids(file, reader.schema, wanted.schema, constants)
-        projection = ColumnProjection.resolve(wanted.schema, file_schema, constants, location=file.file_path)
+        projection = self._projection(file, wanted, reader.schema)
         columns = projection.file_columns
         filters = FormatAbility.FILTERS in abilities and not isinstance(wanted.row_filter, AlwaysTrue)
         splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
@@ -119,6 +118,20 @@ class TaskReader:
             rows = self._finished(projection.apply(batch), wanted)
             if rows.num_rows:
                 yield rows
+
+    def _projection(self, file: DataFile, wanted: _Wanted, file_schema: pa.Schema) -> ColumnProjection:
+        """How the file becomes what is wanted; settled once for files of one schema that need no constants."""
+        for known, projection in wanted.projections:
+            if known.equals(file_schema, check_metadata=True):
+                return projection.at(file.file_path)
+        mapping, constants = self._context.name_mapping, self._constants(file, wanted.schema)
+        if mapping is None:
+            _check_ids(file, file_schema, wanted.schema, constants)
+        mapped = file_schema if mapping is None else mapping.apply(file_schema)
+        projection = ColumnProjection.resolve(wanted.schema, mapped, constants, location=file.file_path)
+        if projection.reusable and len(wanted.projections) < _REMEMBERED:
+            wanted.projections.append((file_schema, projection))
+        return projection
 
     def _finished(self, batch: pa.RecordBatch, wanted: _Wanted) -> pa.RecordBatch:
         """The rows that match, without the columns that only the filter needed."""
@@ -152,16 +165,16 @@ class TaskReader:
         if spec_id not in self._sources:
             spec = self._context.specs.get(spec_id)
             self._sources[spec_id] = [
-                (field.source_id, place)
-                for place, field in enumerate(spec.fields if spec else ())
-                if isinstance(field.transform, IdentityTransform)
+                (each.source_id, place)
+                for place, each in enumerate(spec.fields if spec else ())
+                if isinstance(each.transform, IdentityTransform)
             ]
         return self._sources[spec_id]
 
     def _partition(self, file: DataFile, kind: StructType) -> tuple[Any, ...]:
         spec = self._context.specs.get(file.spec_id)
         fields = spec.fields if spec else ()
-        values = {field.field_id: value for field, value in zip(fields, file.partition, strict=True)}
+        values = {each.field_id: value for each, value in zip(fields, file.partition, strict=True)}
         return tuple(values.get(child.field_id) for child in kind.fields)
 
 
@@ -201,16 +214,16 @@ def _wanted(context: ScanContext, residual: BooleanExpression) -> _Wanted:
 
 def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:
     """The projection with more of the table's fields: inside its own columns where they lie there, else after them."""
-    leaves = {id_ for field in projection.fields for id_ in _leaf_ids(field)}
-    widened = {field.field_id: field for field in table.select_ids(leaves | extra).fields}
-    fields = [widened.pop(field.field_id, field) for field in projection.fields]
-    return Schema(*fields, *widened.values())
+    leaves = {id_ for column in projection.fields for id_ in _leaf_ids(column)}
+    widened = {column.field_id: column for column in table.select_ids(leaves | extra).fields}
+    columns = [widened.pop(column.field_id, column) for column in projection.fields]
+    return Schema(*columns, *widened.values())
 
 
-def _leaf_ids(field: NestedField) -> list[int]:
-    if isinstance(field.field_type, StructType) and field.field_type.fields:
-        return [id_ for child in field.field_type.fields for id_ in _leaf_ids(child)]
-    return list(ids_in(field))
+def _leaf_ids(column: NestedField) -> list[int]:
+    if isinstance(column.field_type, StructType) and column.field_type.fields:
+        return [id_ for child in column.field_type.fields for id_ in _leaf_ids(child)]
+    return list(ids_in(column))
 
 
 def _bare_rows(rows: int) -> pa.RecordBatch:

@@ -45,14 +45,18 @@ def leaves(fields: Iterator[pa.Field] | pa.Schema | pa.StructType) -> list[Leaf]
     return found
 
 
+def _children(data_type: pa.DataType) -> list[pa.Field]:
+    return child_fields(data_type) if data_type.num_fields else []
+
+
 def leaf_count(data_type: pa.DataType) -> int:
     """How many column chunks hold a type."""
-    children = child_fields(data_type)
+    children = _children(data_type)
     return sum(leaf_count(child.type) for child in children) if children or pa.types.is_struct(data_type) else 1
 
 
 def _collect(field: pa.Field, repeated: bool, found: list[Leaf]) -> None:
-    children = child_fields(field.type)
+    children = _children(field.type)
     is_struct = pa.types.is_struct(field.type)
     if not children and not is_struct:
         found.append(Leaf(len(found), field, repeated))
@@ -86,7 +90,7 @@ def _select(siblings: list[pa.Field], starts: list[int], wanted: pa.Field) -> li
 
 
 def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[int]:
-    children, asked = child_fields(held), child_fields(wanted)
+    children, asked = _children(held), _children(wanted)
     is_struct = pa.types.is_struct(held)
     if not children:
         return [] if is_struct else [first]
@@ -159,9 +163,11 @@ def _plain_field(field: pa.Field) -> pa.Field:
 def _plain_type(data_type: pa.DataType) -> pa.DataType:
     if isinstance(data_type, pa.BaseExtensionType):
         data_type = data_type.storage_type
+    if not data_type.num_fields:
+        return data_type
     kinds = pa.types
     if kinds.is_struct(data_type):
-        return pa.struct([_plain_field(child) for child in child_fields(data_type)])
+        return pa.struct([_plain_field(child) for child in _children(data_type)])
     if kinds.is_map(data_type):
         return pa.map_(_plain_field(data_type.key_field), _plain_field(data_type.item_field), data_type.keys_sorted)
     if kinds.is_fixed_size_list(data_type):
