@@ -64,7 +64,7 @@ def _file_column(source: Source, entries: ManifestEntries, kind: pa.StructType) 
     columns = {
         "content": entries.column(f.CONTENT).cast(pa.int8()),
         "file_path": entries.column(f.FILE_PATH),
-        "file_format": entries.column(f.FILE_FORMAT),
+        "file_format": pc.utf8_upper(entries.column(f.FILE_FORMAT)),
         "partition": source.united_partitions(entries),
         "record_count": entries.column(f.RECORD_COUNT),
         "file_size_in_bytes": entries.column(f.FILE_SIZE),

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.inspection.metrics import MetricColumns
 from icefield.inspection.source import Source
@@ -55,7 +56,7 @@ def _batch(source: Source, entries: ManifestEntries, metrics: MetricColumns, sch
     columns = {
         "content": entries.column(f.CONTENT).cast(pa.int8()),
         "file_path": entries.column(f.FILE_PATH),
-        "file_format": entries.column(f.FILE_FORMAT).cast(_FORMAT),
+        "file_format": pc.utf8_upper(entries.column(f.FILE_FORMAT)).cast(_FORMAT),
         "spec_id": pa.array(np.full(len(entries), entries.spec_id, np.int32)),
         "partition": source.united_partitions(entries),
         "record_count": entries.column(f.RECORD_COUNT),
