@@ -29,6 +29,18 @@ def test_a_manifest_that_was_cut_at_a_block_is_refused_when_length_and_counts_ag
     assert len(read(made, replace(short, manifest_length=len(cut)))) == 9
 
 
+@pytest.mark.spec("ENC-05")
+def test_an_encrypted_manifest_or_list_is_refused_as_such() -> None:
+    made = PlannedTable()
+    manifest = put(made, b"AGS1" + bytes(100))
+    with pytest.raises(UnsupportedFeature, match="encrypted") as caught:
+        read(made, manifest)
+    assert caught.value.data["location"] == manifest.manifest_path
+    made.add_snapshot(manifest.manifest_path)
+    with pytest.raises(UnsupportedFeature, match="encrypted"):
+        made.planned()
+
+
 def test_no_damage_leads_to_anything_but_a_typed_error_that_names_the_manifest() -> None:
     made = PlannedTable(specs=[spec((2, "identity", "name"))])
     files = [made.file(partition=(str(i),), bounds={"id": (i, i)}) for i in range(8)]

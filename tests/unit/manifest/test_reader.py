@@ -16,6 +16,8 @@ from icefield.manifest import (
     ManifestContent,
     ManifestFile,
     clear_caches,
+    read_manifest,
+    stored_partition_type,
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.statistics import map_column
@@ -226,6 +228,19 @@ def test_partition_values_written_before_a_promotion_or_as_plain_integers_are_re
     entries = read(made, foreign.write(rows))
     assert entries.partition.type == pa.struct([("d", pa.date32()), ("id", pa.int64()), ("gone", pa.string())])
     assert [file.partition for file in entries.data_files()] == [(-1, 5, None), (None, None, None)]
+
+
+@pytest.mark.spec("PART-19")
+def test_values_under_an_unknown_transform_are_read_as_text_where_text_is_asked_for() -> None:
+    known, unknown = spec((1, "bucket[4]", "b")), spec((1, "zorder[3]", "b"))
+    made = PlannedTable(specs=[known])
+    manifest = made.write([made.file(partition=(3,)), made.file(partition=(None,))]).assigned(1000, 1)
+    made.specs = [unknown]
+    assert [file.partition for file in read(made, manifest).data_files()] == [("3",), (None,)]
+    stored = read_manifest(made.io, manifest, stored_partition_type(unknown, made.schema))
+    assert [file.partition for file in stored.data_files()] == [(3,), (None,)]
+    with pytest.raises(UnsupportedFeature, match="transform"):
+        made.write([made.file(partition=("3",))])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from icefield.errors import IcefieldError, InvalidArgument, InvalidExpression, NoSuchSnapshot, UnsupportedFeature
+from icefield.errors import (
+    FileMissing,
+    IcefieldError,
+    InvalidArgument,
+    InvalidExpression,
+    NoSuchSnapshot,
+    UnsupportedFeature,
+)
 from icefield.expressions import EqualTo
 from icefield.file_io import FileIO
 from icefield.manifest import DataFileContent
@@ -184,6 +191,19 @@ def test_counting_reads_only_files_that_the_filter_does_not_take_whole(tmp_path:
         (table.folder / "data" / f"{low}.parquet").unlink()
     assert table.scan("id >= 20 and id < 40").count() == 20
     assert table.scan("id >= 18 and id < 40").count() == 22
+
+
+@pytest.mark.spec("SCAN-05", "SCAN-22")
+def test_counting_reads_no_file_that_statistics_prove_to_match_whole(tmp_path: Path) -> None:
+    table = RealTable(tmp_path / "t")
+    table.add([table.data(str(low), list(range(low, low + 10))) for low in (0, 10, 20)])
+    table.commit()
+    for low in (10, 20):
+        (table.folder / "data" / f"{low}.parquet").unlink()
+    assert table.scan("id >= 5").count() == 25
+    assert table.scan("id is not null and id >= 10").count() == 20
+    with pytest.raises(FileMissing):
+        table.scan("id >= 15").count()
 
 
 def test_rows_under_deletes_are_refused_rather_than_read_wrong(tmp_path: Path) -> None:

@@ -148,9 +148,16 @@ def conform_partition(column: pa.Array, target: pa.StructType, location: str) ->
         elif pa.types.is_null(field.type):
             children.append(column.field(position))
         else:
-            children.append(conform(column.field(position), field.type, f"partition field {field.name}", location))
+            children.append(_conform_value(column.field(position), field, location))
         fields.append(field.with_type(children[-1].type).with_nullable(True))
     return struct_array(children, fields, len(column))
+
+
+def _conform_value(values: pa.Array, field: pa.Field, location: str) -> pa.Array:
+    if pa.types.is_string(field.type) and pa.types.is_primitive(values.type):
+        # Under a transform that is not known any type may be stored; the partition type says text.
+        return values.cast(field.type)
+    return conform(values, field.type, f"partition field {field.name}", location)
 
 
 def struct_array(children: Sequence[pa.Array], fields: Sequence[pa.Field], length: int) -> pa.StructArray:

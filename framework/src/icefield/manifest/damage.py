@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from icefield.errors import IcefieldError, InvalidFile, InvalidMetadata
+from icefield.errors import IcefieldError, InvalidFile, InvalidMetadata, UnsupportedFeature
+
+_ENCRYPTED = b"AGS1"
 
 
 @contextmanager
@@ -21,3 +23,9 @@ def damaged_file(what: str, location: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise InvalidMetadata(f"{what} {location} is damaged: {error}", location=location) from error
+
+
+def refuse_encrypted(what: str, location: str, data: bytes) -> None:
+    """Raise ``UnsupportedFeature`` for a file that begins as the format's encrypted streams do."""
+    if data.startswith(_ENCRYPTED):
+        raise UnsupportedFeature(f"{what} {location} is encrypted", location=location)

@@ -15,7 +15,7 @@ from icefield.errors import InvalidMetadata
 from icefield.file_io import FileIO
 from icefield.manifest.cache import ByteBoundedCache, cache_scope
 from icefield.manifest.columns import conform, identify
-from icefield.manifest.damage import damaged_file
+from icefield.manifest.damage import damaged_file, refuse_encrypted
 from icefield.manifest.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS
 from icefield.snapshots import Snapshot
@@ -230,6 +230,7 @@ def _summary_values(summary: FieldSummary) -> dict[str, Any]:
 
 
 def _decode(file_format: FileFormat, raw: bytes, location: str) -> dict[int, pa.Array]:
+    refuse_encrypted("manifest list", location, raw)
     with damaged_file("manifest list", location):
         with file_format.open_reader(_io.BytesIO(raw), location, size=len(raw)) as reader:
             wanted = [f for f in reader.schema if identify(f, _NAMES) in _RULES]

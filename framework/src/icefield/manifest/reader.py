@@ -27,7 +27,7 @@ from icefield.manifest.columns import (
     flatten,
     select_fields,
 )
-from icefield.manifest.damage import damaged_file
+from icefield.manifest.damage import damaged_file, refuse_encrypted
 from icefield.manifest.entries import ManifestEntries, StatisticKey
 from icefield.manifest.inheritance import inherit
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
@@ -141,6 +141,7 @@ class ManifestReader:
         if f.FIRST_ROW_ID in wanted:
             wanted |= {f.RECORD_COUNT}
         data = self._io.read(location, limit=MAX_MANIFEST_BYTES)
+        refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
             source = self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))
             with source as reader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
@@ -17,7 +17,7 @@ GROUP_ROWS: Final = 65_536
 
 def manifest_groups(
     reader: ManifestReader,
-    manifests: Iterable[tuple[ManifestFile, StructType]],
+    manifests: Sequence[tuple[ManifestFile, StructType]],
     columns: frozenset[int],
     statistics: StatisticsRequest,
     workers: int,
@@ -27,7 +27,7 @@ def manifest_groups(
     What is cached is taken at once; what is not is read by ``workers`` threads, and at most twice as many manifests
     are in memory before they are drawn. Consecutive manifests of one spec that are at hand come together.
     """
-    reads = _Reads(reader, iter(manifests), columns, statistics, workers)
+    reads = _Reads(reader, iter(manifests), columns, statistics, min(workers, len(manifests)))
     try:
         while group := reads.next_group():
             yield group
@@ -97,9 +97,15 @@ class _Reads:
                 self._ahead.append(known)
                 self._rows_ready += len(known)
             else:
-                self._ahead.append(self._submit(manifest, partition_type))
+                found = self._submit(manifest, partition_type)
+                self._ahead.append(found)
+                if not isinstance(found, Future):
+                    self._rows_ready += len(found)
+                    return
 
-    def _submit(self, manifest: ManifestFile, partition_type: StructType) -> Future[ManifestEntries]:
+    def _submit(self, manifest: ManifestFile, partition_type: StructType) -> ManifestEntries | Future[ManifestEntries]:
+        if self._workers == 1:
+            return self._reader.read(manifest, partition_type, columns=self._columns, statistics=self._statistics)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
         self._submitted += 1

@@ -15,14 +15,22 @@ from icefield.scan.tasks import FileScanTask, PlannedTask
 
 
 class PlannedFiles:
-    """Files of one manifest that are to be read. Objects are made when one of the tasks is first asked for them."""
+    """Files of one manifest that are to be read. Objects are made when one of the tasks is first asked for them.
 
-    __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "entries")
+    ``proven``, where it was asked for, tells which files match whole by their statistics.
+    """
+
+    __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "entries", "proven")
 
     def __init__(
-        self, entries: ManifestEntries, residuals: Residuals, deletes: Mapping[int, tuple[DataFile, ...]]
+        self,
+        entries: ManifestEntries,
+        residuals: Residuals,
+        deletes: Mapping[int, tuple[DataFile, ...]],
+        proven: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self.entries = entries
+        self.proven = proven
         self._residuals = residuals
         self._deletes = deletes
         self._files: list[DataFile] | None = None

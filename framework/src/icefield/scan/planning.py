@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from icefield.abc import ScanPlanned
-from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals, inclusive_projection
+from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals, inclusive_projection, strict_metrics
 from icefield.file_io import FileIO
 from icefield.manifest import (
     ALL_COLUMNS,
@@ -39,6 +39,7 @@ from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.parallel import default_workers
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
+    EntryGroup,
     Mask,
     equality_deletes_that_may_match,
     filter_types,
@@ -76,7 +77,8 @@ class ScanPlanner:
     """Plans one scan of one snapshot.
 
     ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files carry all their statistics.
-    ``identifier``: the table's name, for listeners. ``workers``: threads that read manifests.
+    ``prove``: whether to find out which files match whole by their statistics. ``identifier``: the table's name, for
+    listeners. ``workers``: threads that read manifests.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class ScanPlanner:
         row_filter: BooleanExpression,
         *,
         statistics: bool = False,
+        prove: bool = False,
         identifier: tuple[str, ...] = (),
         workers: int | None = None,
     ) -> None:
@@ -97,6 +100,7 @@ class ScanPlanner:
         self._schema = schema
         self._filter = row_filter
         self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
+        self._prove = prove
         self._identifier = identifier
         self._workers = default_workers() if workers is None else max(1, workers)
         self._reader = ManifestReader(io)
@@ -127,7 +131,8 @@ class ScanPlanner:
                 continue
             if distinct is not None:
                 distinct.add(entries)
-            yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else {})
+            proven = self._proven(part, mask) if self._prove else None
+            yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else {}, proven)
         if distinct is not None:
             distinct.check()
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
@@ -165,7 +170,7 @@ class ScanPlanner:
         self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, statistics: StatisticsRequest
     ) -> Iterator[tuple[ManifestEntries, Mask | None, SpecPlan]]:
         """The entries of each manifest, with the mask of those that are live and may match."""
-        typed = ((m, self.spec_plan(m.partition_spec_id).partition_type) for m in manifests)
+        typed = [(m, self.spec_plan(m.partition_spec_id).partition_type) for m in manifests]
         for parts in manifest_groups(self._reader, typed, self._columns, statistics, self._workers):
             plan = self.spec_plan(parts[0].spec_id)
             masks = matching_rows(parts, plan.partition_filter, row_filter, self._types)
@@ -179,6 +184,10 @@ class ScanPlanner:
         if not len(rows):
             return ManifestEntries(part.manifest, 0, {})
         return part.select(self._columns).take(rows)
+
+    def _proven(self, part: ManifestEntries, mask: Mask | None) -> Mask:
+        whole = strict_metrics(self._filter, EntryGroup([part], self._types))
+        return whole if mask is None else whole[mask]
 
     def _delete_index(self) -> DeleteIndex | None:
         chosen = self._choose(ManifestContent.DELETES)

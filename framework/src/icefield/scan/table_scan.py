@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,7 +39,7 @@ from icefield.snapshots import Snapshot
 from icefield.types import NestedField, StructType
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TableScan:
     """Rows and columns of one version of a table. Immutable: the methods that narrow it give another scan.
 
@@ -53,6 +53,7 @@ class TableScan:
 
     metadata: TableMetadata
     io: FileIO = field(repr=False)
+    _: KW_ONLY
     row_filter: BooleanExpression | str = field(default_factory=AlwaysTrue)
     selected_fields: tuple[str, ...] = ("*",)
     case_sensitive: bool = True
@@ -205,7 +206,9 @@ class TableScan:
         """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
         tally = _Tally()
         context = replace(self.context, projection=Schema())
-        batches = read_tasks(tally.undecided(self._planned(False), self.limit), context)
+        planner = self.planner(prove=True)
+        planned = iter(()) if planner is None else planner.files()
+        batches = read_tasks(tally.undecided(planned, self.limit), context)
         counted = 0
         for batch in batches:
             counted += batch.num_rows
@@ -214,8 +217,8 @@ class TableScan:
         total = counted + tally.rows
         return total if self.limit is None else min(total, self.limit)
 
-    def planner(self, *, include_stats: bool = False) -> ScanPlanner | None:
-        """The planner of this scan; None for a table without a snapshot."""
+    def planner(self, *, include_stats: bool = False, prove: bool = False) -> ScanPlanner | None:
+        """The planner of this scan, with the options of ``ScanPlanner``; None for a table without a snapshot."""
         snapshot = self.snapshot
         if snapshot is None:
             return None
@@ -226,6 +229,7 @@ class TableScan:
             self.schema,
             bind(self.schema, self._expression, self.case_sensitive),
             statistics=include_stats,
+            prove=prove,
             identifier=self.identifier,
         )
 
@@ -286,6 +290,8 @@ def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
     groups, residuals = files.residual_groups()
     whole = np.array([isinstance(residual, AlwaysTrue) for residual in residuals])[groups]
     never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
+    if files.proven is not None:
+        whole |= files.proven
     # A negative count is not known.
     whole &= np.asarray(files.entries.column(f.RECORD_COUNT)) >= 0
     if files.deletes:
