@@ -11,7 +11,6 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,8 +36,8 @@ def run(page: Page, folder: Path, *, spark: bool) -> None:
     for block in page.blocks:
         if is_run(block) or (spark and block.language == "python" and block.argument == "spark"):
             # The page's own line numbers, so that a traceback leads to the page.
-            exec(compile("\n" * (block.line - 1) + block.text, str(page.path), "exec"), namespace)
-        elif block.language == "toml" and block.argument:
+            exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / page.path), "exec"), namespace)
+        elif block.language == "toml" and block.argument and "/" not in block.argument:
             (folder / block.argument).write_text(block.text, "utf-8")
         elif block.language == "console":
             run_commands(page, block)
@@ -55,14 +54,14 @@ def run_commands(page: Page, block: Block) -> None:
         assert command.prints(said), f"{page.path}:{block.line}: `{command.line}` prints\n{said}"
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if page.runs and not page.runs_spark], ids=ids)
+@pytest.mark.parametrize("page", [page for page in pages() if page.runs], ids=ids)
 def test_what_a_page_shows_runs(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run(page, tmp_path, spark=False)
 
 
 @pytest.fixture(scope="module")
-def spark_session() -> Iterator[Any]:
+def spark_session() -> Any:
     """A Spark session that the pages get when they ask for one."""
     pytest.importorskip("pyspark")
     from icefield_spark import ensure_java
@@ -72,7 +71,7 @@ def spark_session() -> Iterator[Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-    yield builder.getOrCreate()
+    return builder.getOrCreate()
 
 
 @pytest.mark.spark
@@ -124,7 +123,7 @@ def test_commands_and_extras_that_a_page_names_exist(page: Page) -> None:
 
 def test_the_readme_opens_with_two_commands_and_an_example_of_twelve_lines() -> None:
     first, second = list(Page(Path("README.md")).blocks)[:2]
-    assert [line for line in first.text.splitlines() if line.startswith("make")] == ["make quickstart", "make test"]
+    assert [line.partition("#")[0].strip() for line in first.text.splitlines()] == ["make quickstart", "make test"]
     assert second.language == "python"
     assert len(second.text.splitlines()) == 12
 
@@ -135,8 +134,8 @@ def hooks() -> list[str]:
 
 @pytest.mark.parametrize("hook", hooks())
 def test_a_hook_is_documented_with_its_arguments(hook: str) -> None:
-    signature = inspect.signature(getattr(hookspecs, hook)).replace(return_annotation=inspect.Signature.empty)
-    arguments = ", ".join(signature.parameters)
+    parameters = inspect.signature(getattr(hookspecs, hook)).parameters.values()
+    arguments = ", ".join(f"{parameter.name}: {parameter.annotation}" for parameter in parameters)
     assert f"`{hook}({arguments})`" in Page(HOOKS_PAGE).headings
 
 
