@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icefield.commit import TableHandle, TableState, load_table
@@ -30,6 +30,7 @@ from icefield.transaction import (
     UpdateSnapshot,
     UpdateSortOrder,
     UpdateSpec,
+    UpsertResult,
 )
 from icefield.writing import WriteContext
 
@@ -244,6 +245,31 @@ class Table:
         """Replace the partitions that rows are given for, and leave all others as they are."""
         with self.transaction() as tx:
             tx.dynamic_partition_overwrite(df, snapshot_properties, branch)
+
+    def upsert(
+        self,
+        df: Rows,
+        join_cols: Sequence[str] | None = None,
+        when_matched_update_all: bool = True,
+        when_not_matched_insert_all: bool = True,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+    ) -> UpsertResult:
+        """Replace the rows that have the key of a given row and differ from it, and add those with new keys.
+
+        ``join_cols`` are the columns of the key; the schema's identifier fields, unless told.
+        """
+        with self.transaction() as tx:
+            return tx.upsert(
+                df,
+                join_cols,
+                when_matched_update_all,
+                when_not_matched_insert_all,
+                case_sensitive,
+                branch,
+                snapshot_properties,
+            )
 
     def update_snapshot(
         self, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH

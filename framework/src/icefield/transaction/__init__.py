@@ -15,6 +15,7 @@ from icefield.transaction.update_schema import UpdateSchema
 from icefield.transaction.update_snapshot import UpdateSnapshot
 from icefield.transaction.update_sort_order import UpdateSortOrder
 from icefield.transaction.update_spec import UpdateSpec
+from icefield.transaction.upsert import UpsertResult, UpsertRows
 
 __all__ = [
     "Action",
@@ -35,5 +36,7 @@ __all__ = [
     "UpdateSnapshot",
     "UpdateSortOrder",
     "UpdateSpec",
+    "UpsertResult",
+    "UpsertRows",
     "property_texts",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,9 @@ import pyarrow.compute as pc
 
 from icefield.expressions import BooleanExpression, evaluate, field_ids
 from icefield.manifest.data_file import DataFile
+from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
+from icefield.manifest.schemas import SEQUENCE_NUMBER
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.reading import read_task
@@ -43,8 +46,10 @@ class FileRewriter:
         self._used: set[Any] = set()
         self._uuid = str(uuid4())
 
-    def begin(self) -> None:
-        """Begin an attempt."""
+    def begin(self, head: Head) -> None:
+        """Begin an attempt on a head."""
+        self._head = head
+        self._deletes = DeletesOfHead(head)
         self._used.clear()
 
     def finish(self, context: ActionContext) -> None:
@@ -53,46 +58,55 @@ class FileRewriter:
             note = context.written.add if key in self._used else context.written.retire
             note(*(file.file_path for file in rewritten.files))
 
-    def without(
-        self, head: Head, matches: Matches, row_filter: BooleanExpression, context: ActionContext
-    ) -> list[Rewritten]:
+    def without(self, matches: Matches, row_filter: BooleanExpression, context: ActionContext) -> list[Rewritten]:
         """What becomes of each file of which some rows may match, in the order of the manifest."""
-        entries = matches.entries.filter(matches.some)
-        deletes = self._deletes(head)
-        assigned = {} if deletes is None else deletes.assign(entries)
         result = []
-        for row, file in enumerate(entries.data_files()):
-            task = FileScanTask(file, delete_files=assigned.get(row, ()))
-            # Other deletes, another schema or another spec make another file of it.
-            key = (
-                file.file_path,
-                tuple((d.file_path, d.content_offset) for d in task.delete_files),
-                head.metadata.current_schema_id,
-                head.metadata.default_spec_id,
-            )
+        for task in self._deletes.tasks(matches.entries.filter(matches.some)):
+            key = file_key(self._head, task)
             self._used.add(key)
             if key not in self._made:
-                self._made[key] = self._rewrite(head, task, row_filter, context)
+                self._made[key] = self._rewrite(task, row_filter, context)
             result.append(self._made[key])
         return result
 
-    def _deletes(self, head: Head) -> DeleteIndex | None:
+    def _rewrite(self, task: FileScanTask, row_filter: BooleanExpression, context: ActionContext) -> Rewritten:
+        metadata = self._head.metadata
+        scan = TableScan(metadata=metadata, io=context.io).context
+        if not _any_row(task, scan, row_filter):
+            return Rewritten(False)
+        writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
+        files = write_batches(writing, _kept(task, scan, row_filter), task_id=len(self._made))
+        context.written.add(*(file.file_path for file in files))
+        return Rewritten(True, tuple(files))
+
+
+def file_key(head: Head, task: FileScanTask) -> tuple[Any, ...]:
+    """What makes a rewritten file another one: the file, the deletes that apply to it, the schema and the spec."""
+    deletes = tuple((file.file_path, file.content_offset) for file in task.delete_files)
+    return task.file.file_path, deletes, head.metadata.current_schema_id, head.metadata.default_spec_id
+
+
+class DeletesOfHead:
+    """The row-level deletes of a head, read when they are first needed."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+
+    @cached_property
+    def _index(self) -> DeleteIndex | None:
+        head = self._head
         manifests = [manifest for _, manifest in head.live(ManifestContent.DELETES)]
         if not manifests:
             return None
         parts = [head.entries(manifest, statistics=DELETE_STATISTICS) for manifest in manifests]
         return delete_index(head, [part.filter(part.live()) for part in parts])
 
-    def _rewrite(
-        self, head: Head, task: FileScanTask, row_filter: BooleanExpression, context: ActionContext
-    ) -> Rewritten:
-        scan = TableScan(metadata=head.metadata, io=context.io).context
-        if not _any_row(task, scan, row_filter):
-            return Rewritten(False)
-        writing = WriteContext.from_metadata(head.metadata, context.io, operation_id=self._uuid)
-        files = write_batches(writing, _kept(task, scan, row_filter), task_id=len(self._made))
-        context.written.add(*(file.file_path for file in files))
-        return Rewritten(True, tuple(files))
+    def tasks(self, entries: ManifestEntries) -> Iterator[FileScanTask]:
+        """A task for each data file, with the deletes that apply to it."""
+        assigned = {} if self._index is None else self._index.assign(entries)
+        numbers = entries.column(SEQUENCE_NUMBER).to_pylist()
+        for row, file in enumerate(entries.data_files()):
+            yield FileScanTask(file, delete_files=assigned.get(row, ()), data_sequence_number=numbers[row])
 
 
 def _any_row(task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression) -> bool:

@@ -61,13 +61,13 @@ class OverwriteRows(SnapshotProducer):
         """The files to drop and to rewrite on this base."""
         row_filter = RowFilter(head, self._filter, self._case_sensitive)
         self._validate(head, row_filter)
-        self._rewriter.begin()
+        self._rewriter.begin(head)
         removed: dict[int, Mask] = {}
         added = self._added.files()
         for matches in row_filter.matches():
             gone = matches.whole.copy()
             if matches.some.any():
-                rewritten = self._rewriter.without(head, matches, row_filter.bound, context)
+                rewritten = self._rewriter.without(matches, row_filter.bound, context)
                 gone[np.flatnonzero(matches.some)] = [one.matched for one in rewritten]
                 added += [file for one in rewritten for file in one.files]
             if gone.any():

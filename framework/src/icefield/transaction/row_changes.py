@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
@@ -15,8 +16,9 @@ from icefield.transaction.append import AppendFiles
 from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.overwrite_rows import OverwriteRows
 from icefield.transaction.replace_partitions import ReplacePartitions
-from icefield.transaction.rows import Rows, batches_of, write_rows
+from icefield.transaction.rows import Rows, batches_of, table_of, write_rows
 from icefield.transaction.update_snapshot import UpdateSnapshot
+from icefield.transaction.upsert import UpsertResult, UpsertRows, key_names
 
 Texts = Mapping[str, str]
 _NO_TEXTS: Texts = {}
@@ -106,6 +108,37 @@ class RowChanges(ABC):
     ) -> None:
         """``overwrite`` with data files that were written elsewhere with the table's ``write_context``."""
         self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
+
+    def upsert(
+        self,
+        df: Rows,
+        join_cols: Sequence[str] | None = None,
+        when_matched_update_all: bool = True,
+        when_not_matched_insert_all: bool = True,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Texts = _NO_TEXTS,
+    ) -> UpsertResult:
+        """Replace the rows that have the key of a given row, and add the given rows with new keys.
+
+        ``join_cols`` are the columns of the key; the schema's identifier fields, unless told. Raises
+        ``InvalidArgument`` for a key that is given twice.
+        """
+        if not (when_matched_update_all or when_not_matched_insert_all):
+            raise InvalidArgument("an upsert updates, or inserts, or both; it was told to do neither")
+        schema = self.shape.schema()
+        action = UpsertRows(
+            self.stage,
+            schema,
+            table_of(df),
+            key_names(schema, join_cols, case_sensitive),
+            update=when_matched_update_all,
+            insert=when_not_matched_insert_all,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+        )
+        action.commit()
+        return action.result
 
     def update_snapshot(
         self, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH

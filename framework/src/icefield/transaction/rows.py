@@ -32,6 +32,19 @@ def batches_of(df: Any) -> Any:
     )
 
 
+def table_of(df: Any) -> pa.Table:
+    """Rows as one table in memory. Raises ``InvalidArgument`` for what holds no rows, or no columns."""
+    rows = batches_of(df)
+    if isinstance(rows, pa.Table):
+        return rows
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows.read_all()
+    batches = [rows] if isinstance(rows, pa.RecordBatch) else list(rows)
+    if not batches:
+        raise InvalidArgument("no record batch tells the columns of these rows; give an empty pyarrow table instead")
+    return pa.Table.from_batches(batches)
+
+
 def write_rows(metadata: TableMetadata, io: FileIO, batches: Any) -> list[DataFile]:
     """Write rows into new data files of a table. An error leaves no file."""
     return write_batches(WriteContext.from_metadata(metadata, io), batches)

@@ -1,0 +1,82 @@
+"""Joining rows on keys by whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import InvalidArgument
+
+Ints = np.ndarray[Any, Any]
+
+
+class Keys:
+    """The keys of given rows, to be met by the rows of batches. A null in a key equals nothing."""
+
+    def __init__(self, rows: pa.Table, names: Sequence[str]) -> None:
+        self.names = list(names)
+        self.table = rows.select(self.names)
+        self._indexed = self._with_row_numbers(self.table, "given")
+
+    def refuse_duplicates(self) -> None:
+        """Raise ``InvalidArgument`` when two given rows have the same key: it would not be told which one counts."""
+        groups = self.table.drop_null().group_by(self.names).aggregate([([], "count_all")])
+        repeated = groups.filter(pc.greater(groups["count_all"], 1))
+        if repeated.num_rows:
+            example = repeated.select(self.names).slice(0, 1).to_pylist()[0]
+            raise InvalidArgument(f"{repeated.num_rows} keys are given more than once, such as {example}")
+
+    def join(self, batch: pa.RecordBatch) -> tuple[Ints, Ints]:
+        """The pairs of rows of the batch and given rows that have the same key."""
+        table = pa.Table.from_batches([batch.select(self.names)]).replace_schema_metadata(None)
+        here = self._with_row_numbers(table, "here")
+        joined = here.join(self._indexed, keys=self._places, join_type="inner", use_threads=False)
+        pairs = joined["here"].to_numpy(), joined["given"].to_numpy()
+        order = np.argsort(pairs[0], kind="stable")
+        return pairs[0][order], pairs[1][order]
+
+    @property
+    def _places(self) -> list[str]:
+        return [str(place) for place in range(len(self.names))]
+
+    def _with_row_numbers(self, table: pa.Table, name: str) -> pa.Table:
+        # Columns are named by their places: no name of the table's can then be that of the row number.
+        plain = pa.table([_joinable(column) for column in table.columns], names=self._places)
+        return plain.append_column(name, pa.array(np.arange(table.num_rows)))
+
+
+def differing(left: pa.RecordBatch, left_rows: Ints, right: pa.Table, right_rows: Ints) -> Ints:
+    """Which pairs of rows (as places in the given lists) differ in some column. Null equals null, NaN equals NaN."""
+    differ = np.zeros(len(left_rows), bool)
+    for position in range(left.num_columns):
+        one = left.column(position).take(pa.array(left_rows))
+        other = right.column(position).take(pa.array(right_rows)).combine_chunks()
+        if isinstance(other, pa.ChunkedArray):
+            other = pa.concat_arrays(other.chunks) if other.num_chunks else pa.nulls(0, other.type)
+        differ |= _unequal(one, other)
+    return np.flatnonzero(differ)
+
+
+def _unequal(one: pa.Array, other: pa.Array) -> Ints:
+    if pa.types.is_null(one.type):
+        return np.zeros(len(one), bool)
+    if pa.types.is_nested(one.type):
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        return np.fromiter((a != b for a, b in pairs), bool, len(one))
+    unequal = pc.not_equal(one, other.cast(one.type))
+    if pa.types.is_floating(one.type):
+        both = pc.and_(pc.is_nan(one), pc.is_nan(other))
+        unequal = pc.and_not(unequal, both)
+    nulls = pc.xor(one.is_null(), other.is_null())
+    return np.asarray(pc.or_(pc.fill_null(unequal, False), nulls))
+
+
+def _joinable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column in a type that joins take."""
+    if pa.types.is_null(column.type):
+        return column.cast(pa.int8())
+    return column
