@@ -1,0 +1,37 @@
+"""What the tests with peers share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from catalogs import open_catalog
+from icefield.catalog import Catalog
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    """A catalog in SQLite below ``tmp_path``, with the namespace ``db``."""
+    with open_catalog("sql", tmp_path) as opened:
+        opened.create_namespace("db")
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def duck() -> Iterator[Any]:
+    """A connection to DuckDB that reads Iceberg tables; skips where the peer is not installed."""
+    pytest.importorskip("duckdb_extension_iceberg")
+    from peers import duckdb_connection
+
+    with duckdb_connection() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def click() -> Iterator[Any]:
+    """A connection to ClickHouse; skips where the peer is not installed."""
+    pytest.importorskip("chdb")
+    from peers import chdb_connection
+
+    with chdb_connection() as connection:
+        yield connection

@@ -1,0 +1,237 @@
+"""Other implementations as judges: PyIceberg, DuckDB and ClickHouse (chdb) read a table, each in its own way.
+
+Each gives its rows under the table's own Arrow types, so that they can be compared as text (``canonical``), and answers
+the same filters: a filter is a column, an operator and a value as ISO text, number or bytes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import icefield.expressions as our_expressions
+import pyarrow as pa
+import pyarrow.compute as pc
+from canonical import canonical_rows
+from icefield.arrow_types import to_arrow_type
+from icefield.schema import Schema
+from icefield.table import Table
+from icefield.types import IcebergType, ListType, MapType, StructType, TimeType, UUIDType
+
+
+class Filter(NamedTuple):
+    """A filter in no one's language. ``value`` is None for ``IsNull`` and its like, a list for ``In``."""
+
+    column: str
+    op: str
+    value: Any = None
+
+    def for_python(self, module: Any) -> Any:
+        """As an expression of Icefield's or PyIceberg's, which name them alike."""
+        kind = getattr(module, self.op)
+        return kind(self.column) if self.value is None else kind(self.column, self.value)
+
+    def for_sql(self, literal: Callable[[Any], str]) -> str:
+        """As a condition in SQL."""
+        if self.op in _SQL_NULLS:
+            return f"{self.column} {_SQL_NULLS[self.op]}"
+        if self.op in ("In", "NotIn"):
+            values = ", ".join(map(literal, self.value))
+            return f"{self.column} {'NOT ' if self.op == 'NotIn' else ''}IN ({values})"
+        if self.op in ("StartsWith", "NotStartsWith"):
+            return f"{self.column} {'NOT ' if self.op == 'NotStartsWith' else ''}LIKE '{self.value}%'"
+        return f"{self.column} {_SQL_COMPARISONS[self.op]} {literal(self.value)}"
+
+
+_SQL_NULLS = {"IsNull": "IS NULL", "NotNull": "IS NOT NULL"}
+_SQL_COMPARISONS = {
+    "EqualTo": "=",
+    "NotEqualTo": "<>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+
+
+# -- rows that can be compared --------------------------------------------------------------------------------------
+
+
+def sorted_rows(table: pa.Table, schema: Schema) -> list[str]:
+    """The rows of a peer, or our own, as sorted text."""
+    return sorted(canonical_rows(fitted(table, schema), schema))
+
+
+def fitted(table: pa.Table, schema: Schema) -> pa.Table:
+    """A peer's rows under the Arrow types of the schema; fails where a value does not fit."""
+    columns = [_fitted(table.column(field.name), field.field_type) for field in schema.fields]
+    return pa.table(columns, names=[field.name for field in schema.fields])
+
+
+def _fitted(column: pa.ChunkedArray, kind: IcebergType) -> pa.ChunkedArray:
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    if isinstance(kind, UUIDType) and pa.types.is_string(column.type):
+        values = [None if text is None else uuid.UUID(text).bytes for text in column.to_pylist()]
+        return pa.chunked_array([pa.array(values, pa.binary(16))])
+    if isinstance(kind, TimeType) and pa.types.is_int64(column.type):
+        column = pc.multiply(column, 1_000_000)
+    return column.cast(to_arrow_type(kind))
+
+
+def altered(table: pa.Table, schema: Schema, change: Callable[[IcebergType, Any], Any]) -> pa.Table:
+    """Our rows with each value changed, from the leaves up: what a peer cannot tell apart made equal."""
+
+    def value(kind: IcebergType, given: Any) -> Any:
+        if given is not None:
+            match kind:
+                case StructType():
+                    given = {field.name: value(field.field_type, given[field.name]) for field in kind.fields}
+                case ListType():
+                    given = [value(kind.element_type, item) for item in given]
+                case MapType():
+                    given = [(key, value(kind.value_type, item)) for key, item in given]
+        return change(kind, given)
+
+    columns = []
+    for field, column in zip(schema.fields, fitted(table, schema).columns, strict=True):
+        changed = [value(field.field_type, given) for given in column.to_pylist()]
+        columns.append(pa.array(changed, to_arrow_type(field.field_type)))
+    return pa.table(columns, names=[field.name for field in schema.fields])
+
+
+# -- PyIceberg ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def pyiceberg_catalog(folder: Path | str, name: str = "test") -> Iterator[Any]:
+    """PyIceberg's catalog over the database and the warehouse of ``catalogs.open_catalog("sql", folder)``."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog(name, uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    try:
+        yield catalog
+    finally:
+        catalog.close()
+
+
+def as_pyiceberg_reads(kind: IcebergType, value: Any) -> Any:
+    """PyIceberg 0.12 reads a null list of structs, or map to structs, as an empty one, in its own tables too."""
+    inner = kind.element_type if isinstance(kind, ListType) else kind.value_type if isinstance(kind, MapType) else None
+    return [] if value is None and isinstance(inner, StructType) else value
+
+
+def pyiceberg_filter(given: Filter) -> Any:
+    """A filter as PyIceberg's expression. Its ``NotIn`` lets nulls through where SQL's does not."""
+    import pyiceberg.expressions as theirs
+
+    made = given.for_python(theirs)
+    return theirs.And(made, theirs.NotNull(given.column)) if given.op == "NotIn" else made
+
+
+def our_filter(given: Filter) -> our_expressions.BooleanExpression:
+    """A filter as our expression."""
+    return given.for_python(our_expressions)
+
+
+# -- DuckDB ---------------------------------------------------------------------------------------------------------
+
+
+def duckdb_connection() -> Any:
+    """A connection that can read Iceberg tables; the extensions come from PyPI, nothing is downloaded."""
+    import duckdb
+
+    connection = duckdb.connect()
+    for name in ("avro", "iceberg"):
+        folder = Path(str(files(f"duckdb_extension_{name}"))) / "extensions" / f"v{duckdb.__version__}"
+        connection.execute(f"LOAD '{folder / name}.duckdb_extension'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def duckdb_rows(
+    connection: Any, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
+) -> pa.Table:
+    """The rows that DuckDB reads from the metadata file; ``options`` go to ``iceberg_scan``."""
+    more = "".join(f", {name} => {value}" for name, value in options.items())
+    condition = "" if given is None else f" WHERE {given.for_sql(_duckdb_literal)}"
+    query = f"SELECT {', '.join(columns)} FROM iceberg_scan('{table.metadata_location}'{more}){condition}"
+    return connection.execute(query).to_arrow_table()
+
+
+def _duckdb_literal(value: Any) -> str:
+    if isinstance(value, bytes):
+        return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+    return _sql_literal(value)
+
+
+def _sql_literal(value: Any) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)
+
+
+# -- ClickHouse -----------------------------------------------------------------------------------------------------
+
+_ARROW = "output_format_arrow_string_as_string = 0, output_format_arrow_fixed_string_as_fixed_byte_array = 1"
+
+
+@contextmanager
+def chdb_connection() -> Iterator[Any]:
+    """A connection to ClickHouse. A process has one engine; it reads no file outside of its working directory."""
+    import chdb
+
+    with chdir("/"):
+        connection = chdb.connect()
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def chdb_rows(
+    connection: Any, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
+) -> pa.Table:
+    """The rows that ClickHouse reads from the metadata file; ``options`` are settings of the table function."""
+    folder = table.location().removeprefix("file://")
+    file = table.metadata_location.removeprefix("file://").removeprefix(folder + "/")
+    settings = {"iceberg_metadata_file_path": f"'{file}'", **options}
+    set_to = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    condition = ""
+    if given is not None:
+        kind = str(table.schema().find_field(given.column).field_type)
+        condition = f" WHERE {given.for_sql(partial(_chdb_literal, kind))}"
+    query = f"SELECT {', '.join(columns)} FROM icebergLocal('{folder}', SETTINGS {set_to}){condition} SETTINGS {_ARROW}"
+    with chdir("/"):
+        result = connection.query(query, "Arrow")
+    return pa.ipc.open_file(result.bytes()).read_all()
+
+
+_CHDB_LITERALS = {
+    "date": "toDate32({})",
+    "timestamp": "toDateTime64({}, 6, 'UTC')",
+    "timestamptz": "toDateTime64({}, 6, 'UTC')",
+    "uuid": "toUUID({})",
+}
+
+
+def _chdb_literal(kind: str, value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"unhex('{value.hex()}')"
+    if kind.startswith("decimal"):
+        return f"toDecimal128('{value}', {kind[8:-1].split(',')[1]})"
+    return _CHDB_LITERALS.get(kind, "{}").format(_sql_literal(str(value)[:26] if kind == "timestamptz" else value))
+
+
+def as_chdb_reads(kind: IcebergType, value: Any) -> Any:
+    """ClickHouse has no null lists, maps and structs, and gives times of day in seconds."""
+    if isinstance(kind, TimeType) and value is not None:
+        return value.replace(microsecond=0)
+    if value is None and isinstance(kind, StructType):
+        return {field.name: as_chdb_reads(field.field_type, None) for field in kind.fields}
+    return [] if value is None and isinstance(kind, ListType | MapType) else value
