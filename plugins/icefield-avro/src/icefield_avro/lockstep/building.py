@@ -17,12 +17,12 @@ MAX_REACH: Final = 1 << 20
 
 
 class Unfit(Exception):
-    """A schema that is better decoded value by value: items of no bytes, or a record of huge fixed values."""
+    """A schema that is better decoded value by value: records or items of no bytes, or of huge fixed values."""
 
 
 def build(record: Record, selection: Selection) -> RecordStep:
     """The steps of a record. Raises ``Unfit``."""
-    if reach(record) > MAX_REACH:
+    if not 0 < reach(record) <= MAX_REACH:
         raise Unfit
     return _record(record, selection)
 

@@ -215,8 +215,7 @@ class FixedItems(ArrayStep):
             ordinal = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
             rows = np.repeat(np.arange(len(count)) if live is None else live, count)
             items.add(rows, np.repeat(done, count) + ordinal, np.repeat(at, count) + ordinal * self.item_size)
-        end: Vector = at + count * self.item_size
-        return end
+        return np.minimum(at + count * self.item_size, tape.dead)
 
 
 class MapStep(ArrayStep):

@@ -174,7 +174,7 @@ class Tape:
         return np.minimum(ends, self.dead)
 
     def ends_of_optional_longs(self, at: Vector, value: int, null: int) -> Vector | None:
-        """The positions after unions of null and an integer, whose branches are the bytes ``value`` and ``null`` (-1: none).
+        """The positions after unions of null and an integer; the branches are these bytes (-1: none).
 
         None when branch and integer take more than seven bytes somewhere.
         """
