@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +18,31 @@ from icefield.types import ListType, MapType, NestedField, StructType
 
 from icefield_parquet.options import write_options
 from icefield_parquet.row_groups import row_group_start
-from icefield_parquet.schema import leaves, storage_schema
+from icefield_parquet.schema import leaves, storage_schema, without_extensions
 from icefield_parquet.storage import to_storage
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first row group has shown it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What follows from a schema alone; ``ids`` are those of the leaves, ``paths`` theirs by full name."""
+
+    schema: Schema
+    arrow: pa.Schema
+    storage: pa.Schema
+    ids: tuple[int | None, ...]
+    paths: Mapping[str, str]
+
+
+@lru_cache(maxsize=64)
+def _layout(schema: Schema) -> _Layout:
+    storage = storage_schema(schema)
+    ids = tuple(leaf.field_id for leaf in leaves(without_extensions(storage)))
+    return _Layout(schema, schema_to_arrow(schema), storage, ids, _leaf_paths(schema))
 
 
 class ParquetWriter(FormatWriter):
@@ -35,10 +54,9 @@ class ParquetWriter(FormatWriter):
         self._sink = _Sink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
-        self._schema = schema
-        self._arrow_schema = schema_to_arrow(schema)
-        self._storage = storage_schema(schema)
-        options = write_options(properties, _leaf_paths(schema))
+        self._layout = _layout(schema)
+        self._arrow_schema = self._layout.arrow
+        options = write_options(properties, self._layout.paths)
         self._row_group_bytes = options.row_group_bytes
         self._collector = MetricsCollector(self._arrow_schema)
         self._pending: list[pa.RecordBatch] = []
@@ -46,7 +64,7 @@ class ParquetWriter(FormatWriter):
         self._flushed_bytes = 0
         self._estimate = 0
         self._ended = False
-        self._writer = _open(self._buffered, self._storage, options.arguments)
+        self._writer = _open(self._buffered, self._layout.storage, options.arguments)
         if metadata:
             self._writer.add_key_value_metadata(dict(metadata))
 
@@ -104,12 +122,13 @@ class ParquetWriter(FormatWriter):
             self._collector.update(batch)
         groups = max(1, round(self._pending_bytes / self._row_group_bytes))
         rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
-        self._writer.write_table(to_storage(table, self._schema, self._storage), row_group_size=rows)
+        stored = to_storage(table, self._layout.schema, self._layout.storage)
+        self._writer.write_table(stored, row_group_size=rows)
         self._flushed_bytes += self._pending_bytes
         self._pending, self._pending_bytes = [], 0
 
     def _metrics(self, footer: Any) -> Metrics:
-        return replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._storage))
+        return replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._layout.ids))
 
 
 class _Sink:
@@ -169,12 +188,12 @@ def _split_offsets(footer: Any) -> list[int] | None:
     return [row_group_start(footer.row_group(at)) for at in range(footer.num_row_groups)] or None
 
 
-def _column_sizes(footer: Any, schema: pa.Schema) -> dict[int, int]:
+def _column_sizes(footer: Any, ids: tuple[int | None, ...]) -> dict[int, int]:
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     return {
-        leaf.field_id: sum(group.column(leaf.index).total_compressed_size for group in groups)
-        for leaf in leaves(schema)
-        if leaf.field_id is not None
+        id_: sum(group.column(index).total_compressed_size for group in groups)
+        for index, id_ in enumerate(ids)
+        if id_ is not None
     }
 
 
