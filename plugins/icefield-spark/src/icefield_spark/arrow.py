@@ -14,57 +14,112 @@ import pyarrow.compute as pc
 from icefield import Schema
 from icefield import types as iceberg
 from icefield.arrow_pruning import prune_array
-from icefield.arrow_types import to_arrow_type
+from icefield.errors import InvalidArgument
+from pyspark.sql import types as spark
 
 Convert = Callable[[pa.Array, iceberg.IcebergType], pa.Array]
 _UUID_DASHES = (8, 13, 18, 23)
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+_NANOS = (iceberg.TimestampNanoType, iceberg.TimestamptzNanoType)
+_SPELT_OTHERWISE = (iceberg.UUIDType, iceberg.FixedType, iceberg.TimeType, *_NANOS)
+
+_ARROW: dict[type[spark.DataType], pa.DataType] = {
+    spark.NullType: pa.null(),
+    spark.BooleanType: pa.bool_(),
+    spark.ByteType: pa.int8(),
+    spark.ShortType: pa.int16(),
+    spark.IntegerType: pa.int32(),
+    spark.LongType: pa.int64(),
+    spark.FloatType: pa.float32(),
+    spark.DoubleType: pa.float64(),
+    spark.DateType: pa.date32(),
+    spark.TimeType: pa.time64("ns"),
+    spark.TimestampType: pa.timestamp("us", "UTC"),
+    spark.TimestampNTZType: pa.timestamp("us"),
+    spark.BinaryType: pa.binary(),
+    # Spark knows a variant by the metadata of the field that it calls so.
+    spark.VariantType: pa.struct(
+        [
+            pa.field("value", pa.binary(), nullable=False),
+            pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
+        ]
+    ),
+}
+
+
+def spark_arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The Arrow schema in which Spark takes and gives rows of its schema."""
+    return pa.schema([_spark_field(field.name, field.dataType, field.nullable) for field in schema.fields])
 
 
 class SparkBatches:
-    """Turns batches of one schema (columns by position) into what Spark has for them, nullability included."""
+    """Turns batches of a scan's columns into exactly what Spark expects: its order, its types, its nullability.
 
-    def __init__(self, schema: Schema) -> None:
-        self._kinds = [field.field_type for field in schema.fields]
-        self.schema = pa.schema([_spark_field(field) for field in schema.fields])
+    ``target`` holds the columns of ``schema`` in any order, with all or some of the children of nested ones.
+    """
+
+    def __init__(self, schema: Schema, target: spark.StructType) -> None:
+        self.schema = spark_arrow_schema(target)
+        places = {field.name: place for place, field in enumerate(schema.fields)}
+        self._places = [places[name] for name in self.schema.names]
+        self._kinds = [schema.fields[place].field_type for place in self._places]
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """One batch."""
         columns = []
-        for column, kind, field in zip(batch.columns, self._kinds, self.schema, strict=True):
-            columns.append(prune_array(_convert(column, kind, _leaf_to_spark), field.type, field.name))
+        for place, kind, field in zip(self._places, self._kinds, self.schema, strict=True):
+            column = batch.column(place)
+            if _is_spelt_otherwise(kind):
+                column = _convert(column, kind, _leaf_to_spark)
+            columns.append(prune_array(column, field.type, field.name))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def _spark_field(field: iceberg.NestedField, name: str | None = None) -> pa.Field:
-    return pa.field(name or field.name, _spark_type(field.field_type), nullable=not field.required)
-
-
-def _spark_type(kind: iceberg.IcebergType) -> pa.DataType:
-    if isinstance(kind, iceberg.StructType):
-        return pa.struct([_spark_field(field) for field in kind.fields])
-    if isinstance(kind, iceberg.ListType):
-        return pa.list_(_spark_field(kind.element, "element"))
-    if isinstance(kind, iceberg.MapType):
-        return pa.map_(_spark_field(kind.key, "key"), _spark_field(kind.value, "value"))
-    if isinstance(kind, iceberg.UUIDType):
-        return pa.string()
-    if isinstance(kind, iceberg.FixedType):
-        return pa.binary()
-    if isinstance(kind, iceberg.TimeType):
-        return pa.time64("ns")
-    if isinstance(kind, iceberg.TimestampNanoType | iceberg.TimestamptzNanoType):
-        return pa.int64()
-    return to_arrow_type(kind)
-
-
 def from_spark_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """A batch from Spark with the columns that ``schema`` knows by name in Icefield's types; others stay as they are."""
+    """A batch from Spark with the columns that ``schema`` knows by name in Icefield's types; others stay as they are.
+
+    Raises ``InvalidArgument`` for a value that the column cannot hold.
+    """
     known = {field.name: field.field_type for field in schema.fields}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        columns.append(_convert(column, known[name], _leaf_from_spark) if name in known else column)
+        kind = known.get(name)
+        if kind is not None:
+            try:
+                column = _convert(column, kind, _leaf_from_spark)
+            except (pa.ArrowException, ValueError) as error:
+                message = f"column '{name}' cannot be written: a value does not fit {kind}: {error}"
+                raise InvalidArgument(message, column=name) from error
+        columns.append(column)
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _spark_field(name: str, kind: spark.DataType, nullable: bool) -> pa.Field:
+    return pa.field(name, _spark_type(kind), nullable=nullable)
+
+
+def _spark_type(kind: spark.DataType) -> pa.DataType:
+    if isinstance(kind, spark.StructType):
+        return pa.struct([_spark_field(field.name, field.dataType, field.nullable) for field in kind.fields])
+    if isinstance(kind, spark.ArrayType):
+        return pa.list_(_spark_field("element", kind.elementType, kind.containsNull))
+    if isinstance(kind, spark.MapType):
+        value = _spark_field("value", kind.valueType, kind.valueContainsNull)
+        return pa.map_(_spark_field("key", kind.keyType, False), value)
+    if isinstance(kind, spark.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, spark.StringType | spark.CharType | spark.VarcharType):
+        return pa.string()
+    found = _ARROW.get(type(kind))
+    if found is None:
+        raise InvalidArgument(f"Iceberg has no type for Spark's {kind.simpleString()}; cast it first")
+    return found
+
+
+def _is_spelt_otherwise(kind: iceberg.IcebergType) -> bool:
+    if isinstance(kind, iceberg.StructType | iceberg.ListType | iceberg.MapType):
+        return any(_is_spelt_otherwise(child.field_type) for child in kind.children)
+    return isinstance(kind, _SPELT_OTHERWISE)
 
 
 def _convert(array: pa.Array, kind: iceberg.IcebergType, leaf: Convert) -> pa.Array:
@@ -86,6 +141,8 @@ def _convert_struct(array: pa.StructArray, kind: iceberg.StructType, leaf: Conve
     known = {field.name: field.field_type for field in kind.fields}
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     children = [array.field(i) for i in range(len(names))]
+    if not children:
+        return array
     made = [
         _convert(child, known[name], leaf) if name in known else child
         for name, child in zip(names, children, strict=True)
@@ -109,24 +166,23 @@ def _leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
         return array.cast(pa.binary())
     if isinstance(kind, iceberg.TimeType):
         return array.cast(pa.time64("ns"))
-    if isinstance(kind, iceberg.TimestampNanoType | iceberg.TimestamptzNanoType):
+    if isinstance(kind, _NANOS):
         return array.cast(pa.int64())
     return array
 
 
 def _leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
-    if isinstance(kind, iceberg.UUIDType) and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+    held = array.type
+    if isinstance(kind, iceberg.UUIDType) and (pa.types.is_string(held) or pa.types.is_large_string(held)):
         return _uuid_bytes(array)
-    if isinstance(kind, iceberg.FixedType):
+    if isinstance(kind, iceberg.FixedType) and (pa.types.is_binary(held) or pa.types.is_large_binary(held)):
         return array.cast(pa.binary(kind.length))
-    if isinstance(kind, iceberg.TimeType):
+    if isinstance(kind, iceberg.TimeType) and pa.types.is_time64(held):
         return array.cast(pa.time64("us"))
-    if isinstance(kind, iceberg.TimestamptzType) and pa.types.is_timestamp(array.type):
+    if isinstance(kind, iceberg.TimestamptzType) and pa.types.is_timestamp(held) and held.tz is not None:
         return array.cast(pa.timestamp("us", "UTC"))
-    if isinstance(kind, iceberg.TimestampNanoType) and pa.types.is_int64(array.type):
-        return array.cast(pa.timestamp("ns"))
-    if isinstance(kind, iceberg.TimestamptzNanoType) and pa.types.is_int64(array.type):
-        return array.cast(pa.timestamp("ns", "UTC"))
+    if isinstance(kind, _NANOS) and pa.types.is_int64(held):
+        return array.cast(pa.timestamp("ns", "UTC" if isinstance(kind, iceberg.TimestamptzNanoType) else None))
     return array
 
 
@@ -147,7 +203,7 @@ def _uuid_bytes(array: pa.Array) -> pa.Array:
     """Texts of UUIDs as sixteen bytes; raises ``ValueError`` for one that is none."""
     bare = pc.replace_substring(pc.ascii_lower(array.cast(pa.string())), "-", "")
     if not pc.all(pc.match_substring_regex(bare, "^[0-9a-f]{32}$"), skip_nulls=True).as_py():
-        raise ValueError("a value of a uuid column is not the text of a UUID")
+        raise ValueError("not every one is the text of a UUID")
     whole = pc.fill_null(bare, "0" * 32).cast(pa.binary()).cast(pa.binary(32))
     digits = np.frombuffer(whole.buffers()[1], np.uint8, len(whole) * 32, whole.offset * 32)
     nibbles = np.where(digits >= ord("a"), digits - ord("a") + 10, digits - ord("0")).astype(np.uint8).reshape(-1, 32)

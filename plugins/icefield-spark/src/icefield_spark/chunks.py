@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
+from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChunkContext:
+    """What the chunks of a plan are read with: the scan's context, and the columns as Spark wants them."""
+
+    scan: ScanContext
+    columns: StructType
+
+    def __repr__(self) -> str:  # the scan's context leads to the catalog's properties
+        return "icefield"
 
 
 def plan_chunks(scan: TableScan) -> list[bytes]:
@@ -17,19 +30,19 @@ def plan_chunks(scan: TableScan) -> list[bytes]:
     return [pickle.dumps(group) for group in scan.plan_tasks()]
 
 
-def read_chunk(chunk: bytes, context: ScanContext) -> Iterator[pa.RecordBatch]:
+def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
     """The rows of one chunk, in the types that Spark has."""
     tasks: Sequence[FileScanTask] = pickle.loads(chunk)
-    batches = SparkBatches(context.projection)
+    batches = SparkBatches(context.scan.projection, context.columns)
     # One thread: Spark runs a task a core already.
-    for batch in read_tasks(tasks, context, workers=1):
+    for batch in read_tasks(tasks, context.scan, workers=1):
         yield batches.convert(batch)
 
 
 class ChunkReader:
     """What ``mapInArrow`` runs on executors: rows of chunk numbers in, rows of the table out."""
 
-    def __init__(self, context: ScanContext, chunks: Any) -> None:
+    def __init__(self, context: ChunkContext, chunks: Any) -> None:
         self._context = context
         self._chunks = chunks
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -25,7 +26,7 @@ for argument do
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -38,9 +39,12 @@ def ensure_java() -> str:
     Raises ``UnsupportedFeature`` when there is none, with the command that helps.
     """
     home = os.environ.get("JAVA_HOME")
-    for java in ([str(Path(home) / "bin" / "java")] if home else []) + [shutil.which("java") or ""]:
-        if java and (version_of(java) or 0) >= MINIMUM:
-            return java
+    if home and _is_recent(java := str(Path(home) / "bin" / "java")):
+        return java
+    found = shutil.which("java")
+    if found is not None and _is_recent(found):
+        os.environ.pop("JAVA_HOME", None)  # Spark prefers it to the path, and it leads to no Java that will do
+        return found
     runtime = _packaged_java()
     if runtime is None:
         raise UnsupportedFeature(
@@ -50,6 +54,10 @@ def ensure_java() -> str:
     wrapped = _wrap(runtime)
     os.environ["JAVA_HOME"] = str(wrapped.parent.parent)
     return str(wrapped)
+
+
+def _is_recent(java: str) -> bool:
+    return (version_of(java) or 0) >= MINIMUM
 
 
 def version_of(java: str) -> int | None:
@@ -85,7 +93,7 @@ def _wrap(java: Path) -> Path:
         home = Path(tempfile.mkdtemp(prefix="icefield-java-"))
         (home / "bin").mkdir()
     wrapper = home / "bin" / "java"
-    text = _WRAPPER.format(java=java)
+    text = _WRAPPER.format(java=shlex.quote(str(java)))
     if not wrapper.exists() or wrapper.read_text("utf-8") != text:
         aside = wrapper.with_name(f"java.{os.getpid()}")
         aside.write_text(text, "utf-8")

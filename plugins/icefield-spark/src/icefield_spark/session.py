@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icefield import Catalog, Table, load_catalog
+from icefield import Catalog, Schema, Table, load_catalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.manifest import DataFile
+from icefield.writing import WriteContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
-from icefield_spark.chunks import ChunkReader, plan_chunks
+from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
+from icefield_spark.failures import original
 from icefield_spark.types import from_spark_schema, to_spark_schema
-from icefield_spark.writing import MESSAGE_SCHEMA, ChunkWriter, files_of
+from icefield_spark.writing import (
+    MESSAGE_SCHEMA,
+    ChunkWriter,
+    Paths,
+    check_fits,
+    check_target,
+    files_of,
+    spark_write_context,
+    stage,
+)
 
 PUSHDOWN_SWITCH = "spark.sql.python.filterPushdown.enabled"
 _BROADCAST_FROM_BYTES = 1 << 20
@@ -54,27 +67,32 @@ class IcefieldSession:
         """A table as a data frame, as it is now: only the files that may match, only the columns that are asked for.
 
         ``where``: a filter as text or as an object; every row of the frame matches it. ``columns``: names, dotted for
-        nested fields; None is all. One of ``snapshot_id``, ``ref`` (a branch or tag) and ``as_of_ms`` (milliseconds
-        since the epoch) reads an earlier state. The frame is pinned to that snapshot.
+        nested fields, and metadata columns (``_file``, ``_pos``, ...); None is all. One of ``snapshot_id``, ``ref`` (a
+        branch or tag) and ``as_of_ms`` (milliseconds since the epoch) reads an earlier state. The frame is pinned to
+        that snapshot: whatever is committed later, it gives the same rows.
+
+        Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,
+        ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for what Spark cannot hold.
         """
+        if sum(option is not None for option in (snapshot_id, ref, as_of_ms)) > 1:
+            raise InvalidArgument("give one of snapshot_id, ref and as_of_ms")
+        if columns is not None and (isinstance(columns, str) or not columns):
+            raise InvalidArgument("columns is a list of at least one name; leave it out for all")
         scan = self.catalog.load_table(identifier).scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
             case_sensitive=case_sensitive,
             snapshot_id=snapshot_id,
+            ref=ref,
         )
-        if sum(option is not None for option in (snapshot_id, ref, as_of_ms)) > 1:
-            raise InvalidArgument("give one of snapshot_id, ref and as_of_ms")
-        if ref is not None:
-            scan = scan.use_ref(ref)
         if as_of_ms is not None:
             scan = scan.as_of(as_of_ms)
-        schema = to_spark_schema(scan.projection)
+        schema = to_spark_schema(_in_order(scan.projection, columns or (), case_sensitive))
         chunks = plan_chunks(scan)
         if not chunks:
             return self.spark.createDataFrame([], schema)
         numbers = self.spark.range(0, len(chunks), 1, len(chunks))
-        return numbers.mapInArrow(ChunkReader(scan.context, self._shared(chunks)), schema)
+        return numbers.mapInArrow(ChunkReader(ChunkContext(scan.context, schema), self._shared(chunks)), schema)
 
     def create_table(self, identifier: str, schema: DataFrame | spark_types.StructType, **options: Any) -> Table:
         """Create a table with the columns of a data frame or of a Spark schema.
@@ -85,13 +103,21 @@ class IcefieldSession:
         columns = schema if isinstance(schema, spark_types.StructType) else schema.schema
         return self.catalog.create_table(identifier, from_spark_schema(columns), **options)
 
-    def append(self, frame: DataFrame, identifier: str, *, branch: str | None = None) -> Table:
-        """Add the rows of a data frame to a table; columns go by name."""
-        table = self.catalog.load_table(identifier)
-        files = self._write(frame, table)
-        with table.transaction() as transaction:
-            transaction.append_files(files, **_on(branch))
-        return table
+    def append(
+        self,
+        frame: DataFrame,
+        identifier: str,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Add the rows of a data frame to a table; columns go by name.
+
+        ``snapshot_properties`` go into the snapshot's summary. Raises ``NoSuchTable`` and, for columns that do not
+        fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit, ``InvalidArgument``. When it
+        raises, nothing of it is visible.
+        """
+        return self._change(frame, identifier, None, branch, snapshot_properties)
 
     def overwrite(
         self,
@@ -100,22 +126,53 @@ class IcefieldSession:
         where: str | BooleanExpression | None = None,
         *,
         branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Replace the rows that ``where`` matches (all, when it is None) by those of a data frame, in one version.
 
-        A file that ``where`` matches in part is rewritten.
+        A file that ``where`` matches in part is rewritten. The frame may be computed from the table itself. Raises
+        as ``append`` does, and ``InvalidExpression`` for a filter that does not fit.
         """
+        return self._change(frame, identifier, AlwaysTrue() if where is None else where, branch, snapshot_properties)
+
+    def _change(
+        self,
+        frame: DataFrame,
+        identifier: str,
+        overwritten: str | BooleanExpression | None,
+        branch: str | None,
+        snapshot_properties: Mapping[str, str] | None,
+    ) -> Table:
         table = self.catalog.load_table(identifier)
-        files = self._write(frame, table)
+        context = spark_write_context(table)
+        check_fits(context, frame.schema)
+        target = None if overwritten is None else check_target(table, overwritten)
         with table.transaction() as transaction:
-            transaction.overwrite_files(files, AlwaysTrue() if where is None else where, **_on(branch))
+            files = self._write(frame, context, transaction)
+            stage(transaction, files, target, branch=branch, snapshot_properties=snapshot_properties)
         return table
 
-    def _write(self, frame: DataFrame, table: Table) -> list[Any]:
-        writer = ChunkWriter(table.write_context())
-        # One action only: Spark runs the writer again with each.
-        rows = frame.mapInArrow(writer, MESSAGE_SCHEMA).collect()
-        return files_of([bytes(row.files) for row in rows])
+    def _write(self, frame: DataFrame, context: WriteContext, transaction: Any) -> list[DataFile]:
+        """Run the job. What its attempts wrote is the transaction's, which deletes what is not committed."""
+        spark_context = getattr(self.spark, "_sc", None)  # not there with Spark Connect
+        log = None if spark_context is None else spark_context.accumulator([], Paths())
+        writer = ChunkWriter(context, log)
+        written = transaction.context.written
+        try:
+            # One action only: Spark runs the writer again with each.
+            rows = frame.mapInArrow(writer, MESSAGE_SCHEMA).collect()
+            files = files_of([bytes(row.files) for row in rows])
+        except PySparkException as failure:
+            error = original(failure)
+            if error is None:
+                raise
+            raise error from failure
+        finally:
+            if log is not None:
+                written.add(*log.value)
+                log.value = []  # PySpark keeps every accumulator
+        written.retire(*written.all())  # the files of attempts that lost; staging takes the others back
+        return files
 
     def _shared(self, chunks: list[bytes]) -> Any:
         """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""
@@ -128,5 +185,15 @@ class IcefieldSession:
         return f"IcefieldSession(catalog={self.catalog.name!r})"
 
 
-def _on(branch: str | None) -> dict[str, str]:
-    return {} if branch is None else {"branch": branch}
+def _in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:
+    """The columns in the order in which they were asked for."""
+
+    def place(name: str) -> int:
+        plain = name if case_sensitive else name.lower()
+        for at, column in enumerate(columns):
+            asked = column if case_sensitive else column.lower()
+            if asked == plain or asked.startswith(f"{plain}."):
+                return at
+        return len(columns)
+
+    return Schema(*sorted(schema.fields, key=lambda field: place(field.name)), schema_id=schema.schema_id)

@@ -2,7 +2,7 @@
 
 Spark has no UUID, no fixed-length binary and no nanoseconds: a ``uuid`` is its text, ``fixed`` is binary, a nanosecond
 timestamp is the long of nanoseconds since the epoch. ``timestamp`` is ``TIMESTAMP_NTZ`` and ``timestamptz`` is
-``TIMESTAMP``.
+``TIMESTAMP``; ``geometry`` and ``geography`` are their WKB.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _SIMPLE: dict[type[iceberg.IcebergType], spark.DataType] = {
     iceberg.GeometryType: spark.BinaryType(),
     iceberg.GeographyType: spark.BinaryType(),
     iceberg.UnknownType: spark.NullType(),
+    iceberg.VariantType: spark.VariantType(),
 }
 
 
@@ -117,4 +118,6 @@ _FROM_SPARK: dict[type[spark.DataType], iceberg.IcebergType] = {
     spark.VarcharType: iceberg.StringType(),
     spark.CharType: iceberg.StringType(),
     spark.BinaryType: iceberg.BinaryType(),
+    spark.VariantType: iceberg.VariantType(),
+    spark.NullType: iceberg.UnknownType(),
 }

@@ -1,0 +1,68 @@
+"""The reading side of the data source: plans in a Python worker of the driver, reads on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from icefield.scan import TableScan
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
+from icefield_spark.filters import to_expression
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Chunk(InputPartition):
+    """One partition: a pickled chunk of tasks."""
+
+    chunk: bytes
+
+    def __repr__(self) -> str:
+        return "icefield"
+
+
+class IcefieldReader(DataSourceReader):
+    """Reads what a scan plans. To executors travels only what reading takes."""
+
+    def __init__(self, scan: TableScan, columns: StructType) -> None:
+        self._scan: TableScan | None = scan
+        self._columns = columns
+        self._context: ChunkContext | None = None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        assert self._scan is not None, "planned where it was made"
+        return [Chunk(chunk) for chunk in plan_chunks(self._scan)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, Chunk):  # for an empty plan Spark makes a partition of its own
+            assert self._context is not None, "unpickled"
+            yield from read_chunk(partition.chunk, self._context)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Filters have been taken by now, so that the context holds them.
+        context = self._context if self._scan is None else ChunkContext(self._scan.context, self._columns)
+        return {"_scan": None, "_columns": self._columns, "_context": context}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __repr__(self) -> str:
+        return "icefield"
+
+
+class PushingReader(IcefieldReader):
+    """The same, taking Spark's filters. Spark refuses a reader with this method while its switch is off."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 -- Spark's name
+        assert self._scan is not None, "planned where it was made"
+        schema = self._scan.schema
+        for found in filters:
+            made = to_expression(found, schema)
+            if made is not None:
+                self._scan = self._scan.filter(made[0])
+            if made is None or not made[1]:
+                yield found

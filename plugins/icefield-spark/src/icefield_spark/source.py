@@ -1,0 +1,95 @@
+"""What the options of a data source name: a catalog, a table, a version, a way to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from icefield import Catalog, Schema, Table, load_catalog, open_table
+from icefield.errors import InvalidArgument
+from icefield.scan import TableScan
+
+_CATALOG = "catalog."
+_SUMMARY = "snapshot-property."
+_VERSIONS = ("snapshot-id", "ref", "as-of-timestamp")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Source:
+    """The options of a query, their names in lower case. Picklable."""
+
+    options: dict[str, str]
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether a frame stays at the version that it met first."""
+        return self._flag("pinned", True)
+
+    @property
+    def takes_filters(self) -> bool:
+        """Whether Spark's filters are taken."""
+        return self._flag("pushdown", False)
+
+    @property
+    def branch(self) -> str | None:
+        """The branch to write to; None is main."""
+        return self.options.get("branch")
+
+    @property
+    def snapshot_properties(self) -> dict[str, str]:
+        """Texts for the summary of the snapshot that a write makes."""
+        return self._below(_SUMMARY)
+
+    @contextmanager
+    def catalog(self) -> Iterator[Catalog]:
+        """The catalog, open."""
+        with load_catalog(self.options.get("catalog"), **self._below(_CATALOG)) as catalog:
+            yield catalog
+
+    def load(self, catalog: Catalog) -> Table:
+        """The table at its current version."""
+        identifier = self.options.get("path")
+        if not identifier:
+            raise InvalidArgument('name the table: spark.read.format("icefield").load("namespace.table")')
+        return catalog.load_table(identifier)
+
+    def table(self, version: str | None = None) -> Table:
+        """The table to read, at the version of a metadata file or at the current one."""
+        with self.catalog() as catalog:
+            if version is None:
+                return self.load(catalog)
+            return open_table(version, catalog.properties, plugins=catalog.io.plugins)
+
+    def scan(self, table: Table, select: Callable[[Schema], tuple[Any, ...]] | None = None) -> TableScan:
+        """The scan that the options ask for; ``select`` picks its columns."""
+        named = [name for name in _VERSIONS if self.options.get(name)]
+        if len(named) > 1:
+            raise InvalidArgument(f"give one of {' and '.join(named)}")
+        scan = table.scan(snapshot_id=self._number("snapshot-id"), ref=self.options.get("ref") or None)
+        instant = self._number("as-of-timestamp")
+        if instant is not None:
+            scan = scan.as_of(instant)
+        return scan if select is None else scan.select(*select(scan.schema))
+
+    def __repr__(self) -> str:  # options may hold credentials
+        return f"icefield {self.options.get('path')}"
+
+    def _below(self, prefix: str) -> dict[str, str]:
+        return {key[len(prefix) :]: value for key, value in self.options.items() if key.startswith(prefix)}
+
+    def _flag(self, name: str, default: bool) -> bool:
+        text = self.options.get(name, "").lower()
+        if text not in ("", "true", "false"):
+            raise InvalidArgument(f"the option '{name}' is true or false, not '{text}'")
+        return default if not text else text == "true"
+
+    def _number(self, name: str) -> int | None:
+        text = self.options.get(name)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError as error:
+            raise InvalidArgument(f"the option '{name}' is a number, not '{text}'") from error

@@ -1,0 +1,114 @@
+"""One Spark session for all tests that are marked ``spark``, and a catalog for each test."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import icefield
+import pyarrow as pa
+import pytest
+
+ZONE = "America/Los_Angeles"
+"""Far from UTC, and with a summer time, so that a wall clock taken for an instant shows."""
+
+SECRET = "PLANTED-SECRET-7351"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from icefield_spark import ensure_java
+    from pyspark.sql import SparkSession
+
+    ensure_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2,2]")  # a task that fails is tried once more
+        .appName("icefield tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", ZONE)
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
+        .config("spark.log.level", "OFF")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> dict[str, str]:
+    """The properties of the test's catalog; one of them is a secret."""
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/catalog.db",
+        "warehouse": f"file://{tmp_path}/warehouse",
+        "file.sync": "false",
+        "s3.secret-access-key": SECRET,
+    }
+
+
+@pytest.fixture
+def catalog(properties: dict[str, str]) -> Iterator[icefield.Catalog]:
+    with icefield.load_catalog("test", **properties) as catalog:
+        catalog.create_namespace("db")
+        yield catalog
+
+
+@pytest.fixture
+def ice(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
+    """The session on the test's catalog. Spark's switch for pushing filters is as it was afterwards."""
+    from icefield_spark import attach
+    from icefield_spark.session import PUSHDOWN_SWITCH
+
+    yield attach(spark, catalog)
+    spark.conf.unset(PUSHDOWN_SWITCH)
+
+
+@pytest.fixture
+def options(properties: dict[str, str]) -> dict[str, str]:
+    """The options by which the data source finds the test's catalog."""
+    return {"catalog": "test", **{f"catalog.{key}": value for key, value in properties.items()}}
+
+
+@pytest.fixture
+def data_files(tmp_path: Path) -> Callable[[], set[str]]:
+    """The data files that lie in the warehouse, whether a table knows them or not."""
+
+    def found() -> set[str]:
+        return {f"file://{path}" for path in (tmp_path / "warehouse").rglob("*.parquet")}
+
+    return found
+
+
+@pytest.fixture
+def people(catalog: icefield.Catalog) -> icefield.Table:
+    """Three rows, with a required column, a nested one and nulls."""
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64(), nullable=False),
+            ("name", pa.string()),
+            ("home", pa.struct([("city", pa.string()), ("zip", pa.int32())])),
+        ]
+    )
+    table = catalog.create_table("db.people", schema)
+    homes = [{"city": "Oslo", "zip": 150}, None, {"city": None, "zip": 7}]
+    table.append(pa.table({"id": [1, 2, 3], "name": ["ann", "bob", None], "home": homes}, schema=schema))
+    return table
+
+
+@pytest.fixture
+def committed(catalog: icefield.Catalog) -> Callable[[str], set[str]]:
+    """The data files of a table's current version."""
+
+    def found(identifier: str) -> set[str]:
+        return set(catalog.load_table(identifier).inspect.data_files()["file_path"].to_pylist())
+
+    return found
