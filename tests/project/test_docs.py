@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -61,24 +62,29 @@ def test_what_a_page_shows_runs(page: Page, tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.fixture(scope="module")
-def spark_session() -> Any:
-    """A Spark session that the pages get when they ask for one."""
+def spark_session() -> Iterator[None]:
+    """A Spark session that pages get when they ask for one; another test's, where there is one."""
     pytest.importorskip("pyspark")
     from icefield_spark import ensure_java
     from pyspark.sql import SparkSession
 
+    if SparkSession.getActiveSession() is not None:
+        yield
+        return
     ensure_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-    return builder.getOrCreate()
+    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    yield
+    session.stop()
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in pages() if page.runs_spark], ids=ids)
 def test_what_a_page_shows_runs_on_spark(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_session: Any
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_session: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run(page, tmp_path, spark=True)

@@ -23,6 +23,7 @@ from repository import ROOT, tracked_files
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"``.+?``|`[^`\n]+`")
 _CHECKER = doctest.OutputChecker()
 
 
@@ -85,7 +86,7 @@ class Page:
     @property
     def links(self) -> list[str]:
         """The targets of its links."""
-        return _LINK.findall(self.prose)
+        return _LINK.findall(_CODE.sub("", self.prose))
 
     @property
     def runs(self) -> bool:
