@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.manifest import DataFile
 from icefield.writing.conforming import Conforming
@@ -70,10 +73,14 @@ def _write_partitioned(
     with ThreadPoolExecutor(context.workers or default_workers(), thread_name_prefix="icefield-take") as takers:
         for chunk in _chunks(batches, context.buffer_bytes):
             parts = list(partitioner.split(chunk))
-            taken = takers.map(lambda part, chunk=chunk: chunk if part[1] is None else chunk.take(part[1]), parts)
+            taken = takers.map(partial(_take, chunk), parts)
             for (values, _), rows in zip(parts, taken, strict=True):
                 fan_out.add(values, rows)
     fan_out.close()
+
+
+def _take(chunk: pa.RecordBatch, part: tuple[Any, pa.Array | None]) -> pa.RecordBatch:
+    return chunk if part[1] is None else pc.take(chunk, part[1], boundscheck=False)
 
 
 def _conformed(
