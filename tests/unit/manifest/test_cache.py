@@ -5,7 +5,14 @@ import struct
 import pytest
 from foreign_manifests import read
 from icefield.errors import InvalidArgument
-from icefield.manifest import ALL_COLUMNS, ByteBoundedCache, ManifestReader, clear_caches, resize_caches
+from icefield.manifest import (
+    ALL_COLUMNS,
+    ByteBoundedCache,
+    ManifestReader,
+    ManifestRequest,
+    clear_caches,
+    resize_caches,
+)
 from icefield.manifest import schemas as f
 from icefield.manifest.reader import MANIFESTS
 from icefield.types import StructType
@@ -26,18 +33,18 @@ def test_a_manifest_is_opened_once_until_more_of_it_is_wanted(made: PlannedTable
     assert reader.cached(manifest, StructType()) is None
     first = reader.read(manifest, StructType())
     assert reader.read(manifest, StructType()) is first
-    assert reader.cached(manifest, StructType(), columns={f.FILE_PATH}) is first
+    assert reader.cached(manifest, StructType(), ManifestRequest(frozenset({f.FILE_PATH}))) is first
     assert len(opened) == 1
     single = {f.LOWER_BOUNDS: frozenset({1})}
-    assert reader.cached(manifest, StructType(), statistics=single) is None
-    more = reader.read(manifest, StructType(), statistics=single)
+    assert reader.cached(manifest, StructType(), ManifestRequest(statistics=single)) is None
+    more = reader.read(manifest, StructType(), ManifestRequest(statistics=single))
     assert more.statistic(f.LOWER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 1)]
     assert set(first.columns) <= set(more.columns)
-    assert reader.read(manifest, StructType(), statistics=single) is more
+    assert reader.read(manifest, StructType(), ManifestRequest(statistics=single)) is more
     assert len(opened) == 2
-    whole = reader.read(manifest, StructType(), columns=ALL_COLUMNS)
+    whole = reader.read(manifest, StructType(), ManifestRequest(ALL_COLUMNS))
     # Whole maps answer for any field.
-    assert reader.cached(manifest, StructType(), statistics={f.UPPER_BOUNDS: frozenset({4})}) is whole
+    assert reader.cached(manifest, StructType(), ManifestRequest(statistics={f.UPPER_BOUNDS: frozenset({4})})) is whole
     assert len(opened) == 3
     clear_caches()
     assert reader.cached(manifest, StructType()) is None
@@ -83,6 +90,36 @@ def test_the_cache_holds_no_more_bytes_than_it_may(made: PlannedTable) -> None:
         assert MANIFESTS.nbytes == len(MANIFESTS) == 0
     finally:
         resize_caches(256 * 1024 * 1024)
+
+
+@pytest.mark.spec("MAN-25")
+def test_counts_are_read_only_where_an_entry_has_no_bounds_and_then_in_one_go(made: PlannedTable) -> None:
+    bounded = [made.write([made.file(bounds={"id": (1, 9)}) for _ in range(3)]).assigned(1000, 1) for _ in range(2)]
+    mixed = made.write([made.file(bounds={"id": (1, 9)}), made.file(nulls={"id": 100})]).assigned(1000, 1)
+    bare = made.write([made.file()]).assigned(1000, 1)
+    one = frozenset({1})
+    request = ManifestRequest(
+        statistics={f.LOWER_BOUNDS: one, f.UPPER_BOUNDS: one},
+        where_unbounded={f.NULL_VALUE_COUNTS: one, f.VALUE_COUNTS: one},
+    )
+    clear_caches()
+    opened = made.io.opened  # type: ignore[attr-defined]
+    opened.clear()
+    reader = ManifestReader(made.io)
+    counts = []
+    for manifest in (bounded[0], mixed, bare, bounded[1]):
+        entries = reader.read(manifest, StructType(), request)
+        assert reader.read(manifest, StructType(), request) is reader.cached(manifest, StructType(), request) is entries
+        found = entries.statistic(f.NULL_VALUE_COUNTS, 1)
+        counts.append(None if found is None else found.to_pylist())
+    # Once one manifest lacked bounds, the counts of those after it are read with the rest.
+    assert counts == [None, [0, 100], None, [0, 0, 0]]
+    assert opened == [m.manifest_path for m in (bounded[0], mixed, bare, bounded[1])]
+    # What was found to be complete stays so, and counts that are asked for outright are read.
+    full = ManifestRequest(statistics={**request.statistics, **request.where_unbounded})
+    assert reader.cached(bounded[0], StructType(), full) is None
+    assert reader.read(bounded[0], StructType(), full).statistic(f.VALUE_COUNTS, 1).to_pylist() == [100] * 3
+    assert len(opened) == 5
 
 
 class Sized:

@@ -9,7 +9,7 @@ from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.manifest.partition_types import stored_partition_type
-from icefield.manifest.reader import ManifestReader, read_manifest
+from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
 from icefield.manifest.writer import ManifestWriter
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "ManifestFile",
     "ManifestList",
     "ManifestReader",
+    "ManifestRequest",
     "ManifestWriter",
     "assign_row_ids",
     "clear_caches",

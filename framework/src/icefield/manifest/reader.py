@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io as _io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import ReadRequest
+from icefield.abc import FormatReader, ReadRequest
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.file_io import FileIO
@@ -42,6 +42,20 @@ _NEVER_NULL: Final = (f.STATUS, f.FILE_PATH, f.FILE_FORMAT, f.RECORD_COUNT, f.FI
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestRequest:
+    """What of a manifest is wanted.
+
+    ``columns``: ids of entry and data file fields; statistics maps among them are read whole. ``statistics``: single
+    fields' statistics instead, by map. ``where_unbounded``: more of them, for the fields of which some entry has no
+    bounds; ``statistics`` asks for the bounds of those fields.
+    """
+
+    columns: frozenset[int] = PLAN_COLUMNS
+    statistics: StatisticsRequest = field(default_factory=dict)
+    where_unbounded: StatisticsRequest = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class _Decoded:
     """What has been decoded of a manifest so far, and which single statistics were looked for."""
 
@@ -52,6 +66,8 @@ class _Decoded:
     def nbytes(self) -> int:
         return self.entries.nbytes
 
+
+_PLAN: Final = ManifestRequest()
 
 MANIFESTS: Final[ByteBoundedCache[_Decoded]] = ByteBoundedCache()
 """Every manifest that was decoded in this process, up to a bound."""
@@ -67,12 +83,11 @@ def read_manifest(
 ) -> ManifestEntries:
     """The entries of a manifest, in the order of the file, DELETED ones included.
 
-    ``partition_type``: the partition tuple of the manifest's own spec. ``columns``: ids of entry and data file
-    fields; statistics maps among them are read whole. ``statistics``: single fields' statistics instead, by map.
-    What was decoded before is taken from the cache, and only what is missing is read.
+    ``partition_type``: the partition tuple of the manifest's own spec. ``columns`` and ``statistics``: see
+    ``ManifestRequest``. What was decoded before is taken from the cache, and only what is missing is read.
     Raises ``InvalidMetadata`` for a damaged manifest, ``UnsupportedFeature`` for a later format version.
     """
-    return ManifestReader(io).read(manifest, partition_type, columns=columns, statistics=statistics)
+    return ManifestReader(io).read(manifest, partition_type, ManifestRequest(frozenset(columns), statistics))
 
 
 class ManifestReader:
@@ -81,42 +96,30 @@ class ManifestReader:
     def __init__(self, io: FileIO) -> None:
         self._io = io
         self._scope = cache_scope(io)
+        self._unbounded: set[int] = set()
 
     def cached(
-        self,
-        manifest: ManifestFile,
-        partition_type: StructType,
-        *,
-        columns: Iterable[int] = PLAN_COLUMNS,
-        statistics: StatisticsRequest = _NO_STATISTICS,
+        self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
     ) -> ManifestEntries | None:
         """The entries when all that is asked for has been decoded before; None otherwise."""
         if self._scope is None:
             return None
         known = MANIFESTS.get(self._key(manifest, partition_type))
-        if known is None or _missing(known, frozenset(columns), statistics) != (frozenset(), {}):
-            return None
-        return known.entries
+        return None if known is None or _missing(known, request) is not None else known.entries
 
     def read(
-        self,
-        manifest: ManifestFile,
-        partition_type: StructType,
-        *,
-        columns: Iterable[int] = PLAN_COLUMNS,
-        statistics: StatisticsRequest = _NO_STATISTICS,
+        self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
     ) -> ManifestEntries:
         """As ``read_manifest``."""
         key = self._key(manifest, partition_type)
         known = MANIFESTS.get(key) if self._scope is not None else None
-        wanted = frozenset(columns) | {f.STATUS}
         if known is None:
-            decoded = self._decode(manifest, partition_type, wanted, statistics)
+            decoded = self._decode(manifest, partition_type, request)
         else:
-            missing, single = _missing(known, wanted, statistics)
-            if not missing and not single:
+            missing = _missing(known, request)
+            if missing is None:
                 return known.entries
-            decoded = _merged(known, self._decode(manifest, partition_type, missing | {f.STATUS}, single))
+            decoded = _merged(known, self._decode(manifest, partition_type, missing))
         if self._scope is not None:
             MANIFESTS.put(key, decoded)
         return decoded.entries
@@ -134,10 +137,9 @@ class ManifestReader:
             partition_type,
         )
 
-    def _decode(
-        self, manifest: ManifestFile, partition_type: StructType, wanted: frozenset[int], statistics: StatisticsRequest
-    ) -> _Decoded:
+    def _decode(self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest) -> _Decoded:
         location = manifest.manifest_path
+        wanted = request.columns | {f.STATUS}
         if f.FIRST_ROW_ID in wanted:
             wanted |= {f.RECORD_COUNT}
         data = self._io.read(location, limit=MAX_MANIFEST_BYTES)
@@ -146,35 +148,93 @@ class ManifestReader:
             source = self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))
             with source as reader:
                 version = _format_version(reader.metadata, location)
-                fields = select_fields(reader.schema, wanted | frozenset(statistics), location)
-                map_keys = {number: ids for number, ids in statistics.items() if number not in wanted}
-                batches = list(reader.read(ReadRequest(columns=fields, map_keys=map_keys)))
-            num_rows = sum(batch.num_rows for batch in batches)
+                at_once = _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
+                num_rows, found, single = _scan(reader, wanted, at_once, location)
+                lacking = _without_bounds(single, request.where_unbounded)
+                if lacking:
+                    # Other manifests of the table will lack them, too.
+                    self._unbounded |= lacking
+                    more = _among(request.where_unbounded, lacking)
+                    single |= _scan(reader, frozenset(), more, location)[2]
             _check_whole(manifest, len(data), num_rows)
-            found = flatten(batches or [_empty(fields)], location)
             columns = _conformed(found, partition_type, location)
             _validate(columns, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
-            single: dict[StatisticKey, pa.Array | None] = {
-                (kind, number): map_column(columns[kind], number) if kind in columns else None
-                for kind, ids in statistics.items()
-                for number in ids
-            }
         kept = {number: column for number, column in columns.items() if number in wanted}
-        entries = ManifestEntries(manifest, num_rows, kept, single, wanted)
+        entries = ManifestEntries(manifest, num_rows, kept, {**single}, wanted)
         return _Decoded(entries, frozenset(single))
 
 
-def _missing(
-    known: _Decoded, wanted: frozenset[int], statistics: StatisticsRequest
-) -> tuple[frozenset[int], dict[int, frozenset[int]]]:
-    single = {}
+_Single = dict[StatisticKey, pa.Array | None]
+
+
+def _scan(
+    reader: FormatReader, wanted: frozenset[int], statistics: StatisticsRequest, location: str
+) -> tuple[int, dict[int, pa.Array], _Single]:
+    """Go through the file once: the number of entries, the wanted columns as they are, and single statistics."""
+    fields = select_fields(reader.schema, wanted | frozenset(statistics), location)
+    map_keys = {kind: ids for kind, ids in statistics.items() if kind not in wanted}
+    batches = list(reader.read(ReadRequest(columns=fields, map_keys=map_keys)))
+    found = flatten(batches or [_empty(fields)], location)
+    single: _Single = {}
     for kind, ids in statistics.items():
-        if kind not in known.entries.read:
-            left = frozenset(number for number in ids if (kind, number) not in known.statistics)
-            if left:
-                single[kind] = left
-    return wanted - known.entries.read, single
+        if kind in found:
+            found[kind] = as_map(found[kind], MAP_TYPES[kind], NAMES[kind], location)
+        for number in ids:
+            single[kind, number] = map_column(found[kind], number) if kind in found else None
+    return sum(batch.num_rows for batch in batches), found, single
+
+
+def _without_bounds(single: _Single, request: StatisticsRequest) -> set[int]:
+    """The fields of which an entry has no lower or no upper bound, and whose statistics were not read with them."""
+    left = {number for kind, ids in request.items() for number in ids if (kind, number) not in single}
+    return {number for number in left if _lacks_bounds(single, number)}
+
+
+def _lacks_bounds(single: Mapping[Any, pa.Array | None], number: int) -> bool:
+    bounds = [single.get((kind, number)) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS)]
+    return any(one is None or one.null_count > 0 for one in bounds)
+
+
+def _among(request: StatisticsRequest, ids: Collection[int]) -> StatisticsRequest:
+    """The request for those of its fields."""
+    narrowed = {kind: wanted.intersection(ids) for kind, wanted in request.items()}
+    return {kind: wanted for kind, wanted in narrowed.items() if wanted}
+
+
+def _joined(left: StatisticsRequest, right: StatisticsRequest) -> StatisticsRequest:
+    if not right:
+        return left
+    nothing: frozenset[int] = frozenset()
+    return {kind: left.get(kind, nothing) | right.get(kind, nothing) for kind in {*left, *right}}
+
+
+def _missing(known: _Decoded, request: ManifestRequest) -> ManifestRequest | None:
+    """What is still to be read; None when all is there."""
+    columns = request.columns - known.entries.read
+    statistics = _unread(known, request.statistics)
+    more = _unread(known, request.where_unbounded)
+    if more and not statistics:
+        # The bounds are known, so what they call for is, too.
+        lacking = {number for ids in more.values() for number in ids if _entry_lacks_bounds(known.entries, number)}
+        statistics, more = _among(more, lacking), {}
+    if not columns and not statistics:
+        return None
+    return ManifestRequest(columns, statistics, more)
+
+
+def _unread(known: _Decoded, request: StatisticsRequest) -> StatisticsRequest:
+    left = {
+        kind: frozenset(number for number in ids if (kind, number) not in known.statistics)
+        for kind, ids in request.items()
+        if kind not in known.entries.read
+    }
+    return {kind: ids for kind, ids in left.items() if ids}
+
+
+def _entry_lacks_bounds(entries: ManifestEntries, number: int) -> bool:
+    kinds = (f.LOWER_BOUNDS, f.UPPER_BOUNDS)
+    return _lacks_bounds({(kind, number): entries.statistic(kind, number) for kind in kinds}, number)
 
 
 def _merged(known: _Decoded, more: _Decoded) -> _Decoded:

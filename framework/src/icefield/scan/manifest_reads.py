@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader
-from icefield.manifest.statistics import StatisticsRequest
+from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
@@ -18,8 +17,7 @@ GROUP_ROWS: Final = 65_536
 def manifest_groups(
     reader: ManifestReader,
     manifests: Sequence[tuple[ManifestFile, StructType]],
-    columns: frozenset[int],
-    statistics: StatisticsRequest,
+    request: ManifestRequest,
     workers: int,
 ) -> Iterator[list[ManifestEntries]]:
     """The entries of each manifest, given with its partition type, in order.
@@ -27,7 +25,7 @@ def manifest_groups(
     What is cached is taken at once; what is not is read by ``workers`` threads, and at most twice as many manifests
     are in memory before they are drawn. Consecutive manifests of one spec that are at hand come together.
     """
-    reads = _Reads(reader, iter(manifests), columns, statistics, min(workers, len(manifests)))
+    reads = _Reads(reader, iter(manifests), request, min(workers, len(manifests)))
     try:
         while group := reads.next_group():
             yield group
@@ -40,14 +38,12 @@ class _Reads:
         self,
         reader: ManifestReader,
         manifests: Iterator[tuple[ManifestFile, StructType]],
-        columns: frozenset[int],
-        statistics: StatisticsRequest,
+        request: ManifestRequest,
         workers: int,
     ) -> None:
         self._reader = reader
         self._manifests = manifests
-        self._columns = columns
-        self._statistics = statistics
+        self._request = request
         self._workers = workers
         self._pool: ThreadPoolExecutor | None = None
         self._ahead: deque[ManifestEntries | Future[ManifestEntries]] = deque()
@@ -92,7 +88,7 @@ class _Reads:
             if wanted is None:
                 return
             manifest, partition_type = wanted
-            known = self._reader.cached(manifest, partition_type, columns=self._columns, statistics=self._statistics)
+            known = self._reader.cached(manifest, partition_type, self._request)
             if known is not None:
                 self._ahead.append(known)
                 self._rows_ready += len(known)
@@ -105,10 +101,8 @@ class _Reads:
 
     def _submit(self, manifest: ManifestFile, partition_type: StructType) -> ManifestEntries | Future[ManifestEntries]:
         if self._workers == 1:
-            return self._reader.read(manifest, partition_type, columns=self._columns, statistics=self._statistics)
+            return self._reader.read(manifest, partition_type, self._request)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
         self._submitted += 1
-        return self._pool.submit(
-            self._reader.read, manifest, partition_type, columns=self._columns, statistics=self._statistics
-        )
+        return self._pool.submit(self._reader.read, manifest, partition_type, self._request)

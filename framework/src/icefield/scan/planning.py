@@ -25,6 +25,7 @@ from icefield.manifest import (
     ManifestFile,
     ManifestList,
     ManifestReader,
+    ManifestRequest,
     read_manifest_list,
     stored_partition_type,
 )
@@ -41,6 +42,7 @@ from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
     EntryGroup,
     Mask,
+    counts_where_unbounded,
     equality_deletes_that_may_match,
     filter_types,
     manifests_that_may_match,
@@ -107,6 +109,7 @@ class ScanPlanner:
         self._specs: dict[int, SpecPlan] = {}
         self._types = filter_types(row_filter)
         self._statistics = needed_statistics(row_filter)
+        self._unbounded = {} if prove else counts_where_unbounded(row_filter)
         self.report = PlanReport()
 
     @cached_property
@@ -167,11 +170,15 @@ class ScanPlanner:
         return manifests.select(chosen, summaries=False)
 
     def _matching(
-        self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, statistics: StatisticsRequest
+        self,
+        manifests: Sequence[ManifestFile],
+        row_filter: BooleanExpression,
+        statistics: StatisticsRequest,
     ) -> Iterator[tuple[ManifestEntries, Mask | None, SpecPlan]]:
         """The entries of each manifest, with the mask of those that are live and may match."""
+        request = ManifestRequest(self._columns, statistics, self._unbounded)
         typed = [(m, self.spec_plan(m.partition_spec_id).partition_type) for m in manifests]
-        for parts in manifest_groups(self._reader, typed, self._columns, statistics, self._workers):
+        for parts in manifest_groups(self._reader, typed, request, self._workers):
             plan = self.spec_plan(parts[0].spec_id)
             masks = matching_rows(parts, plan.partition_filter, row_filter, self._types)
             for part, mask in zip(parts, masks, strict=True):
@@ -206,7 +213,7 @@ class ScanPlanner:
 
     def _live_paths(self, manifest: ManifestFile) -> list[str]:
         kind = self.spec_plan(manifest.partition_spec_id).partition_type
-        entries = self._reader.read(manifest, kind, columns=(f.STATUS, f.FILE_PATH))
+        entries = self._reader.read(manifest, kind, ManifestRequest(frozenset({f.STATUS, f.FILE_PATH})))
         paths: list[str] = (
             entries.select(frozenset({f.STATUS, f.FILE_PATH})).filter(entries.live()).column(f.FILE_PATH).to_pylist()
         )

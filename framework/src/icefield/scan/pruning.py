@@ -35,14 +35,39 @@ Mask = npt.NDArray[np.bool_]
 
 
 def needed_statistics(row_filter: BooleanExpression) -> StatisticsRequest:
-    """The statistics that pruning by a bound filter looks at: of its fields, and of no others."""
-    types = filter_types(row_filter)
-    if not types:
-        return {}
-    ids = frozenset(types)
-    request = dict.fromkeys((f.VALUE_COUNTS, f.NULL_VALUE_COUNTS, f.LOWER_BOUNDS, f.UPPER_BOUNDS), ids)
-    floats = frozenset(number for number, kind in types.items() if isinstance(kind, FloatType | DoubleType))
-    return {**request, f.NAN_VALUE_COUNTS: floats} if floats else request
+    """The statistics that pruning by a bound filter can make use of: those of its fields, and no others."""
+    compared = _bounds_for(row_filter)
+    return _request(compared, frozenset(filter_types(row_filter)), _floats(row_filter))
+
+
+def counts_where_unbounded(row_filter: BooleanExpression) -> StatisticsRequest:
+    """The part of ``needed_statistics`` that counts only for a file without bounds of the field.
+
+    Where a file has bounds, its counts of values and nulls add nothing to a comparison; where it has none, all its
+    values may be null, which only the counts tell.
+    """
+    counted = frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if leaf.op.is_unary)
+    return _request(frozenset(), _bounds_for(row_filter) - counted, frozenset())
+
+
+def _request(bounds: frozenset[int], counts: frozenset[int], floats: frozenset[int]) -> StatisticsRequest:
+    request = {
+        f.VALUE_COUNTS: counts,
+        f.NULL_VALUE_COUNTS: counts,
+        f.NAN_VALUE_COUNTS: floats,
+        f.LOWER_BOUNDS: bounds,
+        f.UPPER_BOUNDS: bounds,
+    }
+    return {kind: ids for kind, ids in request.items() if ids}
+
+
+def _bounds_for(row_filter: BooleanExpression) -> frozenset[int]:
+    return frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if not leaf.op.is_unary)
+
+
+def _floats(row_filter: BooleanExpression) -> frozenset[int]:
+    types = filter_types(row_filter).items()
+    return frozenset(number for number, kind in types if isinstance(kind, FloatType | DoubleType))
 
 
 def filter_types(row_filter: BooleanExpression) -> dict[int, IcebergType]:
