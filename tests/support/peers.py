@@ -197,16 +197,16 @@ def chdb_connection() -> Iterator[Any]:
 def chdb_rows(
     connection: Any, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
 ) -> pa.Table:
-    """The rows that ClickHouse reads from the metadata file; ``options`` are settings of the table function."""
+    """The rows that ClickHouse reads from the metadata file; ``options`` are settings of the query."""
     folder = table.location().removeprefix("file://")
     file = table.metadata_location.removeprefix("file://").removeprefix(folder + "/")
-    settings = {"iceberg_metadata_file_path": f"'{file}'", **options}
-    set_to = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    settings = ", ".join([_ARROW, *(f"{name} = {value}" for name, value in options.items())])
     condition = ""
     if given is not None:
         kind = str(table.schema().find_field(given.column).field_type)
         condition = f" WHERE {given.for_sql(partial(_chdb_literal, kind))}"
-    query = f"SELECT {', '.join(columns)} FROM icebergLocal('{folder}', SETTINGS {set_to}){condition} SETTINGS {_ARROW}"
+    source = f"icebergLocal('{folder}', SETTINGS iceberg_metadata_file_path = '{file}')"
+    query = f"SELECT {', '.join(columns)} FROM {source}{condition} SETTINGS {settings}"
     with chdir("/"):
         result = connection.query(query, "Arrow")
     return pa.ipc.open_file(result.bytes()).read_all()
