@@ -1,0 +1,50 @@
+"""How failures of the ORC libraries become Icefield's errors, which name the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from icefield.errors import IcefieldError, InvalidFile, StorageError, UnsupportedFeature
+
+_LONGEST_REASON = 300
+_DAMAGE = (
+    pa.ArrowException,
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+@contextmanager
+def reading(location: str, what: str) -> Iterator[None]:
+    """Turn what is raised on a damaged file into ``InvalidFile``.
+
+    An error of the storage below keeps its kind, and what the library has not built is ``UnsupportedFeature``.
+    """
+    try:
+        yield
+    except IcefieldError:
+        raise
+    except NotImplementedError as error:
+        raise UnsupportedFeature(f"{location}: {what}: {_reason(error)}", location=location) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise StorageError(f"{location}: {what}: {_reason(error)}", location=location) from error
+        raise damaged(location, f"{what}: {_reason(error)}") from error
+    except _DAMAGE as error:
+        raise damaged(location, f"{what}: {_reason(error)}") from error
+
+
+def damaged(location: str, why: str) -> InvalidFile:
+    """The error for a file that is not a whole ORC file."""
+    return InvalidFile(f"{location} is damaged: {why}", location=location)
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return ((lines[0] if lines else "") or type(error).__name__)[:_LONGEST_REASON]

@@ -1,0 +1,11 @@
+"""What this plugin provides."""
+
+from collections.abc import Sequence
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_file_formats() -> Sequence[Provider]:
+    """Provide the format ``orc``."""
+    return [Provider(("orc",), "icefield_orc.orc_format:OrcFormat")]

@@ -1,0 +1,121 @@
+"""Which part of an ORC file a request needs: the types that it names, and the paths to ask the library for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from icefield.arrow_types import child_fields, field_id
+from icefield.errors import InvalidArgument
+
+from icefield_orc.schema import Kind, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A type and what is wanted of it.
+
+    ``parts`` are the wanted children in the order they are wanted in, each with its position among the children that
+    are read, which come in the file's order.
+    """
+
+    node: Node
+    parts: tuple[tuple[int, Pick], ...] = ()
+
+    def leaves(self) -> Iterable[Node]:
+        """The types without children that are read."""
+        if self.node.opaque or not self.parts:
+            yield from (node for node in self.node.below() if not node.children)
+        for _, part in self.parts:
+            yield from part.leaves()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The picks of a request's columns. ``paths`` are what the library is to read, None for everything."""
+
+    root: Pick
+    paths: tuple[str, ...] | None
+
+
+def select(root: Node, columns: pa.Schema) -> Selection:
+    """Find the columns of a request, a part of the file's schema; raises ``InvalidArgument`` for any other.
+
+    The library takes dotted paths. Where such a path could mean two columns, all columns are read instead.
+    """
+    paths: list[str] = []
+    wanted = list(columns)
+    pick = _pick_fields(root, wanted, "", paths)
+    known = Counter(_paths(root, ""))
+    if all(known[path] == 1 for path in paths):
+        return Selection(pick, tuple(paths))
+    return Selection(_pick_fields(root, wanted, "", None), None)
+
+
+def whole(root: Node, field: pa.Field) -> Pick:
+    """The pick of one column that is read with all its children."""
+    return _pick_fields(root, [field], "", None).parts[0][1]
+
+
+def _paths(node: Node, prefix: str) -> Iterable[str]:
+    """Every path that the library knows: lists and maps add nothing to the paths below them."""
+    for child in node.children:
+        path = prefix + child.name + "." if node.kind == Kind.STRUCT else prefix
+        if node.kind == Kind.STRUCT:
+            yield path[:-1]
+        yield from _paths(child, path)
+
+
+def _pick(node: Node, wanted: pa.DataType, path: str, paths: list[str] | None) -> Pick:
+    """``paths`` gathers what to read, and is None below what is read as a whole."""
+    if node.kind == Kind.STRUCT and not node.opaque:
+        asked = child_fields(wanted)
+        partial = paths is not None and len(asked) < len(node.children) and len(asked) > 0
+        if paths is not None and not partial:
+            partial = any(_is_nested(field.type) for field in asked)
+        if partial:
+            return _pick_fields(node, asked, path + ".", paths)
+        _include(path, paths)
+        return _pick_fields(node, asked, "", None)
+    if node.kind == Kind.LIST:
+        element, want = node.children[0], wanted.value_type
+        if paths is not None and element.kind == Kind.STRUCT and not element.opaque:
+            return Pick(node, ((0, _pick(element, want, path, paths)),))
+        _include(path, paths)
+        return Pick(node, ((0, _pick(element, want, "", None)),))
+    _include(path, paths)
+    if node.kind == Kind.MAP:
+        sides = zip(node.children, (wanted.key_type, wanted.item_type), strict=True)
+        return Pick(node, tuple((at, _pick(child, want, "", None)) for at, (child, want) in enumerate(sides)))
+    return Pick(node)
+
+
+def _pick_fields(node: Node, asked: Sequence[pa.Field], prefix: str, paths: list[str] | None) -> Pick:
+    found = [_match(node.children, field) for field in asked]
+    picks = [
+        _pick(node.children[at], field.type, prefix + field.name, paths) for at, field in zip(found, asked, strict=True)
+    ]
+    held = sorted(set(found)) if paths is not None else range(len(node.children))
+    ranks = {at: rank for rank, at in enumerate(held)}
+    return Pick(node, tuple((ranks[at], pick) for at, pick in zip(found, picks, strict=True)))
+
+
+def _include(path: str, paths: list[str] | None) -> None:
+    if paths is not None:
+        paths.append(path)
+
+
+def _is_nested(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(data_type))
+
+
+def _match(siblings: Sequence[Node], wanted: pa.Field) -> int:
+    same = [at for at, node in enumerate(siblings) if node.name == wanted.name]
+    if not same:
+        raise InvalidArgument(f"the file has no column '{wanted.name}'")
+    if len(same) > 1:
+        wanted_id = field_id(wanted)
+        same = [at for at in same if siblings[at].field_id == wanted_id] or same
+    return same[0]

@@ -1,0 +1,160 @@
+"""Reading an ORC file: the columns asked for, stripe after stripe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc as po
+from icefield.abc import FormatReader, InputFile, ReadRequest
+from icefield.errors import UnsupportedFeature
+from icefield.metrics import Metrics
+
+from icefield_orc.conversion import check_nulls, converter
+from icefield_orc.errors import damaged, reading
+from icefield_orc.far_timestamps import has_timestamps, out_of_range, read_columns
+from icefield_orc.picking import Pick, Selection, select, whole
+from icefield_orc.schema import read_tree
+from icefield_orc.statistics import file_metrics
+from icefield_orc.tail import read_tail
+
+_LARGEST_STRIPE = 4 << 30
+"""Bytes that the values of fixed width in a stripe may take in memory, by what the file claims: a few bytes of a
+hostile file can claim any number of rows, and the library makes room for them first."""
+
+_TEXT_WIDTH = 16
+POSITION = pa.field("_pos", pa.int64(), nullable=False)
+
+
+class OrcReader(FormatReader):
+    """An open ORC file; its tail was read. Not for use by several threads at once."""
+
+    def __init__(self, source: InputFile, location: str, size: int | None) -> None:
+        self._source = source
+        self._location = location
+        try:
+            with reading(location, "the tail"):
+                self._tail = read_tail(source, source.seek(0, 2) if size is None else size)
+                self._root = read_tree(self._tail.types, self._tail.metadata)
+                self._file = po.ORCFile(source)
+                if self._file.nstripes != len(self._tail.stripes) or self._file.nrows != self._tail.rows:
+                    raise ValueError("its tail is ambiguous")
+        except BaseException:
+            source.close()
+            raise
+        self._schema = pa.schema([child.arrow_field() for child in self._root.children])
+        self._first_rows = [0, *accumulate(stripe.rows for stripe in self._tail.stripes)]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    @property
+    def metadata(self) -> Mapping[str, bytes]:
+        return self._tail.metadata
+
+    @property
+    def split_offsets(self) -> list[int] | None:
+        return [stripe.start for stripe in self._tail.stripes] or None
+
+    def metrics(self) -> Metrics:
+        with reading(self._location, "the statistics"):
+            return file_metrics(self._tail, self._root)
+
+    def close(self) -> None:
+        self._source.close()
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        selection = select(self._root, request.columns)
+        for stripe in self._stripes(request):
+            if not len(request.columns):
+                yield from _bare(self._first_rows[stripe], self._tail.stripes[stripe].rows, request)
+            elif self._tail.stripes[stripe].rows:
+                yield from self._read_stripe(stripe, selection, request)
+
+    def _stripes(self, request: ReadRequest) -> list[int]:
+        split = request.split
+        return [
+            number
+            for number, stripe in enumerate(self._tail.stripes)
+            if split is None or split.start <= stripe.start < split.start + split.length
+        ]
+
+    def _read_stripe(self, stripe: int, selection: Selection, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        rows, first = self._tail.stripes[stripe].rows, self._first_rows[stripe]
+        self._check_size(rows, selection)
+        with reading(self._location, f"stripe {stripe}"):
+            columns = self._columns(stripe, selection, request.columns)
+        if any(len(column) != rows for column in columns):
+            raise damaged(self._location, f"stripe {stripe} holds another number of rows than the footer promises")
+        schema = request.columns.remove_metadata()
+        if request.positions:
+            columns.append(_positions(first, rows))
+            schema = schema.append(POSITION)
+        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+        for start in range(0, rows, request.batch_rows):
+            yield batch.slice(start, request.batch_rows)
+
+    def _columns(self, stripe: int, selection: Selection, wanted: pa.Schema) -> list[pa.Array]:
+        """The columns of a stripe in exactly the types that are wanted."""
+        paths = None if selection.paths is None else list(selection.paths)
+        try:
+            batch = self._file.read_stripe(stripe, columns=paths)
+        except pa.ArrowInvalid as error:
+            if not out_of_range(error):
+                raise
+            return self._far_columns(stripe, wanted)
+        parts = zip(selection.root.parts, wanted, strict=True)
+        return [_finished(batch.column(place), pick, field) for (place, pick), field in parts]
+
+    def _far_columns(self, stripe: int, wanted: pa.Schema) -> list[pa.Array]:
+        """The same where a timestamp is beyond what Arrow reads: those columns come by the slow way."""
+        picks = [whole(self._root, field) for field in wanted]
+        far = [pick.node.column for pick in picks if has_timestamps(pick.node)]
+        places = {child.column: place for place, child in enumerate(self._root.children)}
+        arrays = read_columns(self._source, self._root, stripe, [places[column] for column in far])
+        found = dict(zip(far, arrays, strict=True))
+        near = pa.schema([field for field, pick in zip(wanted, picks, strict=True) if pick.node.column not in found])
+        rest = iter(self._columns(stripe, select(self._root, near), near) if len(near) else [])
+        return [
+            _finished(found[pick.node.column], pick, field) if pick.node.column in found else next(rest)
+            for pick, field in zip(picks, wanted, strict=True)
+        ]
+
+    def _check_size(self, rows: int, selection: Selection) -> None:
+        width = sum(_width(node.data_type) for node in selection.root.leaves())
+        if rows * max(1, width) > _LARGEST_STRIPE:
+            raise UnsupportedFeature(
+                f"{self._location} has a stripe of {rows} rows, whose columns would take more than "
+                f"{_LARGEST_STRIPE >> 30} GiB",
+                location=self._location,
+            )
+
+
+def _finished(array: pa.Array, pick: Pick, field: pa.Field) -> pa.Array:
+    made = converter(pick, field.type)(array)
+    check_nulls(made, field)
+    return made
+
+
+def _width(data_type: pa.DataType) -> int:
+    try:
+        return max(1, data_type.bit_width // 8)
+    except ValueError:
+        return _TEXT_WIDTH
+
+
+def _positions(first: int, rows: int) -> pa.Array:
+    return pa.array(np.arange(first, first + rows, dtype=np.int64))
+
+
+def _bare(first_row: int, count: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    """Rows without columns, or with their positions alone: nothing needs to be read."""
+    for start in range(0, count, request.batch_rows):
+        rows = min(request.batch_rows, count - start)
+        if request.positions:
+            yield pa.RecordBatch.from_arrays([_positions(first_row + start, rows)], schema=pa.schema([POSITION]))
+        else:
+            yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

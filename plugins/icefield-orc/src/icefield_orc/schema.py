@@ -1,0 +1,213 @@
+"""The tree of types of an ORC file, and the Arrow schema that it is read as.
+
+Field ids come from the type attribute ``iceberg.id``. Older files hold them in the user metadata
+``iceberg.column.id``: the ids of all types but the root, in pre-order, separated by commas. Without either there are
+no ids, and a name mapping may give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import pyarrow as pa
+from icefield.arrow_types import FIELD_ID_KEY, VARIANT_ARROW
+from icefield.errors import UnsupportedFeature
+
+from icefield_orc.tail import TypeEntry
+
+ID, REQUIRED, LONG_TYPE, TIMESTAMP_UNIT = (
+    "iceberg.id",
+    "iceberg.required",
+    "iceberg.long-type",
+    "iceberg.timestamp-unit",
+)
+BINARY_TYPE, LENGTH, STRUCT_TYPE = "iceberg.binary-type", "iceberg.length", "iceberg.struct-type"
+COLUMN_IDS = "iceberg.column.id"
+_DEEPEST = 100
+_MOST_TYPES = 200_000
+_LONGEST_FIXED = 1 << 24
+_HIGHEST_ID = 2**31 - 1
+
+
+class Kind(IntEnum):
+    """The kinds of types, numbered as in the footer."""
+
+    BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, STRING, BINARY, TIMESTAMP = range(10)
+    LIST, MAP, STRUCT, UNION, DECIMAL, DATE, VARCHAR, CHAR, TIMESTAMP_INSTANT = range(10, 19)
+
+
+_ARITY = {Kind.LIST: 1, Kind.MAP: 2}
+TIMESTAMPS = frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_INSTANT})
+_INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One type with its place: ``column`` is its number in pre-order, the root's is 0.
+
+    ``data_type`` is the Arrow type that it is read as. ``opaque`` is true for a struct that is read as one value: a
+    variant, or a timestamp with an offset beside it.
+    """
+
+    column: int
+    name: str
+    kind: Kind
+    children: tuple[Node, ...]
+    field_id: int | None
+    required: bool
+    data_type: pa.DataType
+    opaque: bool = False
+
+    def arrow_field(self) -> pa.Field:
+        metadata = None if self.field_id is None else {FIELD_ID_KEY: str(self.field_id).encode()}
+        return pa.field(self.name, self.data_type, nullable=not self.required, metadata=metadata)
+
+    def below(self) -> Iterator[Node]:
+        """This node and all below it, in pre-order."""
+        yield self
+        for child in self.children:
+            yield from child.below()
+
+
+def read_tree(types: Sequence[TypeEntry], metadata: Mapping[str, bytes]) -> Node:
+    """The tree of types, with field ids and Arrow types.
+
+    Raises ``ValueError`` for types that are no tree, ``UnsupportedFeature`` for one that no table can have.
+    """
+    if not types or len(types) > _MOST_TYPES:
+        raise ValueError(f"a list of {len(types)} types")
+    if types[0].kind != Kind.STRUCT:
+        raise UnsupportedFeature("the rows of this ORC file are no structs")
+    builder = _Builder(types, _ids(types, metadata))
+    root = builder.node(0, "", 0)
+    if builder.next_column != len(types):
+        raise ValueError("types that no column has")
+    return root
+
+
+def _ids(types: Sequence[TypeEntry], metadata: Mapping[str, bytes]) -> list[int | None]:
+    if any(ID in entry.attributes for entry in types):
+        return [_id(entry.attributes[ID]) if ID in entry.attributes else None for entry in types]
+    if COLUMN_IDS not in metadata:
+        return [None] * len(types)
+    listed: list[int | None] = [_id(part) for part in metadata[COLUMN_IDS].decode("ascii", "replace").split(",")]
+    if len(listed) == len(types) - 1:
+        return [None, *listed]
+    return _spread(types, listed)
+
+
+def _spread(types: Sequence[TypeEntry], listed: list[int | None]) -> list[int | None]:
+    """Ids of a list that passes over the two parts of a timestamp with an offset."""
+    parts = {child for entry in types if _with_offset(types, entry) for child in entry.children}
+    left = iter(listed)
+    spread = [None, *(None if column in parts else next(left, -1) for column in range(1, len(types)))]
+    if -1 in spread or next(left, None) is not None:
+        raise ValueError(f"'{COLUMN_IDS}' lists {len(listed)} ids for {len(types) - 1} types")
+    return spread
+
+
+def _id(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= _HIGHEST_ID:
+        raise ValueError(f"{text[:20]} is no field id")
+    return number
+
+
+def _with_offset(types: Sequence[TypeEntry], entry: TypeEntry) -> bool:
+    """Whether a struct has the form that a timestamp with an offset once had."""
+    if entry.kind != Kind.STRUCT or entry.names != ("ts", "offset") or len(entry.children) != 2:
+        return False
+    if not all(child < len(types) for child in entry.children):
+        return False
+    moment, offset = (types[child].kind for child in entry.children)
+    return moment in TIMESTAMPS and offset in _INTEGERS
+
+
+class _Builder:
+    """Builds the tree, making sure that it is one: each type has one parent, in pre-order, and none is too deep."""
+
+    def __init__(self, types: Sequence[TypeEntry], ids: list[int | None]) -> None:
+        self._types = types
+        self._ids = ids
+        self.next_column = 0
+
+    def node(self, column: int, name: str, depth: int) -> Node:
+        if column != self.next_column or column >= len(self._types) or depth > _DEEPEST:
+            raise ValueError("its types are no tree, or one that is too deep")
+        self.next_column += 1
+        entry = self._types[column]
+        if entry.kind not in Kind._value2member_map_:
+            raise UnsupportedFeature(f"column '{name}' is of an unknown ORC type, number {entry.kind}")
+        kind = Kind(entry.kind)
+        children = self._children(kind, entry, depth)
+        field_id, required = self._ids[column], entry.attributes.get(REQUIRED, "").lower() == "true"
+        node = Node(column, name, kind, children, field_id, required, pa.null())
+        return self._typed(node, entry)
+
+    def _children(self, kind: Kind, entry: TypeEntry, depth: int) -> tuple[Node, ...]:
+        names = {Kind.LIST: ("element",), Kind.MAP: ("key", "value"), Kind.STRUCT: entry.names}.get(kind, ())
+        if kind != Kind.UNION and len(entry.children) != len(names):
+            raise ValueError("a type with more or fewer children than it can have")
+        if kind == Kind.UNION:
+            names = tuple(str(number) for number in range(len(entry.children)))
+        return tuple(self.node(child, name, depth + 1) for child, name in zip(entry.children, names, strict=True))
+
+    def _typed(self, node: Node, entry: TypeEntry) -> Node:
+        if node.kind == Kind.STRUCT and node.column:
+            if entry.attributes.get(STRUCT_TYPE, "").upper() == "VARIANT" and entry.names == ("metadata", "value"):
+                return replace(node, data_type=VARIANT_ARROW, opaque=True)
+            inner = [child.field_id for child in node.children]
+            if node.field_id is not None and inner == [None, None] and _with_offset(self._types, entry):
+                return replace(node, data_type=pa.timestamp("us", "UTC"), opaque=True)
+        return replace(node, data_type=_arrow_type(node, entry))
+
+
+def _arrow_type(node: Node, entry: TypeEntry) -> pa.DataType:
+    kind, attributes = node.kind, entry.attributes
+    if kind == Kind.STRUCT:
+        return pa.struct([child.arrow_field() for child in node.children])
+    if kind == Kind.LIST:
+        return pa.list_(node.children[0].arrow_field())
+    if kind == Kind.MAP:
+        key, value = node.children
+        return pa.map_(key.arrow_field().with_nullable(False), value.arrow_field())
+    if kind in _INTEGERS:
+        if attributes.get(LONG_TYPE, "").upper() == "TIME":
+            return pa.time64("us")
+        return pa.int64() if kind == Kind.LONG else pa.int32()
+    if kind in TIMESTAMPS:
+        unit = "ns" if attributes.get(TIMESTAMP_UNIT, "").upper() == "NANOS" else "us"
+        return pa.timestamp(unit, "UTC" if kind == Kind.TIMESTAMP_INSTANT else None)
+    if kind == Kind.BINARY:
+        return _binary_type(attributes)
+    if kind == Kind.DECIMAL:
+        # Files older than precisions hold any, with at most six digits after the point.
+        return pa.decimal128(entry.precision, entry.scale) if entry.precision else pa.decimal128(38, 6)
+    if kind == Kind.UNION:
+        raise UnsupportedFeature(f"column '{node.name}' is a union, which no table can have")
+    return _PLAIN[kind]
+
+
+def _binary_type(attributes: Mapping[str, str]) -> pa.DataType:
+    meaning = attributes.get(BINARY_TYPE, "").upper()
+    if meaning == "UUID":
+        return pa.binary(16)
+    if meaning == "FIXED":
+        length = int(attributes.get(LENGTH, ""))
+        if not 0 <= length <= _LONGEST_FIXED:
+            raise ValueError(f"a fixed type of {length} bytes")
+        return pa.binary(length)
+    return pa.binary()
+
+
+_PLAIN = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.FLOAT: pa.float32(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.STRING: pa.string(),
+    Kind.VARCHAR: pa.string(),
+    Kind.CHAR: pa.string(),
+    Kind.DATE: pa.date32(),
+}

@@ -1,0 +1,136 @@
+"""What the column statistics of an ORC file tell: counts and bounds by field id."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from icefield.metrics import Metrics
+
+from icefield_orc.protobuf import blob, integer, items, zigzag
+from icefield_orc.schema import TIMESTAMPS, Kind, Node
+from icefield_orc.tail import Tail
+
+_INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
+_TEXTS = frozenset({Kind.STRING, Kind.VARCHAR, Kind.CHAR})
+_MILLI_NANOS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """One column's statistics: how many values are not null, whether there are nulls, bytes on disk, and bounds as
+    internal values; what is not told is None. A bound may be wider than the values are, never narrower."""
+
+    values: int | None
+    has_null: bool | None
+    bytes_on_disk: int | None
+    lower: Any = None
+    upper: Any = None
+
+
+def decode(data: bytes, node: Node) -> ColumnStatistics:
+    """Statistics of one column. Raises ``ValueError`` for damaged bytes."""
+    fields = dict(items(data))
+    values = integer(fields[1]) if 1 in fields else None
+    has_null = bool(integer(fields[10])) if 10 in fields else None
+    size = integer(fields[11]) if 11 in fields else None
+    lower, upper = (None, None) if values == 0 else _bounds(fields, node)
+    return ColumnStatistics(values, has_null, size, lower, upper)
+
+
+def file_metrics(tail: Tail, root: Node) -> Metrics:
+    """Counts, sizes and bounds of a whole file, as far as its footer tells them."""
+    metrics = Metrics(tail.rows)
+    for child in root.children:
+        _gather(child, tail, metrics)
+    return metrics
+
+
+def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
+    """A column of rows or a field of one; what lies inside lists and maps is not told by rows."""
+    if node.kind == Kind.STRUCT and not node.opaque:
+        for child in node.children:
+            _gather(child, tail, metrics)
+        return
+    if node.field_id is None or node.opaque or node.kind in (Kind.LIST, Kind.MAP):
+        return
+    if node.column >= len(tail.statistics):
+        return
+    told = decode(tail.statistics[node.column], node)
+    if told.bytes_on_disk:
+        metrics.column_sizes[node.field_id] = told.bytes_on_disk
+    if told.values is not None and told.values <= tail.rows:
+        metrics.value_counts[node.field_id] = tail.rows
+        metrics.null_value_counts[node.field_id] = tail.rows - told.values
+    if told.lower is not None:
+        metrics.lower_bounds[node.field_id] = told.lower
+    if told.upper is not None:
+        metrics.upper_bounds[node.field_id] = told.upper
+
+
+def _bounds(fields: dict[int, int | bytes], node: Node) -> tuple[Any, Any]:
+    kind = node.kind
+    if kind in _INTEGERS and 2 in fields:
+        inner = _pair(fields[2])
+        return tuple(None if value is None else zigzag(integer(value)) for value in inner)  # type: ignore[return-value]
+    if kind in (Kind.FLOAT, Kind.DOUBLE) and 3 in fields:
+        return _float_bounds(fields[3])
+    if kind in _TEXTS and 4 in fields:
+        return _text_bounds(fields[4])
+    if kind == Kind.DECIMAL and 6 in fields:
+        return _decimal_bounds(fields[6], node.data_type)
+    if kind == Kind.DATE and 7 in fields:
+        inner = _pair(fields[7])
+        return tuple(None if value is None else zigzag(integer(value)) for value in inner)  # type: ignore[return-value]
+    if kind in TIMESTAMPS and 9 in fields:
+        return _moment_bounds(fields[9], node.data_type.unit)
+    return None, None
+
+
+def _pair(value: int | bytes) -> tuple[int | bytes | None, int | bytes | None]:
+    inner = dict(items(blob(value)))
+    return inner.get(1), inner.get(2)
+
+
+def _float_bounds(value: int | bytes) -> tuple[float | None, float | None]:
+    """Bounds of floats. A NaN among the values leaves no sound bound, and a zero may be of either sign."""
+    bounds = [None if raw is None else struct.unpack("<d", blob(raw))[0] for raw in _pair(value)]
+    if any(bound is not None and bound != bound for bound in bounds):
+        return None, None
+    lower, upper = bounds
+    return (-0.0 if lower == 0 else lower), (0.0 if upper == 0 else upper)
+
+
+def _text_bounds(value: int | bytes) -> tuple[str | None, str | None]:
+    """Bounds of texts; long ones are stored cut off, the upper one raised after the cut."""
+    inner = dict(items(blob(value)))
+    lower, upper = (inner.get(exact, inner.get(cut)) for exact, cut in ((1, 4), (2, 5)))
+    return tuple(None if raw is None else blob(raw).decode("utf-8") for raw in (lower, upper))  # type: ignore[return-value]
+
+
+def _decimal_bounds(value: int | bytes, data_type: pa.Decimal128Type) -> tuple[Decimal | None, Decimal | None]:
+    texts = [None if raw is None else blob(raw).decode("ascii") for raw in _pair(value)]
+    step = Decimal(1).scaleb(-data_type.scale)
+    made = [None if text is None or len(text) > 80 else Decimal(text) for text in texts]
+    if any(number is not None and number % step != 0 for number in made):
+        return None, None
+    return tuple(None if number is None else number.quantize(step) for number in made)  # type: ignore[return-value]
+
+
+def _moment_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
+    """Bounds of timestamps: milliseconds in UTC, with nanoseconds beside them in newer files. Without those the
+    bounds are as wide as the millisecond. Milliseconds that are not in UTC tell nothing."""
+    inner = {number: integer(raw) for number, raw in items(blob(value))}
+    if 3 not in inner or 4 not in inner:
+        return None, None
+    low = zigzag(inner[3]) * _MILLI_NANOS + _nanos(inner.get(5), 0)
+    high = zigzag(inner[4]) * _MILLI_NANOS + _nanos(inner.get(6), _MILLI_NANOS - 1)
+    return (low, high) if unit == "ns" else (low // 1000, high // 1000)
+
+
+def _nanos(stored: int | None, absent: int) -> int:
+    """Nanoseconds below a millisecond are stored one up, so that 0 can stand for what is absent."""
+    return absent if not stored or stored > _MILLI_NANOS else stored - 1

@@ -1,0 +1,160 @@
+"""Arrow data in the form that an ORC file stores: attributes at every level, what ORC lacks as what it has.
+
+| type | stored as | attributes beside ``iceberg.id`` and ``iceberg.required`` |
+|---|---|---|
+| time | long | ``iceberg.long-type`` = TIME |
+| timestamp, timestamptz | timestamp, instant | ``iceberg.timestamp-unit`` = MICROS or NANOS |
+| uuid | binary | ``iceberg.binary-type`` = UUID |
+| fixed(L) | binary | ``iceberg.binary-type`` = FIXED, ``iceberg.length`` = L |
+| geometry, geography | binary | ``iceberg.binary-type`` = GEOMETRY, GEOGRAPHY |
+| variant | struct of two binaries without ids | ``iceberg.struct-type`` = VARIANT |
+| unknown | not at all | |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from icefield.arrow_reshape import retype
+from icefield.arrow_types import to_arrow_type
+from icefield.errors import UnsupportedFeature
+from icefield.schema import Schema
+from icefield.types import (
+    FixedType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+    VariantType,
+)
+
+from icefield_orc.schema import BINARY_TYPE, ID, LENGTH, LONG_TYPE, REQUIRED, STRUCT_TYPE, TIMESTAMP_UNIT
+
+_ATTRIBUTES: dict[type[IcebergType], dict[str, str]] = {
+    TimeType: {LONG_TYPE: "TIME"},
+    TimestampType: {TIMESTAMP_UNIT: "MICROS"},
+    TimestamptzType: {TIMESTAMP_UNIT: "MICROS"},
+    TimestampNanoType: {TIMESTAMP_UNIT: "NANOS"},
+    TimestamptzNanoType: {TIMESTAMP_UNIT: "NANOS"},
+    UUIDType: {BINARY_TYPE: "UUID"},
+    GeometryType: {BINARY_TYPE: "GEOMETRY"},
+    GeographyType: {BINARY_TYPE: "GEOGRAPHY"},
+    VariantType: {STRUCT_TYPE: "VARIANT"},
+}
+
+
+def storage_schema(schema: Schema) -> pa.Schema:
+    """The Arrow schema that a file of ``schema`` is written with; field metadata become type attributes.
+
+    Raises ``UnsupportedFeature`` where a column of unknown type cannot be left out, for nothing else is there.
+    """
+    return pa.schema(_stored_fields(schema.fields, "the table"))
+
+
+def storage_batch(batch: pa.RecordBatch, schema: Schema, storage: pa.Schema) -> pa.Table:
+    """A batch under its storage schema. No value is copied."""
+    arrays = _stored_arrays(batch.columns, schema.fields, list(storage))
+    return pa.Table.from_arrays(arrays, schema=storage)
+
+
+def column_ids(storage: pa.Schema) -> str | None:
+    """The ids of all types in pre-order, as older readers look for them; None where some have none."""
+    found = [id_ for field in storage for id_ in _ids_of(field)]
+    return None if None in found else ",".join(id_ for id_ in found if id_ is not None)
+
+
+def column_numbers(schema: Schema, storage: pa.Schema) -> dict[str, int]:
+    """The number in the file of every primitive column, by the full name that properties use."""
+    numbers = iter(range(1, 1 << 31))
+    by_id = {id_: number for field in storage for id_, number in zip(_ids_of(field), numbers, strict=False)}
+    names = ((schema.find_column_name(id_), id_) for id_ in schema.field_ids)
+    return {name: by_id[str(id_)] for name, id_ in names if name is not None and str(id_) in by_id}
+
+
+def _ids_of(field: pa.Field) -> Iterator[str | None]:
+    metadata = field.metadata or {}
+    yield metadata[ID.encode()].decode() if ID.encode() in metadata else None
+    kind = field.type
+    if pa.types.is_struct(kind):
+        for at in range(kind.num_fields):
+            yield from _ids_of(kind.field(at))
+    elif pa.types.is_list(kind):
+        yield from _ids_of(kind.value_field)
+    elif pa.types.is_map(kind):
+        yield from _ids_of(kind.key_field)
+        yield from _ids_of(kind.item_field)
+
+
+def _is_stored(field: NestedField) -> bool:
+    return not isinstance(field.field_type, UnknownType)
+
+
+def _stored_fields(fields: Sequence[NestedField], owner: str) -> list[pa.Field]:
+    stored = [_stored_field(field) for field in fields if _is_stored(field)]
+    if fields and not stored:
+        raise UnsupportedFeature(f"{owner} has fields of unknown type alone, of which ORC can hold nothing")
+    return stored
+
+
+def _stored_field(field: NestedField) -> pa.Field:
+    kind = field.field_type
+    attributes = {ID: str(field.field_id), REQUIRED: "true" if field.required else "false"}
+    attributes |= _ATTRIBUTES.get(type(kind), {})
+    if isinstance(kind, FixedType):
+        attributes |= {BINARY_TYPE: "FIXED", LENGTH: str(kind.length)}
+    return pa.field(field.name, _stored_type(field), metadata=attributes)
+
+
+def _stored_type(field: NestedField) -> pa.DataType:
+    kind = field.field_type
+    if isinstance(kind, StructType):
+        return pa.struct(_stored_fields(kind.fields, f"column '{field.name}'"))
+    if isinstance(kind, ListType):
+        return pa.list_(*_stored_fields([kind.element], f"column '{field.name}'"))
+    if isinstance(kind, MapType):
+        key, value = (_stored_fields([side], f"column '{field.name}'")[0] for side in (kind.key, kind.value))
+        return pa.map_(key.with_nullable(False), value)
+    if isinstance(kind, TimeType):
+        return pa.int64()
+    if isinstance(kind, VariantType):
+        return pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
+    return to_arrow_type(kind)
+
+
+def _stored_arrays(arrays: Sequence[pa.Array], fields: Sequence[NestedField], stored: list[pa.Field]) -> list[pa.Array]:
+    kept = [(array, field) for array, field in zip(arrays, fields, strict=True) if _is_stored(field)]
+    return [
+        _stored_array(array, field.field_type, wanted.type) for (array, field), wanted in zip(kept, stored, strict=True)
+    ]
+
+
+def _stored_array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
+    if isinstance(kind, StructType):
+        fields = [wanted.field(at) for at in range(wanted.num_fields)]
+        children = [array.field(at) for at in range(array.type.num_fields)]
+        made = _stored_arrays(children, kind.fields, fields)
+        return pa.StructArray.from_arrays(made, fields=fields, mask=array.is_null() if array.null_count else None)
+    if isinstance(kind, ListType):
+        values = _stored_array(array.values, kind.element_type, wanted.value_type)
+        return _over(array, wanted, values)
+    if isinstance(kind, MapType):
+        keys = _stored_array(array.keys, kind.key_type, wanted.key_type)
+        items = _stored_array(array.items, kind.value_type, wanted.item_type)
+        entries = pa.StructArray.from_arrays([keys, items], fields=[wanted.key_field, wanted.item_field])
+        return _over(array, wanted, entries)
+    return retype(array, wanted)
+
+
+def _over(array: pa.Array, wanted: pa.DataType, values: pa.Array) -> pa.Array:
+    return pa.Array.from_buffers(wanted, len(array), array.buffers()[:2], array.null_count, array.offset, [values])

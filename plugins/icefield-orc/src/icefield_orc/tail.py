@@ -1,0 +1,178 @@
+"""The tail of an ORC file: postscript, footer and stripe statistics, read without handing the file to a library first.
+
+So its depth, its sizes and its offsets are known to be sound before a line of C++ sees them, and stripes can be found
+by where they start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icefield.abc import InputFile
+
+from icefield_orc.compression import NONE, unpack
+from icefield_orc.protobuf import blob, integer, integers, items
+
+MAGIC = b"ORC"
+_FIRST_READ = 16 << 10
+_LARGEST_TAIL = 256 << 20
+_DEFAULT_BLOCK = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class PostScript:
+    """The last message of a file, which says how the others are stored. ``length`` is its own, in bytes."""
+
+    footer_length: int
+    codec: int
+    block_size: int
+    statistics_length: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """Where a stripe lies, in bytes from the start of the file, and how many rows it holds."""
+
+    start: int
+    index_length: int
+    data_length: int
+    footer_length: int
+    rows: int
+
+    @property
+    def length(self) -> int:
+        return self.index_length + self.data_length + self.footer_length
+
+
+@dataclass(frozen=True, slots=True)
+class TypeEntry:
+    """One type of the footer's list, which holds the tree of types in pre-order."""
+
+    kind: int
+    children: tuple[int, ...]
+    names: tuple[str, ...]
+    precision: int
+    scale: int
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the tail tells. ``statistics`` are the column statistics of the whole file, not yet decoded."""
+
+    postscript: PostScript
+    size: int
+    rows: int
+    stripes: list[Stripe]
+    types: list[TypeEntry]
+    metadata: dict[str, bytes]
+    statistics: list[bytes]
+
+
+def read_tail(source: InputFile, size: int) -> Tail:
+    """The tail of a file of ``size`` bytes. Raises ``ValueError`` for what is no whole ORC file."""
+    first = _read(source, max(0, size - _FIRST_READ), size)
+    postscript = read_postscript(first)
+    end = size - 1 - postscript.length
+    start = end - postscript.footer_length
+    if start < 0:
+        raise ValueError("the footer is longer than the file")
+    packed = first[start - size :][: end - start] if size - start <= len(first) else _read(source, start, end)
+    footer = unpack(packed[: end - start], postscript.codec, postscript.block_size, _LARGEST_TAIL)
+    return parse_footer(footer, postscript, size)
+
+
+def read_stripe_statistics(source: InputFile, tail: Tail) -> list[list[bytes]]:
+    """For each stripe the statistics of each column, not yet decoded; empty where the file has none."""
+    postscript = tail.postscript
+    end = tail.size - 1 - postscript.length - postscript.footer_length
+    start = end - postscript.statistics_length
+    if start < 0:
+        raise ValueError("the stripe statistics are longer than the file")
+    packed = _read(source, start, end)
+    data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_TAIL)
+    return [
+        [blob(column) for inner, column in items(blob(value)) if inner == 1]
+        for number, value in items(data)
+        if number == 1
+    ]
+
+
+def read_postscript(end_of_file: bytes) -> PostScript:
+    """The postscript, from the last bytes of a file."""
+    length = end_of_file[-1] if end_of_file else 0
+    message = end_of_file[-1 - length : -1]
+    if length < len(MAGIC) or len(message) < length:
+        raise ValueError("it does not end in an ORC postscript")
+    fields = dict(items(message))
+    if fields.get(8000, MAGIC) != MAGIC:
+        raise ValueError("it does not end in an ORC postscript")
+    footer, statistics = integer(fields.get(1, 0)), integer(fields.get(5, 0))
+    if max(footer, statistics) > _LARGEST_TAIL:
+        raise ValueError("the footer claims to be too long")
+    codec, block = integer(fields.get(2, NONE)), integer(fields.get(3, _DEFAULT_BLOCK))
+    return PostScript(footer, codec, block, statistics, length)
+
+
+def _read(source: InputFile, start: int, end: int) -> bytes:
+    source.seek(start)
+    data = source.read(end - start)
+    if len(data) != end - start:
+        raise ValueError("it is shorter than it should be")
+    return data
+
+
+def parse_footer(footer: bytes, postscript: PostScript, size: int) -> Tail:
+    """What a footer tells. Raises ``ValueError`` for a damaged one."""
+    tail = Tail(postscript, size, 0, [], [], {}, [])
+    rows = 0
+    for number, value in items(footer):
+        if number == 3:
+            tail.stripes.append(_stripe(blob(value)))
+        elif number == 4:
+            tail.types.append(_type(blob(value)))
+        elif number == 5:
+            pair = dict(items(blob(value)))
+            tail.metadata[blob(pair.get(1, b"")).decode("utf-8", "replace")] = blob(pair.get(2, b""))
+        elif number == 6:
+            rows = integer(value)
+        elif number == 7:
+            tail.statistics.append(blob(value))
+    return _checked(tail, rows)
+
+
+def _checked(tail: Tail, rows: int) -> Tail:
+    end = 0
+    for stripe in tail.stripes:
+        if stripe.start < end or stripe.start + stripe.length > tail.size:
+            raise ValueError("a stripe lies outside the file or inside another")
+        end = stripe.start + stripe.length
+    if sum(stripe.rows for stripe in tail.stripes) != rows:
+        raise ValueError("the rows of its stripes do not add up")
+    return Tail(tail.postscript, tail.size, rows, tail.stripes, tail.types, tail.metadata, tail.statistics)
+
+
+def _stripe(data: bytes) -> Stripe:
+    fields = {number: integer(value) for number, value in items(data) if number <= 5}
+    return Stripe(*(fields.get(number, 0) for number in (1, 2, 3, 4, 5)))
+
+
+def _type(data: bytes) -> TypeEntry:
+    single: dict[int, int] = {}
+    children: list[int] = []
+    names: list[str] = []
+    attributes: dict[str, str] = {}
+    for number, value in items(data):
+        if number == 2:
+            children += integers(value)
+        elif number == 3:
+            names.append(blob(value).decode("utf-8"))
+        elif number == 7:
+            pair = dict(items(blob(value)))
+            key, text = (blob(pair.get(part, b"")).decode("utf-8", "replace") for part in (1, 2))
+            attributes[key] = text
+        else:
+            single[number] = integer(value)
+    kind, precision, scale = (single.get(number, 0) for number in (1, 5, 6))
+    return TypeEntry(kind, tuple(children), tuple(names), precision, scale, attributes)
