@@ -13,7 +13,9 @@ from repository import ROOT
 
 def test_the_public_interface_is_the_committed_one() -> None:
     committed = LISTING.read_text("utf-8")
-    difference = "\n".join(unified_diff(committed.splitlines(), listing().splitlines(), "committed", "now", "", "", 0))
+    difference = "\n".join(
+        unified_diff(committed.splitlines(), listing().splitlines(), "committed", "now", n=0, lineterm="")
+    )
     assert not difference, (
         f"the public interface changed:\n{difference}\n"
         f"if that is meant, run `make reference`, or python tests/support/public_api.py, and commit "

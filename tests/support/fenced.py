@@ -23,7 +23,7 @@ from repository import ROOT, tracked_files
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
-_CODE = re.compile(r"``.+?``|`[^`\n]+`")
+_CODE = re.compile(r"``.+?``|`[^`]+`")
 _CHECKER = doctest.OutputChecker()
 
 
