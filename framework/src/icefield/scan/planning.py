@@ -31,7 +31,6 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT, SPEC_ID
-from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
@@ -42,7 +41,7 @@ from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
     EntryGroup,
     Mask,
-    counts_where_unbounded,
+    decisive_statistics,
     equality_deletes_that_may_match,
     filter_types,
     manifests_that_may_match,
@@ -109,7 +108,12 @@ class ScanPlanner:
         self._specs: dict[int, SpecPlan] = {}
         self._types = filter_types(row_filter)
         self._statistics = needed_statistics(row_filter)
-        self._unbounded = {} if prove else counts_where_unbounded(row_filter)
+        always, unbounded = decisive_statistics(row_filter)
+        self._request = (
+            ManifestRequest(self._columns, self._statistics)
+            if prove
+            else ManifestRequest(self._columns, always, unbounded)
+        )
         self.report = PlanReport()
 
     @cached_property
@@ -126,7 +130,7 @@ class ScanPlanner:
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         deletes = self._delete_index()
         chosen = self._choose(ManifestContent.DATA)
-        for part, mask, plan in self._matching(chosen, self._filter, self._statistics):
+        for part, mask, plan in self._matching(chosen, self._filter, self._request):
             entries = self._chosen(part, mask)
             self.report.files_planned += len(entries)
             self.report.files_skipped += len(part) - len(entries)
@@ -173,10 +177,9 @@ class ScanPlanner:
         self,
         manifests: Sequence[ManifestFile],
         row_filter: BooleanExpression,
-        statistics: StatisticsRequest,
+        request: ManifestRequest,
     ) -> Iterator[tuple[ManifestEntries, Mask | None, SpecPlan]]:
         """The entries of each manifest, with the mask of those that are live and may match."""
-        request = ManifestRequest(self._columns, statistics, self._unbounded)
         typed = [(m, self.spec_plan(m.partition_spec_id).partition_type) for m in manifests]
         for parts in manifest_groups(self._reader, typed, request, self._workers):
             plan = self.spec_plan(parts[0].spec_id)
@@ -200,12 +203,12 @@ class ScanPlanner:
         chosen = self._choose(ManifestContent.DELETES)
         if not chosen:
             return None
-        wanted = {
+        statistics = {
             kind: self._statistics.get(kind, frozenset()) | DELETE_STATISTICS.get(kind, frozenset())
             for kind in {*self._statistics, *DELETE_STATISTICS}
         }
         parts = []
-        for part, mask, _ in self._matching(chosen, AlwaysTrue(), wanted):
+        for part, mask, _ in self._matching(chosen, AlwaysTrue(), ManifestRequest(self._columns, statistics)):
             entries = part.filter(mask)
             parts.append(entries.filter(equality_deletes_that_may_match(entries, self._filter, self._types)))
         unpartitioned = {id_ for id_, plan in self._specs.items() if plan.spec.is_unpartitioned}

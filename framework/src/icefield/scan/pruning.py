@@ -36,18 +36,19 @@ Mask = npt.NDArray[np.bool_]
 
 def needed_statistics(row_filter: BooleanExpression) -> StatisticsRequest:
     """The statistics that pruning by a bound filter can make use of: those of its fields, and no others."""
-    compared = _bounds_for(row_filter)
-    return _request(compared, frozenset(filter_types(row_filter)), _floats(row_filter))
+    return _request(_bounds_for(row_filter), frozenset(filter_types(row_filter)), _floats(row_filter))
 
 
-def counts_where_unbounded(row_filter: BooleanExpression) -> StatisticsRequest:
-    """The part of ``needed_statistics`` that counts only for a file without bounds of the field.
+def decisive_statistics(row_filter: BooleanExpression) -> tuple[StatisticsRequest, StatisticsRequest]:
+    """``needed_statistics`` in two parts: what is always of use, and what only a file without bounds calls for.
 
-    Where a file has bounds, its counts of values and nulls add nothing to a comparison; where it has none, all its
-    values may be null, which only the counts tell.
+    Where a file has bounds of a field, its counts of values and nulls add nothing to a comparison. Where it has none,
+    all its values may be null, which only the counts tell.
     """
+    compared = _bounds_for(row_filter)
     counted = frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if leaf.op.is_unary)
-    return _request(frozenset(), _bounds_for(row_filter) - counted, frozenset())
+    nothing: frozenset[int] = frozenset()
+    return _request(compared, counted, _floats(row_filter)), _request(nothing, compared - counted, nothing)
 
 
 def _request(bounds: frozenset[int], counts: frozenset[int], floats: frozenset[int]) -> StatisticsRequest:
