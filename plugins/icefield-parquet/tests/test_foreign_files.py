@@ -26,7 +26,7 @@ def values(schema, data):
 
 
 class TestDecimals:
-    @pytest.mark.spec("PARQ-15", "PARQ-23", "SCH-12", "PRJ-16")
+    @pytest.mark.spec("PARQ-15", "PARQ-23", "SCH-12", "PRJ-16", "PLT-15", "PLT-20")
     @pytest.mark.parametrize(
         ("physical", "precision", "encode"),
         [
@@ -68,7 +68,7 @@ class TestTimes:
         data = forge("required int96 v = 1;", [{"v": struct.pack("<qi", 0, days)}])
         assert values(one("timestamp"), data) == [dt.datetime(1, 1, 1)]
 
-    @pytest.mark.spec("PARQ-16", "PARQ-22")
+    @pytest.mark.spec("PARQ-16", "PARQ-22", "PLT-31", "PLT-34", "PLT-35", "PLT-36")
     @pytest.mark.parametrize("utc", ["true", "false"])
     @pytest.mark.parametrize(("unit", "factor"), [("MILLIS", 1000), ("MICROS", 1)])
     def test_the_tables_type_decides_whether_a_timestamp_has_a_zone(self, unit, factor, utc):
@@ -145,14 +145,14 @@ class TestNumbersAndText:
         with pytest.raises(InvalidFile, match="cannot be read as"):
             values(one(kind), forge(f"required {held} v = 1;", [{"v": stored}]))
 
-    @pytest.mark.spec("PARQ-18")
+    @pytest.mark.spec("PARQ-18", "PLT-05", "PLT-06", "PLT-45", "PLT-69")
     @pytest.mark.parametrize("annotation", ["", "(UTF8)", "(STRING)", "(ENUM)", "(JSON)"])
     def test_text_in_any_annotation_reads_as_string(self, annotation):
         data = forge(f"required binary v {annotation} = 1;", [{"v": "blå".encode()}])
         assert values(one("string"), data) == ["blå"]
         assert values(one("binary"), data) == ["blå".encode()]
 
-    @pytest.mark.spec("PARQ-18")
+    @pytest.mark.spec("PARQ-18", "PLT-45")
     def test_bson_reads_as_binary(self):
         assert values(one("binary"), forge("required binary v (BSON) = 1;", [{"v": b"\xff"}])) == [b"\xff"]
 
@@ -177,7 +177,9 @@ LIST_ROWS = {
 
 
 class TestListsAndMaps:
-    @pytest.mark.spec("PARQ-17", "PARQ-11")
+    @pytest.mark.spec(
+        "PARQ-17", "PARQ-11", "PLT-46", "PLT-51", "PLT-52", "PLT-53", "PLT-54", "PLT-55", "PLT-56", "PLT-67"
+    )
     @pytest.mark.parametrize("vector", VECTORS["parquet_list_rules"], ids=lambda vector: vector["schema"][:60])
     def test_each_layout_of_lists_has_the_nullability_and_element_that_the_rules_say(self, vector):
         with reader_of(forge(vector["schema"], [])) as reader:
@@ -195,7 +197,7 @@ class TestListsAndMaps:
         else:
             assert element == {"string": pa.string(), "int": pa.int32()}[vector["element"]]
 
-    @pytest.mark.spec("PARQ-17")
+    @pytest.mark.spec("PARQ-17", "PLT-49", "PLT-50")
     @pytest.mark.parametrize(
         ("message", "rows", "expected"),
         [
@@ -221,7 +223,7 @@ class TestListsAndMaps:
         schema = Schema(NestedField(1, "v", ListType(2, element)))
         assert values(schema, data) == [[{"number": 1, "text": "a"}, {"number": None, "text": "b"}], None]
 
-    @pytest.mark.spec("PARQ-17", "PARQ-12")
+    @pytest.mark.spec("PARQ-17", "PARQ-12", "PLT-60", "PLT-61")
     @pytest.mark.parametrize(
         ("message", "rows"),
         [
@@ -237,12 +239,21 @@ class TestListsAndMaps:
         schema = Schema(NestedField(1, "v", MapType(2, "string", 3, "int")))
         assert values(schema, forge(message, [{"v": row} for row in rows])) == [None, [("a", 1)]]
 
-    @pytest.mark.spec("PARQ-17")
+    @pytest.mark.spec("PARQ-17", "PLT-58")
     def test_a_map_without_values_has_null_values(self):
         message = "optional group v (MAP) = 1 { repeated group key_value { required binary key (UTF8) = 2; } }"
         schema = Schema(NestedField(1, "v", MapType(2, "string", 3, "int")))
         data = forge(message, [{"v": {"key_value": [{"key": b"a"}, {"key": b"b"}]}}, {"v": None}])
         assert values(schema, data) == [[("a", None), ("b", None)], None]
+
+
+class TestAlwaysNull:
+    @pytest.mark.spec("PLT-62")
+    @pytest.mark.parametrize("physical", ["int32", "binary", "double"])
+    def test_a_column_that_is_annotated_as_always_null_reads_as_nulls_of_any_type(self, physical):
+        data = forge(f"optional {physical} v (UNKNOWN) = 1;", [{"v": None}, {"v": None}])
+        for kind in ("string", "decimal(9,2)", "long"):
+            assert values(one(kind), data) == [None, None]
 
 
 class TestSchemas:

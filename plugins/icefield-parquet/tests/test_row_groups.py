@@ -245,7 +245,7 @@ class TestStatistics:
         assert self.filtered(message, [{"v": 5}], "v is null", schema, statistics=claims) == 0
         assert self.filtered(message, [{"v": 5}], "v = 7", schema, statistics=claims) == 1
 
-    @pytest.mark.spec("MET-15", "PLT-63")
+    @pytest.mark.spec("MET-15", "PLT-63", "PLT-44")
     @pytest.mark.parametrize(
         "message", ["required int96 v = 1;", "required fixed_len_byte_array(12) v (INTERVAL) = 1;"]
     )

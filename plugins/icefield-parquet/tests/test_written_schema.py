@@ -59,7 +59,7 @@ def test_every_node_with_an_id_has_it_in_the_footer():
     assert "field_id=7 element" in text
 
 
-@pytest.mark.spec("PARQ-10", "PARQ-11", "PARQ-12")
+@pytest.mark.spec("PARQ-10", "PARQ-11", "PARQ-12", "PLT-48", "PLT-57")
 def test_lists_have_three_levels_and_maps_have_keys_and_values_of_the_names_of_the_format():
     assert nodes(NESTED) == [
         "optional int32 field_id=1 a b;",
@@ -108,7 +108,7 @@ def test_each_type_is_written_as_the_format_says(name, expected):
         assert logical["timeUnit"] == UNITS[unit]
 
 
-@pytest.mark.spec("PARQ-03")
+@pytest.mark.spec("PARQ-03", "PLT-23")
 @pytest.mark.parametrize(("precision", "expected"), VECTORS["parquet_decimal_physical"].items())
 def test_a_decimal_takes_the_least_room_that_its_precision_allows(precision, expected):
     precision = int(precision)

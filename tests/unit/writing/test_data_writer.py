@@ -323,6 +323,7 @@ class TestContext:
         assert other.operation_id == context.operation_id
         assert len(write_batches(other, rows_table())) == 9
 
+    @pytest.mark.spec("MET-06", "MAN-32")
     @pytest.mark.parametrize("name", ["parquet", "avro"])
     def test_the_format_is_that_of_the_table(self, context, name):
         context = replace(context, file_format=name)
