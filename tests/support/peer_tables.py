@@ -168,7 +168,7 @@ def rows_of(table: Table, *rows: dict[str, Any]) -> pa.Table:
 def table_with_history(catalog: Catalog, name: str, format_version: int, **properties: str) -> Table:
     """A table whose columns and partitions were changed in every way, with rows written before and after."""
     start = Schema(
-        NestedField(1, "id", "int", required=True),
+        NestedField(1, "id", "int"),
         NestedField(2, "name", "string"),
         NestedField(3, "amount", "float"),
         NestedField(4, "price", "decimal(9,2)"),
