@@ -63,8 +63,9 @@ def storage_schema(schema: Schema) -> pa.Schema:
 
 
 def storage_batch(batch: pa.RecordBatch, schema: Schema, storage: pa.Schema) -> pa.Table:
-    """A batch under its storage schema. No value is copied."""
-    arrays = _stored_arrays(batch.columns, schema.fields, list(storage))
+    """A batch under its storage schema. Nothing is copied but nested columns that are slices."""
+    columns = [pa.concat_arrays([column, column.slice(0, 0)]) if _is_sliced(column) else column for column in batch]
+    arrays = _stored_arrays(columns, schema.fields, list(storage))
     return pa.Table.from_arrays(arrays, schema=storage)
 
 
@@ -142,7 +143,8 @@ def _stored_arrays(arrays: Sequence[pa.Array], fields: Sequence[NestedField], st
 def _stored_array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
     if isinstance(kind, StructType):
         fields = [wanted.field(at) for at in range(wanted.num_fields)]
-        children = [array.field(at) for at in range(array.type.num_fields)]
+        # pyarrow's writer garbles structs with values below a null: the nulls have to be in the fields as well.
+        children = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
         made = _stored_arrays(children, kind.fields, fields)
         return pa.StructArray.from_arrays(made, fields=fields, mask=array.is_null() if array.null_count else None)
     if isinstance(kind, ListType):
@@ -154,6 +156,21 @@ def _stored_array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa
         entries = pa.StructArray.from_arrays([keys, items], fields=[wanted.key_field, wanted.item_field])
         return _over(array, wanted, entries)
     return retype(array, wanted)
+
+
+def _is_sliced(array: pa.Array) -> bool:
+    """Whether a nested array, or anything in it, does not begin at its buffers' start: pyarrow's writer would then
+    take the values of structs from the wrong places."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        children = [array.field(at) for at in range(kind.num_fields)]
+    elif pa.types.is_map(kind):
+        children = [array.keys, array.items]
+    elif pa.types.is_list(kind):
+        children = [array.values]
+    else:
+        return False
+    return array.offset != 0 or any(child.offset != 0 or _is_sliced(child) for child in children)
 
 
 def _over(array: pa.Array, wanted: pa.DataType, values: pa.Array) -> pa.Array:
