@@ -52,9 +52,12 @@ def _filled(stored: pa.Array | None, value: int, num_rows: int) -> pa.Array:
 def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: ManifestFile, num_rows: int) -> pa.Array:
     if stored is not None and stored.null_count == 0:
         return stored
-    missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
+    nothing_stored = stored is None or stored.null_count == num_rows
+    if nothing_stored and manifest.sequence_number > 0 and (status == EntryStatus.ADDED).all():
+        return _filled(None, manifest.sequence_number, num_rows)
     if manifest.sequence_number == 0:
         return _filled(stored, 0, num_rows)
+    missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
     if (missing & (status == EntryStatus.EXISTING)).any():
         raise InvalidMetadata(
             f"manifest {manifest.manifest_path} has an EXISTING entry without a sequence number, "
@@ -64,8 +67,6 @@ def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: M
     if manifest.sequence_number == UNASSIGNED:
         return pa.nulls(num_rows, pa.int64()) if stored is None else stored
     inheriting = missing & (status == EntryStatus.ADDED)
-    if inheriting.all():
-        return _filled(None, manifest.sequence_number, num_rows)
     if stored is None:
         stored = pa.nulls(num_rows, pa.int64())
     return pc.if_else(pa.array(inheriting), pa.scalar(manifest.sequence_number, pa.int64()), stored)
