@@ -98,6 +98,19 @@ def test_waits_double_up_to_the_longest_and_are_drawn_from_the_whole_interval():
 
 
 @pytest.mark.spec("COMMIT-06")
+def test_a_writer_with_bad_luck_is_not_put_to_sleep_for_a_minute():
+    policy = RetryPolicy(num_retries=99)
+    longest = [policy.wait_seconds(attempt, lambda low, high: high) for attempt in range(1, 30)]
+    assert longest[5] == 3.2
+    assert longest == sorted(longest)
+    assert longest[20] < 10
+    # Where an attempt itself takes long, shorter waits would spread nothing.
+    assert policy.wait_seconds(1, lambda low, high: high, attempt_seconds=2.0) == 1.0
+    assert policy.wait_seconds(6, lambda low, high: high, attempt_seconds=2.0) == 32.0
+    assert RetryPolicy(min_wait_ms=0).wait_seconds(9, lambda low, high: high, attempt_seconds=9) == 0
+
+
+@pytest.mark.spec("COMMIT-06")
 def test_no_retry_starts_after_the_total_time():
     policy = RetryPolicy(num_retries=100, total_timeout_ms=1_000)
     assert not policy.gives_up(1, 0.9)

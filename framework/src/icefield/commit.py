@@ -43,6 +43,9 @@ _log = logging.getLogger(__name__)
 # A metastore may delete the metadata file that a pointer names between reading the one and opening the other.
 _LOAD_TRIES = 5
 
+_DOUBLINGS = 5
+_SLOW_GROWTH = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class TableState:
@@ -139,12 +142,23 @@ class RetryPolicy:
             total_timeout_ms=get_int(properties, COMMIT_RETRY_TOTAL_TIMEOUT_MS),
         )
 
-    def wait_seconds(self, attempt: int, draw: Callable[[float, float], float] = random.uniform) -> float:
+    def wait_seconds(
+        self,
+        attempt: int,
+        draw: Callable[[float, float], float] = random.uniform,
+        *,
+        attempt_seconds: float = 0.0,
+    ) -> float:
         """How long to pause after failed attempt ``attempt`` (from 1): exponential, with full jitter.
 
-        Full jitter spreads the losers over the whole interval; they would otherwise meet again.
+        Full jitter spreads the losers over the whole interval; they would otherwise meet again. The interval doubles
+        five times and grows slowly from there: 32 times what an attempt takes keeps some dozens of writers apart, and
+        a writer that has bad luck must not sleep for a minute while the others pass it by. ``attempt_seconds`` is how
+        long an attempt takes here, since intervals shorter than that spread nothing.
         """
-        longest = min(self.max_wait_ms, self.min_wait_ms * 2 ** min(attempt - 1, 40))
+        doublings = min(attempt - 1, _DOUBLINGS) + _SLOW_GROWTH * max(0, attempt - 1 - _DOUBLINGS)
+        scale = max(self.min_wait_ms, attempt_seconds * 500) if self.min_wait_ms else 0
+        longest = min(self.max_wait_ms, scale * 2 ** min(doublings, 40))
         return draw(0, longest) / 1000
 
     def gives_up(self, attempt: int, elapsed_seconds: float) -> bool:
@@ -203,6 +217,7 @@ class _Run:
     sleep: Callable[[float], None]
     started: float = field(default_factory=time.monotonic)
     attempt: int = 0
+    attempt_seconds: float = 0.0
     proposal: Proposal | None = None
 
     @property
@@ -233,7 +248,9 @@ def commit_table(
     run = _Run(handle, build, written if written is not None else WrittenFiles(), policy, sleep)
     while True:
         run.attempt += 1
+        began = time.monotonic()
         outcome = _attempt(run, base)
+        run.attempt_seconds = time.monotonic() - began
         if not isinstance(outcome, Conflict):
             return outcome
         refreshed = _after_conflict(run, base, outcome)
@@ -308,7 +325,7 @@ def _after_conflict(run: _Run, base: TableState | None, conflict: Conflict) -> T
             raise TableExists(f"table '{run.handle.text}' exists already", table=run.handle.name)
         last = run.policy.gives_up(run.attempt, run.elapsed)
         if not last:
-            run.sleep(run.policy.wait_seconds(run.attempt))
+            run.sleep(run.policy.wait_seconds(run.attempt, attempt_seconds=run.attempt_seconds))
         refreshed = load_table(run.handle, base)
         if refreshed is None:
             message = f"table '{run.handle.text}' was dropped while it was being changed"
