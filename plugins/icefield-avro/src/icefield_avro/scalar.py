@@ -39,6 +39,9 @@ class Budget:
             raise Malformed(f"arrays with more than {MAX_EMPTY_ITEMS:,} empty items")
 
 
+DAY = 86_400_000_000
+"""Microseconds."""
+
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _DOUBLE = struct.Struct("<d").unpack_from
 _FLOAT = struct.Struct("<f").unpack_from
@@ -176,6 +179,8 @@ def _bare_decoder(selection: Selection, budget: Budget) -> Decode:
 def _decode_primitive(node: Primitive) -> Decode:
     if pa.types.is_decimal(node.arrow):
         return _decode_decimal(node)
+    if pa.types.is_time(node.arrow):
+        return _decode_time(node.factor)
     match node.wire:
         case "null":
             return lambda data, position: (None, position)
@@ -225,6 +230,16 @@ def _decode_scaled(factor: int) -> Decode:
         if not -(2**63) <= value < 2**63:
             raise Malformed("a time beyond what microseconds in 64 bits hold")
         return value, position
+
+    return decode
+
+
+def _decode_time(factor: int) -> Decode:
+    def decode(data: bytes, position: int) -> tuple[int, int]:
+        value, position = read_long(data, position)
+        if not 0 <= value * factor < DAY:
+            raise Malformed("a time of day beyond midnight")
+        return value * factor, position
 
     return decode
 

@@ -112,7 +112,7 @@ class _Builder:
 
     def _field(self, field: NestedField, name: str) -> dict[str, Any]:
         out: dict[str, Any] = {"name": name, "type": self.of(field.field_type, field.field_id)}
-        if field.doc:
+        if field.doc is not None:
             out["doc"] = field.doc
         default = _default(field)
         if isinstance(field.field_type, UnknownType):

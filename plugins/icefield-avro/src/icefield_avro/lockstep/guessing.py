@@ -18,7 +18,7 @@ from icefield_avro.lockstep.nested import RecordStep
 from icefield_avro.lockstep.steps import OptionalStep, SizedStep, Step
 from icefield_avro.lockstep.tape import Tape
 
-_LONG_RECORD: Final = 200  # bytes on average
+_LONG_RECORD: Final = 120  # bytes on average
 _LEAST_PREFIX: Final = 8
 _MOST_PREFIX: Final = 48
 _FIELDS_BEFORE_TEXT: Final = 16
@@ -38,7 +38,9 @@ def guess_starts(tape: Tape, begins: Vector, counts: Vector, record: RecordStep)
     tape.item_limit = int(4 * average) + 64
     try:
         if average >= _LONG_RECORD:
-            return _by_text(tape, begins, total, record)
+            guesses = _by_text(tape, begins, total, record)
+            if len(guesses):
+                return guesses
         return _by_trying(tape, total, average, record)
     finally:
         tape.item_limit = 1 << 62

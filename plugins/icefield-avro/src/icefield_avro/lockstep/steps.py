@@ -18,9 +18,11 @@ from icefield_avro.lockstep.rows import Finish, Rows, from_values, nulls
 from icefield_avro.lockstep.slices import from_slices
 from icefield_avro.lockstep.tape import Doubt, Tape
 from icefield_avro.nodes import Optional, Primitive
+from icefield_avro.scalar import DAY
 
 Read = tuple[Finish, Vector]
 
+_LONG: Final = np.iinfo(np.int64)
 _POWERS: Final = [10**digits for digits in range(39)]
 
 
@@ -121,11 +123,10 @@ class VarintStep:
             return _symbols(node, numbers, present, rows)
         if node.wire == "int":
             numbers = _within(numbers, np.dtype(np.int32))
-        if node.factor != 1:
-            limit = np.iinfo(np.int64).max // node.factor
-            if len(numbers) and max(int(numbers.max()), -int(numbers.min())) > limit:
-                raise Doubt("a time out of range")
-            numbers = numbers.astype(np.int64) * node.factor
+        if pa.types.is_time(node.arrow):
+            numbers = _scaled(numbers, node.factor, 0, DAY - 1)
+        elif node.factor != 1:
+            numbers = _scaled(numbers, node.factor, _LONG.min, _LONG.max)
         return from_values(node.arrow, numbers, rows, present)
 
 
@@ -232,8 +233,15 @@ def _booleans(values: Vector, rows: Rows, present: Vector | None) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), rows.count, buffers)
 
 
+def _scaled(numbers: Vector, factor: int, least: int, most: int) -> Vector:
+    """The numbers times ``factor``, which must lie within bounds."""
+    if int(numbers.min()) * factor < least or int(numbers.max()) * factor > most:
+        raise Doubt("a time out of range")
+    return numbers.astype(np.int64) * factor
+
+
 def _symbols(node: Primitive, numbers: Vector, present: Vector | None, rows: Rows) -> pa.Array:
-    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(node.symbols):
+    if not 0 <= int(numbers.min()) <= int(numbers.max()) < len(node.symbols):
         raise Doubt("an enum without that symbol")
     indices = from_values(pa.int32(), numbers.astype(np.int32), rows, present)
     return pa.array(node.symbols, pa.string()).take(indices)
