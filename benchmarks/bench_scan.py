@@ -1,4 +1,9 @@
-"""Reading the data files of a table to Arrow, beside pyarrow's own dataset over the same files."""
+"""Scanning whole tables to Arrow, beside pyarrow's dataset over the same files and beside PyIceberg.
+
+pyarrow's dataset keeps what it learnt of its files from run to run; a scan here plans anew and opens each file.
+
+    python benchmarks/bench_scan.py [ROWS] [LAYOUT ...]
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from harness import compare, main
-from icefield.expressions import parse
-from icefield.file_io import FileIO
-from icefield.locations import LocationProvider
-from icefield.manifest import DataFile
-from icefield.partitioning import UNPARTITIONED
-from icefield.plugins import Plugins
-from icefield.scan.reading import read_tasks
-from icefield.scan.tasks import FileScanTask, ScanContext
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_from_arrow, schema_to_arrow
-from icefield.types import LongType, NestedField
-from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.catalog import Catalog, load_catalog
+from icefield.table import Table
 
 ROWS = 6_000_000
 FLOOR = 1 / 1.15
+
+LAYOUTS = {
+    "one row group": (1, 1 << 30),
+    "row groups of 128 MiB": (1, 128 << 20),
+    "row groups of 16 MiB": (1, 16 << 20),
+    "24 files": (24, 128 << 20),
+}
 
 
 def rows(count: int = ROWS) -> pa.Table:
@@ -45,64 +46,45 @@ def rows(count: int = ROWS) -> pa.Table:
     )
 
 
-def write(table: pa.Table, io: FileIO, location: str, files: int, group_bytes: int) -> tuple[Schema, list[DataFile]]:
-    schema = schema_from_arrow(table.schema)
+def make(catalog: Catalog, name: str, data: pa.Table, files: int, group_bytes: int) -> Table:
     properties = {"write.parquet.row-group-size-bytes": str(group_bytes)}
-    locations = LocationProvider.of(location, {})
-    context = WriteContext(schema, UNPARTITIONED, locations, io, properties=properties, workers=1)
-    step = -(-table.num_rows // files)
-    written = []
+    table = catalog.create_table(f"db.{name.replace(' ', '_')}", data.schema, properties=properties)
+    step = -(-data.num_rows // files)
     for number in range(files):
-        written += write_batches(context, table.slice(number * step, step), task_id=number)
-    return schema, written
-
-
-LAYOUTS = {
-    "one row group": (1, 1 << 30),
-    "row groups of 128 MiB": (1, 128 << 20),
-    "row groups of 16 MiB": (1, 16 << 20),
-    "24 files": (24, 128 << 20),
-}
+        table.append(data.slice(number * step, step))
+    return table
 
 
 def run() -> None:
-    io = FileIO(Plugins.installed())
-    table = rows(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    data = rows(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS)
+    wanted = sys.argv[2:] or list(LAYOUTS)
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, (files, group_bytes)) in enumerate(LAYOUTS.items()):
-            schema, written = write(table, io, f"file://{folder}/{number}", files, group_bytes)
-            measure(name, table.num_rows, io, schema, written)
+        uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
+        catalog = load_catalog("bench", type="sql", uri=uri, warehouse=warehouse)
+        catalog.create_namespace("db")
+        peers = SqlCatalog("bench", uri=uri, warehouse=warehouse)
+        for name in wanted:
+            table = make(catalog, name, data, *LAYOUTS[name])
+            beside_pyarrow(name, data.num_rows, table)
+            peer = peers.load_table(table.name)
+            compare(f"{name}: all, PyIceberg", table.scan().to_arrow, peer.scan().to_arrow, floor=FLOOR)
 
 
-def measure(name: str, count: int, io: FileIO, schema: Schema, written: list[DataFile]) -> None:
-    dataset = ds.dataset([file.file_path.removeprefix("file://") for file in written])
-
-    def ours(projection: Schema, text: str | None = None, table: Schema = schema) -> pa.Table:
-        tasks = [FileScanTask(file, parse(text) if text else None) for file in written]
-        batches = read_tasks(tasks, ScanContext(table, projection, io))
-        return pa.Table.from_batches(batches, schema_to_arrow(projection))
-
-    narrow = schema.select("id", "amount")
-    names = narrow.column_names
-    assert ours(schema).num_rows == count
-    compare(f"{name}: all columns", lambda: ours(schema), dataset.to_table, rows=count, floor=FLOOR)
-    compare(f"{name}: two columns", lambda: ours(narrow), lambda: dataset.to_table(names), rows=count, floor=FLOOR)
+def beside_pyarrow(name: str, count: int, table: Table) -> None:
+    dataset = ds.dataset([task.file.file_path.removeprefix("file://") for task in table.scan().plan_files()])
+    assert table.scan().to_arrow().num_rows == count
+    names = ["id", "amount"]
+    compare(f"{name}: all columns", table.scan().to_arrow, dataset.to_table, rows=count, floor=FLOOR)
+    narrow = table.scan(selected_fields=tuple(names))
+    compare(f"{name}: two columns", narrow.to_arrow, lambda: dataset.to_table(names), rows=count, floor=FLOOR)
     low, high = count // 2, count // 2 + count // 100
-    text, condition = f"id >= {low} and id < {high}", (pc.field("id") >= low) & (pc.field("id") < high)
-    assert ours(schema, text).num_rows == high - low
-    compare(f"{name}: 1 %", lambda: ours(schema, text), lambda: dataset.to_table(filter=condition), floor=FLOOR)
-    half = pc.field("quantity") < 50
-    compare(
-        f"{name}: half",
-        lambda: ours(narrow, "quantity < 50"),
-        lambda: dataset.to_table(names, filter=half),
-        floor=FLOOR,
-    )
-    evolved = Schema(
-        *(NestedField(field.field_id, f"{field.name}_new", field.field_type) for field in schema.fields),
-        NestedField(100, "added", LongType(), initial_default=7),
-    )
-    compare(f"{name}: evolved", lambda: ours(evolved, None, evolved), dataset.to_table, rows=count, floor=FLOOR)
+    few, condition = table.scan(f"id >= {low} and id < {high}"), (pc.field("id") >= low) & (pc.field("id") < high)
+    assert few.to_arrow().num_rows == high - low
+    compare(f"{name}: 1 %", few.to_arrow, lambda: dataset.to_table(filter=condition), floor=FLOOR)
+    half, condition = table.scan("quantity < 50", selected_fields=tuple(names)), pc.field("quantity") < 50
+    compare(f"{name}: half", half.to_arrow, lambda: dataset.to_table(names, filter=condition), floor=FLOOR)
 
 
 if __name__ == "__main__":

@@ -237,3 +237,27 @@ def test_required_fields_below_null_structs_are_written_and_pruned():
         {"s": {"n": 2}, "l": []},
     ]
     assert read_as(pruned, data).to_pylist() == expected
+
+
+POINT = bytes.fromhex("0101000000000000000000F03F0000000000000040")
+
+
+@pytest.mark.spec("PARQ-14", "TYP-24", "TYP-25")
+@pytest.mark.parametrize(
+    ("kind", "annotation"),
+    [
+        ("geometry", "Geometry(crs=)"),
+        ("geometry(srid:4326)", "Geometry(crs=srid:4326)"),
+        ("geography", "Geography(crs=, algorithm=spherical)"),
+        ("geography(EPSG:4267)", "Geography(crs=EPSG:4267, algorithm=spherical)"),
+        ("geography(EPSG:4267, vincenty)", None),
+    ],
+)
+def test_shapes_are_annotated_with_what_they_are(kind, annotation):
+    listed = ListType(3, StructType(NestedField(4, "g", parse_type(kind))))
+    schema = Schema(NestedField(1, "g", parse_type(kind)), NestedField(2, "l", listed))
+    rows = [{"g": POINT, "l": [{"g": POINT}, None]}, {"g": None, "l": None}]
+    data, _ = write_rows(schema, rows)
+    text = str(pq.ParquetFile(pa.BufferReader(data)).schema)
+    assert (text.count(f"({annotation})") == 2) if annotation else ("Geo" not in text)
+    assert read_as(schema, data).to_pylist() == rows

@@ -10,6 +10,8 @@ from icefield.arrow_types import FIELD_ID_KEY, child_fields, field_id, to_arrow_
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.schema import Schema
 from icefield.types import (
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -19,6 +21,8 @@ from icefield.types import (
     UUIDType,
     VariantType,
 )
+
+from icefield_parquet.geo import shape_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +119,9 @@ def _match(siblings: list[pa.Field], wanted: pa.Field) -> int:
 def storage_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema that a file of ``schema`` is written with, with a field id at each level.
 
-    A uuid is Arrow's own uuid, for the annotation; a field of unknown type is left out, for it has no values. Where
-    nothing else would be left (an element, a key, a value, the only fields of a struct) it is kept as a column of
-    nulls. Raises ``UnsupportedFeature`` for a variant.
+    A uuid and a shape are Arrow's extension types, for the annotation. A field of unknown type is left out, for it has
+    no values; where nothing else would be left (an element, a key, a value, the only fields of a struct) it is kept
+    as a column of nulls. Raises ``UnsupportedFeature`` for a variant.
     """
     return pa.schema(_stored_fields(schema.fields) or [_stored_field(field) for field in schema.fields])
 
@@ -144,6 +148,8 @@ def _stored_type(kind: IcebergType, field: NestedField) -> pa.DataType:
         return pa.map_(_stored_field(kind.key), _stored_field(kind.value))
     if isinstance(kind, UUIDType):
         return pa.uuid()
+    if isinstance(kind, GeometryType | GeographyType):
+        return shape_type(kind)
     if isinstance(kind, VariantType):
         raise UnsupportedFeature(
             f"column '{field.name}': this version does not write variants", field_id=field.field_id
