@@ -75,7 +75,8 @@ def spark_session() -> Iterator[None]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2")
+    session = builder.getOrCreate()
     yield
     session.stop()
 
