@@ -79,6 +79,7 @@ class TaskReader:
     def __init__(self, context: ScanContext) -> None:
         self._context = context
         self._wanted: dict[BooleanExpression, _Wanted] = {}
+        self._last: tuple[BooleanExpression, _Wanted] | None = None
         self._sources: dict[int, list[tuple[int, int]]] = {}
 
     def read(self, task: FileScanTask) -> Iterator[pa.RecordBatch]:
@@ -145,9 +146,14 @@ class TaskReader:
         return batch.filter(mask) if batch.num_columns else _bare_rows(mask.true_count)
 
     def _wanted_for(self, residual: BooleanExpression) -> _Wanted:
+        # Tasks share residuals, and to hash one takes as long as it is.
+        last = self._last
+        if last is not None and last[0] is residual:
+            return last[1]
         found = self._wanted.get(residual)
         if found is None:
             found = self._wanted[residual] = _wanted(self._context, residual)
+        self._last = (residual, found)
         return found
 
     def _constants(self, file: DataFile, schema: Schema) -> dict[int, Any]:

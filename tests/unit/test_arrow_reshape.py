@@ -1,0 +1,95 @@
+"""Rebuilding nested arrays without copying their values."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from icefield.arrow_reshape import list_parts, retype, unwrap, validity_buffer
+
+LEAF = st.none() | st.integers(-9, 9)
+ROW = st.none() | st.fixed_dictionaries(
+    {
+        "x": LEAF,
+        "l": st.none() | st.lists(st.none() | st.fixed_dictionaries({"y": LEAF}), max_size=3),
+        "m": st.none() | st.lists(st.tuples(st.text(max_size=1), LEAF), max_size=3),
+    }
+)
+HELD = pa.struct(
+    [
+        ("x", pa.int32()),
+        ("l", pa.list_(pa.struct([("y", pa.int64())]))),
+        ("m", pa.map_(pa.string(), pa.int8())),
+    ]
+)
+OTHER = pa.struct(
+    [
+        pa.field("renamed", pa.int32(), nullable=False),
+        pa.field("l", pa.list_(pa.field("e", pa.struct([pa.field("z", pa.int64(), nullable=False)])))),
+        pa.field("m", pa.map_(pa.field("k", pa.string(), nullable=False), pa.field("v", pa.int8(), nullable=False))),
+    ]
+)
+
+
+def renamed(row):
+    if row is None:
+        return None
+    items = row["l"] and [item and {"z": item["y"]} for item in row["l"]]
+    return {"renamed": row["x"], "l": items, "m": row["m"]}
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=st.lists(ROW, min_size=1, max_size=12), data=st.data())
+def test_any_slice_of_any_array_keeps_its_values_under_another_type(rows, data):
+    start = data.draw(st.integers(0, len(rows) - 1))
+    stop = data.draw(st.integers(start, len(rows)))
+    array = pa.array(rows, HELD).slice(start, stop - start)
+    made = retype(array, OTHER)
+    made.validate(full=True)
+    assert made.type.equals(OTHER, check_metadata=True)
+    assert made.to_pylist() == [renamed(row) for row in rows[start:stop]]
+
+
+@settings(max_examples=80, deadline=None)
+@given(values=st.lists(LEAF, min_size=1, max_size=40), start=st.integers(0, 39))
+def test_validity_is_counted_from_the_first_value_of_a_slice(values, start):
+    array = pa.array(values, pa.int32()).slice(start)
+    buffer = validity_buffer(array)
+    if array.null_count == 0:
+        assert buffer is None
+        return
+    bits = pa.Array.from_buffers(pa.bool_(), len(array), [None, buffer])
+    assert bits.to_pylist() == [value is not None for value in values[start:]]
+
+
+@settings(max_examples=80, deadline=None)
+@given(values=st.lists(st.none() | st.lists(LEAF, max_size=3), max_size=12), start=st.integers(0, 11))
+def test_the_parts_of_a_list_are_those_of_its_slice(values, start):
+    array = pa.array(values, pa.list_(pa.int32())).slice(start)
+    validity, offsets, first, last = list_parts(array)
+    inner = array.values.slice(first, last - first)
+    made = pa.Array.from_buffers(array.type, len(array), [validity, offsets], array.null_count, children=[inner])
+    made.validate(full=True)
+    assert made.to_pylist() == values[start:]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array(["a", None, "a"]).dictionary_encode(),
+        pa.array([bytes(16), None], pa.uuid()),
+        pa.RunEndEncodedArray.from_arrays([1, 3], pa.array(["a", None])),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_what_wraps_an_array_is_taken_off(array):
+    plain = unwrap(array)
+    assert isinstance(plain, pa.StringArray | pa.FixedSizeBinaryArray)
+    assert len(plain) == len(array)
+    assert [value is None for value in plain.to_pylist()] == [value is None for value in array.to_pylist()]
+
+
+def test_nothing_is_copied():
+    array = pa.array([{"x": 1, "l": [{"y": 2}], "m": [("k", 3)]}, None], HELD)
+    before = {buffer.address for buffer in array.buffers() if buffer}
+    after = {buffer.address for buffer in retype(array, OTHER).buffers() if buffer}
+    assert after <= before
