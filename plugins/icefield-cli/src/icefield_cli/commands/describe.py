@@ -26,7 +26,7 @@ def run(context: Context, given: argparse.Namespace) -> None:
             "uuid": metadata.table_uuid,
             "location": metadata.location,
             "metadata file": table.metadata_location,
-            "schema": [f"{field.field_id}: {field}" for field in table.schema().fields],
+            "schema": [str(field) for field in table.schema().fields],
             "partition spec": [str(field) for field in table.spec().fields],
             "sort order": [str(field) for field in table.sort_order().fields],
             "properties": dict(sorted(metadata.properties.items())),

@@ -9,6 +9,12 @@ from icefield import Plugins
 from icefield_cli.context import Context
 
 NAME = "plugins"
+_NOUNS = {
+    "file-formats": "file format",
+    "file-systems": "file system",
+    "commit-strategies": "commit strategy",
+    "catalogs": "catalog",
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +32,7 @@ def run(context: Context, given: argparse.Namespace) -> None:
                 "plugin": info.name,
                 "distribution": info.distribution,
                 "version": info.version,
-                "provides": ", ".join(f"{kind[:-1].replace('-', ' ')} {name}" for kind, name in info.provides),
+                "provides": ", ".join(f"{_NOUNS[kind]} {name}" for kind, name in info.provides),
                 "error": info.error,
             }
         )
