@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icefield.commit import TableHandle, TableState, load_table
@@ -270,6 +270,17 @@ class Table:
                 branch,
                 snapshot_properties,
             )
+
+    def add_files(
+        self,
+        file_paths: Iterable[str],
+        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        check_duplicate_files: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Take files that were written elsewhere into the table, where they lie; each must lie in one partition."""
+        with self.transaction() as tx:
+            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch)
 
     def update_snapshot(
         self, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH

@@ -416,3 +416,49 @@ def test_partition_tuples_without_fields_are_all_the_same():
 def test_a_file_of_deletes_is_no_data_to_overwrite_with():
     with pytest.raises(InvalidArgument, match="deletes"):
         new_table().update_snapshot().overwrite().add_file(replace(delete_file("d")))
+
+
+# -- deletes that are left over --------------------------------------------------------------------------------------
+
+
+def test_deletes_of_one_data_file_go_with_it():
+    table = new_table(**{"format-version": "3"})
+    table.append(rows([1, 2]))
+    table.append(rows([3]))
+    one, other = sorted(planned(table), key=lambda file: -file.record_count)
+
+    def vector(name: str, target: DataFile) -> DataFile:
+        return replace(
+            delete_file(name),
+            file_format="puffin",
+            referenced_data_file=target.file_path,
+            content_offset=4,
+            content_size_in_bytes=10,
+        )
+
+    add_deletes(table, vector("one", one), vector("other", other))
+    table.update_snapshot().delete().delete_file(one).commit()
+    summary = table.current_snapshot().summary
+    assert (summary["deleted-data-files"], summary["removed-dvs"], summary["total-delete-files"]) == ("1", "1", "1")
+    assert table.inspect.delete_files()["file_path"].to_pylist() == ["memory://deletes/other.parquet"]
+
+
+# -- sort orders -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("SORT-10", "SORT-06", "SORT-05")
+def test_a_table_in_memory_is_sorted_and_a_stream_is_not_labelled():
+    table = new_table("kind")
+    table.update_sort_order().desc("id", "identity", "nulls-last").commit()
+    table.append(pa.concat_tables([rows([2, 9, 4], "a"), rows([1, 5], "b")]))
+    for task in table.scan().plan_files():
+        assert task.file.sort_order_id == 1
+    found = table.scan().to_arrow()
+    assert {kind: [r["id"] for r in found.to_pylist() if r["kind"] == kind] for kind in "ab"} == {
+        "a": [9, 4, 2],
+        "b": [5, 1],
+    }
+    table.append(rows([7, 8], "c").to_reader())
+    assert [task.file.sort_order_id for task in table.scan("kind = 'c'").plan_files()] == [None]
+    table.delete("id = 9")
+    assert ids(table) == [1, 2, 4, 5, 7, 8]

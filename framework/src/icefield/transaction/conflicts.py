@@ -111,7 +111,7 @@ def no_removed_data(head: Head, since: Since, concern: Concern) -> None:
         for manifest in read_manifest_list(head.io, snapshot, head.metadata).manifests:
             if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA:
                 entries = concern.read(manifest)
-                mask = _by(entries, {snapshot.snapshot_id}) & (entries.status() == EntryStatus.DELETED)
+                mask = entries_by(entries, {snapshot.snapshot_id}) & (entries.status() == EntryStatus.DELETED)
                 _refuse_any(head, since, entries, mask & concern.may_match(entries), "data was removed")
 
 
@@ -125,7 +125,7 @@ def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, e
     new: list[ManifestEntries] = []
     for manifest in _added_manifests(head, later, ManifestContent.DELETES) if deleting else ():
         entries = head.entries(manifest, statistics=DELETE_STATISTICS)
-        mask = _by(entries, deleting) & (entries.status() != EntryStatus.DELETED)
+        mask = entries_by(entries, deleting) & (entries.status() != EntryStatus.DELETED)
         if not equality:
             mask &= np.asarray(entries.column(f.CONTENT)) != DataFileContent.EQUALITY_DELETES
         new.append(entries.filter(mask))
@@ -160,7 +160,7 @@ def _refuse_added(
     adding = _ids(later, operations)
     for manifest in _added_manifests(head, later, content) if adding else ():
         entries = concern.read(manifest)
-        mask = _by(entries, adding) & (entries.status() != EntryStatus.DELETED)
+        mask = entries_by(entries, adding) & (entries.status() != EntryStatus.DELETED)
         if mask.any():
             _refuse_any(head, since, entries, mask & concern.may_match(entries), what)
 
@@ -178,7 +178,7 @@ def _ids(snapshots: list[Snapshot], operations: tuple[Operation, ...]) -> set[in
     return {snapshot.snapshot_id for snapshot in snapshots if snapshot.operation in operations}
 
 
-def _by(entries: ManifestEntries, snapshot_ids: set[int]) -> Mask:
+def entries_by(entries: ManifestEntries, snapshot_ids: set[int]) -> Mask:
     """Which entries were added, or removed, by one of the snapshots."""
     return np.isin(np.asarray(entries.column(f.SNAPSHOT_ID)), np.fromiter(snapshot_ids, np.int64, len(snapshot_ids)))
 

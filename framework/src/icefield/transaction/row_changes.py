@@ -10,13 +10,16 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
+from icefield.properties import NAME_MAPPING_DEFAULT
 from icefield.refs import MAIN_BRANCH
 from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
 from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.overwrite_rows import OverwriteRows
 from icefield.transaction.replace_partitions import ReplacePartitions
 from icefield.transaction.rows import Rows, batches_of, table_of, write_rows
+from icefield.transaction.update_properties import UpdateProperties
 from icefield.transaction.update_snapshot import UpdateSnapshot
 from icefield.transaction.upsert import UpsertResult, UpsertRows, key_names
 
@@ -139,6 +142,26 @@ class RowChanges(ABC):
         )
         action.commit()
         return action.result
+
+    def add_files(
+        self,
+        file_paths: Iterable[str],
+        snapshot_properties: Texts = _NO_TEXTS,
+        check_duplicate_files: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Take files that were written elsewhere into the table, where they lie; the format is told by their names.
+
+        Each must lie in one partition. Where a file has no field ids and the table no name mapping, one is stored.
+        ``check_duplicate_files`` makes sure on commit that no file is in the table already. Raises
+        ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from, ``FileMissing``.
+        """
+        describer = FileDescriber(self.shape, self.context.io)
+        files = [describer.describe(location) for location in distinct_locations(file_paths)]
+        if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
+            UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_text()}).commit()
+        action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        (action.append_file(*files) if check_duplicate_files else action.append_fresh(files)).commit()
 
     def update_snapshot(
         self, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -11,6 +12,9 @@ from icefield.errors import InvalidArgument
 from icefield.file_io import FileIO
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
+from icefield.schema import Schema
+from icefield.sorting import sort_table
+from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 
@@ -46,8 +50,24 @@ def table_of(df: Any) -> pa.Table:
 
 
 def write_rows(metadata: TableMetadata, io: FileIO, batches: Any) -> list[DataFile]:
-    """Write rows into new data files of a table. An error leaves no file."""
-    return write_batches(WriteContext.from_metadata(metadata, io), batches)
+    """Write rows into new data files of a table. An error leaves no file.
+
+    A table in memory is sorted first where the table has a sort order, which its files then name. A stream is written
+    as it comes.
+    """
+    context = WriteContext.from_metadata(metadata, io)
+    order = metadata.sort_order()
+    if isinstance(batches, pa.Table) and order.fields and all(field.is_known for field in order.fields):
+        rows = conformed(context.schema, batches)
+        return write_batches(replace(context, sort_order_id=order.order_id), sort_table(order, context.schema, rows))
+    return write_batches(context, batches)
+
+
+def conformed(schema: Schema, rows: pa.Table) -> pa.Table:
+    """Rows under the table's schema, in one piece. Raises ``InvalidArgument`` for rows that the table cannot hold."""
+    conforming = Conforming(schema, rows.schema)
+    batches = [conforming.apply(batch) for batch in rows.combine_chunks().to_batches()]
+    return pa.Table.from_batches(batches, schema=conforming.schema)
 
 
 def _checked(batches: Iterable[Any]) -> Iterable[pa.RecordBatch]:

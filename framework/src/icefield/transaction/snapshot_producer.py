@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.locations import LocationProvider
+from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.list_writer import write_manifest_list
-from icefield.manifest.manifest_file import ManifestFile
+from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertTableUUID, TableRequirement
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
@@ -94,7 +97,7 @@ class SnapshotProducer(Action):
         if self._snapshot_id is None or base.snapshot_by_id(self._snapshot_id) is not None:
             self._snapshot_id = base.new_snapshot_id()
         self._shop.begin(base, context, self._snapshot_id)
-        changes = self.find(head, context)
+        changes = without_dangling_deletes(head, self.find(head, context))
         if changes.is_empty:
             self._shop.finish()
             return Changes()
@@ -173,6 +176,29 @@ class SnapshotProducer(Action):
             base=head.manifest_list if kept is None else None,
         )
         return location, next_row_id
+
+
+def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
+    """The changes together with the deletes that name one data file, where that file goes.
+
+    A deletion vector, or a position delete file of one data file, would stay for nothing once the file is gone.
+    """
+    manifests = head.live(ManifestContent.DELETES) if changes.removed else []
+    if not manifests:
+        return changes
+    gone: list[pa.Array] = []
+    for position, mask in changes.removed.items():
+        if head.manifests[position].content is ManifestContent.DATA:
+            gone.append(head.entries(head.manifests[position]).column(f.FILE_PATH).filter(pa.array(mask)))
+    paths = pa.concat_arrays(gone) if gone else pa.array([], pa.string())
+    removed = dict(changes.removed)
+    for position, manifest in manifests if len(paths) else ():
+        entries = head.entries(manifest)
+        dangling = np.asarray(pc.is_in(entries.column(f.REFERENCED_DATA_FILE), value_set=paths, skip_nulls=True))
+        dangling = dangling & (entries.status() != EntryStatus.DELETED)
+        if dangling.any():
+            removed[position] = removed[position] | dangling if position in removed else dangling
+    return replace(changes, removed=removed)
 
 
 def _count_manifests(

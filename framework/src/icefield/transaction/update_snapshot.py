@@ -7,6 +7,7 @@ from typing import Any
 
 from icefield.transaction.action import Action
 from icefield.transaction.append import AppendFiles, FastAppendFiles
+from icefield.transaction.cherry_pick import CherryPick
 from icefield.transaction.delete_files import DeleteFiles
 from icefield.transaction.overwrite import OverwriteFiles
 from icefield.transaction.replace import RewriteFiles
@@ -45,3 +46,7 @@ class UpdateSnapshot:
     def replace_partitions(self) -> ReplacePartitions:
         """Add files in place of all that their partitions held."""
         return ReplacePartitions(self._stage, **self._options)
+
+    def cherry_pick(self, snapshot_id: int) -> CherryPick:
+        """Append what a snapshot of another branch appended."""
+        return CherryPick(self._stage, snapshot_id, **self._options)

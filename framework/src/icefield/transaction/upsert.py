@@ -30,9 +30,9 @@ from icefield.transaction.head import Head
 from icefield.transaction.key_join import Keys, differing
 from icefield.transaction.matching import Mask
 from icefield.transaction.overwrite import operation_of
+from icefield.transaction.rows import conformed
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 from icefield.values import from_arrow_scalar
-from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 
@@ -195,13 +195,6 @@ class UpsertRows(SnapshotProducer):
         for file in files:
             note = context.written.add if file.file_path in used else context.written.retire
             note(file.file_path)
-
-
-def conformed(schema: Schema, rows: pa.Table) -> pa.Table:
-    """Rows under the table's schema, in one piece. Raises ``InvalidArgument`` for rows that the table cannot hold."""
-    conforming = Conforming(schema, rows.schema)
-    batches = [conforming.apply(batch) for batch in rows.combine_chunks().to_batches()]
-    return pa.Table.from_batches(batches, schema=conforming.schema)
 
 
 def key_names(schema: Schema, given: Sequence[str] | None, case_sensitive: bool) -> list[str]:

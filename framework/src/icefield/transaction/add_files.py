@@ -1,0 +1,138 @@
+"""Taking files that were written elsewhere into a table, without copying them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.abc import FormatReader, ReadRequest
+from icefield.arrow_types import field_id
+from icefield.errors import InvalidArgument, MissingPlugin
+from icefield.file_io import FileIO
+from icefield.manifest.data_file import DataFile
+from icefield.metadata import TableMetadata
+from icefield.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
+from icefield.name_mapping import NameMapping, create_name_mapping, parse_name_mapping
+from icefield.partitioning import normalised_key, partition_batch
+from icefield.properties import NAME_MAPPING_DEFAULT
+from icefield.scan.column_projection import ColumnProjection
+from icefield.schema import Schema
+from icefield.transaction.summary import distinct_partitions
+
+
+class FileDescriber:
+    """Describes files for a table's manifests: their partition, counts and bounds.
+
+    A file whose columns have field ids is described by its footer. One without ids gets them by name, from the
+    table's name mapping or else from its schema, and is read once for its statistics.
+    """
+
+    def __init__(self, metadata: TableMetadata, io: FileIO) -> None:
+        self._metadata = metadata
+        self._io = io
+        self._schema = metadata.schema()
+        self._config = MetricsConfig.from_properties(metadata.properties, self._schema)
+        stored = metadata.properties.get(NAME_MAPPING_DEFAULT.name)
+        self._mapping = create_name_mapping(self._schema) if stored is None else parse_name_mapping(stored)
+        self.needs_mapping = False
+        """Whether a file had no ids, so that the table needs a stored name mapping to read it."""
+
+    @property
+    def mapping(self) -> NameMapping:
+        """The ids that columns without ids get."""
+        return self._mapping
+
+    def describe(self, location: str) -> DataFile:
+        """The file as a manifest will describe it.
+
+        Raises ``InvalidArgument`` for a file of no known format or with rows of several partitions, ``InvalidFile``
+        for one that the table's columns cannot be read from, ``FileMissing``.
+        """
+        size = self._io.stat(location).size
+        kind = location.rpartition(".")[2].lower()
+        try:
+            file_format = self._io.file_format(kind)
+        except MissingPlugin as error:
+            raise InvalidArgument(f"cannot tell the format of {location} by its name: {error}") from error
+        source = self._io.open_input(location)
+        with file_format.open_reader(source, location, size=size) as reader:
+            has_ids = _has_ids(reader.schema)
+            self.needs_mapping |= not has_ids
+            file_schema = reader.schema if has_ids else self._mapping.apply(reader.schema)
+            metrics = _Reading(self._schema, reader, file_schema, location).metrics(has_ids)
+            partition = self._partition(reader, file_schema, location)
+            splits = reader.split_offsets
+        encoded = apply_modes(metrics, self._config, self._schema)
+        return DataFile(
+            file_path=location,
+            file_format=file_format.name,
+            record_count=metrics.record_count,
+            file_size_in_bytes=size,
+            partition=partition,
+            spec_id=self._metadata.default_spec_id,
+            column_sizes=encoded.column_sizes,
+            value_counts=encoded.value_counts,
+            null_value_counts=encoded.null_value_counts,
+            nan_value_counts=encoded.nan_value_counts,
+            lower_bounds=encoded.lower_bounds,
+            upper_bounds=encoded.upper_bounds,
+            split_offsets=tuple(splits) if splits else None,
+        )
+
+    def _partition(self, reader: FormatReader, file_schema: pa.Schema, location: str) -> tuple[Any, ...]:
+        """The one partition of the file, from the values of its columns and never from its path."""
+        spec = self._metadata.spec()
+        if spec.is_unpartitioned:
+            return (None,) * len(spec.fields)
+        sources = {source_id for field in spec.fields for source_id in field.source_ids}
+        columns = self._schema.select_ids(sources)
+        found: dict[Any, tuple[Any, ...]] = {}
+        for batch in _Reading(columns, reader, file_schema, location).batches():
+            partitions = distinct_partitions(partition_batch(spec, self._schema, batch))
+            found.update((normalised_key(values), values) for values in partitions)
+            if len(found) > 1:
+                one, other = list(found.values())[:2]
+                raise InvalidArgument(
+                    f"{location} holds rows of several partitions, {one} and {other}, and a file lies in one; write "
+                    "its rows with append instead",
+                    location=location,
+                )
+        return next(iter(found.values()), (None,) * len(spec.fields))
+
+
+class _Reading:
+    """A file read under (a part of) the table's schema."""
+
+    def __init__(self, schema: Schema, reader: FormatReader, file_schema: pa.Schema, location: str) -> None:
+        self._reader = reader
+        # Settled at once: a file that the table could not be read from must not get into it.
+        self._projection = ColumnProjection.resolve(schema, file_schema, location=location)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Its rows."""
+        for batch in self._reader.read(ReadRequest(columns=self._projection.file_columns)):
+            yield self._projection.apply(batch)
+
+    def metrics(self, has_ids: bool) -> Metrics:
+        """Its statistics by the table's field ids."""
+        if has_ids:
+            return self._reader.metrics()
+        collector = MetricsCollector(self._projection.schema)
+        for batch in self.batches():
+            collector.update(batch)
+        return collector.metrics()
+
+
+def distinct_locations(locations: Iterable[str]) -> list[str]:
+    """The locations as a list. Raises ``InvalidArgument`` when one comes twice."""
+    found = [locations] if isinstance(locations, str) else list(locations)
+    if len(set(found)) < len(found):
+        twice = next(location for location in found if found.count(location) > 1)
+        raise InvalidArgument(f"file {twice} is added twice", location=twice)
+    return found
+
+
+def _has_ids(schema: pa.Schema) -> bool:
+    return any(field_id(field) is not None for field in schema)
