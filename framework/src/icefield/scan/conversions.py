@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from icefield.arrow_reshape import Convert, nulls_of, unwrap
+from icefield.arrow_arrays import unwrap
+from icefield.arrow_reshape import Convert, nulls_of
 from icefield.arrow_types import to_arrow_type
 from icefield.types import (
     BinaryType,

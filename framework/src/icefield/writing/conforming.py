@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.arrow_arrays import retype, unwrap
 from icefield.arrow_reshape import (
     Convert,
     Fill,
@@ -22,8 +23,6 @@ from icefield.arrow_reshape import (
     StructShape,
     nulls_of,
     resolve_struct,
-    retype,
-    unwrap,
 )
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import IcefieldError, InvalidArgument

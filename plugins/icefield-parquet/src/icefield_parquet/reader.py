@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
-from icefield.arrow_reshape import retype
+from icefield.arrow_arrays import retype
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics

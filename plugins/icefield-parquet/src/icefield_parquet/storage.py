@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from icefield.arrow_reshape import retype
+from icefield.arrow_arrays import retype
 from icefield.schema import Schema
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType, UnknownType
 

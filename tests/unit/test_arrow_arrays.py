@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from icefield.arrow_reshape import list_parts, retype, unwrap, validity_buffer
+from icefield.arrow_arrays import list_parts, retype, unwrap, validity_buffer
 
 LEAF = st.none() | st.integers(-9, 9)
 ROW = st.none() | st.fixed_dictionaries(
