@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -51,6 +52,9 @@ from icefield.scan.pruning import (
 from icefield.schema import Schema
 from icefield.snapshots import Snapshot
 from icefield.types import StructType
+
+_LEAST_WORKERS: Final = 8
+"""Threads that read manifests, however few the processors: most of the time goes by waiting for storage."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class ScanPlanner:
         self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
         self._prove = prove
         self._identifier = identifier
-        self._workers = default_workers() if workers is None else max(1, workers)
+        self._workers = max(_LEAST_WORKERS, default_workers()) if workers is None else max(1, workers)
         self._reader = ManifestReader(io)
         self._specs: dict[int, SpecPlan] = {}
         self._types = filter_types(row_filter)
