@@ -73,7 +73,7 @@ def _snappy(data: bytes, size: int) -> bytes:
     length, _ = varint(data, 0)
     if length > size:
         raise ValueError("a chunk is larger than its block")
-    return pa.Codec("snappy").decompress(data, decompressed_size=length, asbytes=True) if length else b""  # type: ignore[no-any-return]
+    return pa.Codec("snappy").decompress(data, decompressed_size=length, asbytes=True) if length else b""
 
 
 def _zstd(data: bytes, size: int) -> bytes:

@@ -19,7 +19,7 @@ _NANOS = 1_000_000_000
 Values = Callable[[Any], Any]
 
 
-class _Nanoseconds(pyorc.converters.ORCConverter):  # type: ignore[misc]
+class _Nanoseconds(pyorc.converters.ORCConverter):
     """Moments as nanoseconds from 1970, in Python's own integers, which have no bounds."""
 
     @staticmethod
@@ -31,7 +31,7 @@ class _Nanoseconds(pyorc.converters.ORCConverter):  # type: ignore[misc]
         raise TypeError("only for reading")
 
 
-class _Days(pyorc.converters.ORCConverter):  # type: ignore[misc]
+class _Days(pyorc.converters.ORCConverter):
     """Dates as days from 1970, for years that Python's own dates do not have."""
 
     @staticmethod

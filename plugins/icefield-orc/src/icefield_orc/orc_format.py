@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class OrcFormat(FileFormat):
     """ORC files, read and written by field id.
 
-    Stripes are what a split selects. See ``icefield_orc.options`` for what a writer takes from table properties, and
-    ``icefield_orc.storage`` for the attributes that it writes.
+    Stripes are what a split selects and what a filter skips. ``icefield_orc.options`` says what a writer takes from
+    table properties, ``icefield_orc.storage`` which attributes it writes.
     """
 
     name: ClassVar[str] = "orc"
     extension: ClassVar[str] = "orc"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS})
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
         """Open an ORC file; its tail is read at once.

@@ -17,8 +17,9 @@ from icefield_orc.errors import damaged, reading
 from icefield_orc.far_timestamps import has_timestamps, out_of_range, read_columns
 from icefield_orc.picking import Pick, Selection, select, whole
 from icefield_orc.schema import read_tree
+from icefield_orc.skipping import may_match
 from icefield_orc.statistics import file_metrics
-from icefield_orc.tail import read_tail
+from icefield_orc.tail import read_stripe_statistics, read_tail
 
 _LARGEST_STRIPE = 4 << 30
 """Bytes that the values of fixed width in a stripe may take in memory, by what the file claims: a few bytes of a
@@ -68,19 +69,28 @@ class OrcReader(FormatReader):
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         selection = select(self._root, request.columns)
-        for stripe in self._stripes(request):
+        for stripe in self._stripes(request, selection):
             if not len(request.columns):
                 yield from _bare(self._first_rows[stripe], self._tail.stripes[stripe].rows, request)
             elif self._tail.stripes[stripe].rows:
                 yield from self._read_stripe(stripe, selection, request)
 
-    def _stripes(self, request: ReadRequest) -> list[int]:
+    def _stripes(self, request: ReadRequest, selection: Selection) -> list[int]:
         split = request.split
-        return [
+        inside = [
             number
             for number, stripe in enumerate(self._tail.stripes)
             if split is None or split.start <= stripe.start < split.start + split.length
         ]
+        if request.row_filter is None or not inside or not self._tail.postscript.sound_statistics:
+            return inside
+        with reading(self._location, "the stripe statistics"):
+            told = read_stripe_statistics(self._source, self._tail)
+            if len(told) != len(self._tail.stripes):
+                return inside
+            rows, columns = [self._tail.stripes[number].rows for number in inside], [told[number] for number in inside]
+            kept = may_match(request.row_filter, selection, request.columns, rows, columns)
+        return [number for number, wanted in zip(inside, kept, strict=True) if wanted]
 
     def _read_stripe(self, stripe: int, selection: Selection, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         rows, first = self._tail.stripes[stripe].rows, self._first_rows[stripe]
@@ -141,7 +151,7 @@ def _finished(array: pa.Array, pick: Pick, field: pa.Field) -> pa.Array:
 
 def _width(data_type: pa.DataType) -> int:
     try:
-        return max(1, data_type.bit_width // 8)
+        return max(1, int(data_type.bit_width) // 8)
     except ValueError:
         return _TEXT_WIDTH
 

@@ -15,18 +15,17 @@ from icefield_orc.schema import TIMESTAMPS, Kind, Node
 from icefield_orc.tail import Tail
 
 _INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
-_TEXTS = frozenset({Kind.STRING, Kind.VARCHAR, Kind.CHAR})
+_TEXTS = frozenset({Kind.STRING, Kind.VARCHAR})
 _MILLI_NANOS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """One column's statistics: how many values are not null, whether there are nulls, bytes on disk, and bounds as
-    internal values; what is not told is None. A bound may be wider than the values are, never narrower."""
+    """One column's statistics: how many values are not null, bytes on disk, and bounds as internal values; what is not
+    told is None. A bound may be wider than the values are, never narrower."""
 
-    values: int | None
-    has_null: bool | None
-    bytes_on_disk: int | None
+    values: int | None = None
+    bytes_on_disk: int | None = None
     lower: Any = None
     upper: Any = None
 
@@ -35,10 +34,9 @@ def decode(data: bytes, node: Node) -> ColumnStatistics:
     """Statistics of one column. Raises ``ValueError`` for damaged bytes."""
     fields = dict(items(data))
     values = integer(fields[1]) if 1 in fields else None
-    has_null = bool(integer(fields[10])) if 10 in fields else None
     size = integer(fields[11]) if 11 in fields else None
     lower, upper = (None, None) if values == 0 else _bounds(fields, node)
-    return ColumnStatistics(values, has_null, size, lower, upper)
+    return ColumnStatistics(values, size, lower, upper)
 
 
 def file_metrics(tail: Tail, root: Node) -> Metrics:
@@ -57,7 +55,7 @@ def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
         return
     if node.field_id is None or node.opaque or node.kind in (Kind.LIST, Kind.MAP):
         return
-    if node.column >= len(tail.statistics):
+    if node.column >= len(tail.statistics) or not tail.postscript.sound_statistics:
         return
     told = decode(tail.statistics[node.column], node)
     if told.bytes_on_disk:

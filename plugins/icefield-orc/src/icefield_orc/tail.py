@@ -21,13 +21,17 @@ _DEFAULT_BLOCK = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class PostScript:
-    """The last message of a file, which says how the others are stored. ``length`` is its own, in bytes."""
+    """The last message of a file, which says how the others are stored. ``length`` is its own, in bytes.
+
+    ``sound_statistics`` is false for the first of all writers, which got the bounds of texts wrong.
+    """
 
     footer_length: int
     codec: int
     block_size: int
     statistics_length: int
     length: int
+    sound_statistics: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def read_postscript(end_of_file: bytes) -> PostScript:
     if max(footer, statistics) > _LARGEST_TAIL:
         raise ValueError("the footer claims to be too long")
     codec, block = integer(fields.get(2, NONE)), integer(fields.get(3, _DEFAULT_BLOCK))
-    return PostScript(footer, codec, block, statistics, length)
+    return PostScript(footer, codec, block, statistics, length, integer(fields.get(6, 0)) > 0)
 
 
 def _read(source: InputFile, start: int, end: int) -> bytes:

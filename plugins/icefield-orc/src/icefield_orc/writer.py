@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.orc as po
@@ -82,8 +81,7 @@ class OrcWriter(FormatWriter):
             self.abort()
             raise
         self._ended = True
-        metrics = replace(self._collector.metrics(), column_sizes={})
-        return WrittenFile(tail.size, metrics, [stripe.start for stripe in tail.stripes] or None)
+        return WrittenFile(tail.size, self._collector.metrics(), [stripe.start for stripe in tail.stripes] or None)
 
     def abort(self) -> None:
         self._ended = True

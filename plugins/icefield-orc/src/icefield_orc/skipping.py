@@ -1,0 +1,106 @@
+"""The statistics of stripes as the metrics evaluators ask for them, to skip stripes that no row of a filter is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from icefield.arrow_types import child_fields, field_id, to_arrow_type
+from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
+
+from icefield_orc.picking import Pick, Selection
+from icefield_orc.schema import Kind, Node
+from icefield_orc.statistics import ColumnStatistics, decode
+
+
+def may_match(
+    row_filter: BooleanExpression,
+    selection: Selection,
+    columns: pa.Schema,
+    rows: Sequence[int],
+    statistics: Sequence[Sequence[bytes]],
+) -> list[bool]:
+    """For each stripe whether a row of it may match. ``rows`` are the stripes' numbers of rows."""
+    nodes: dict[int, Node] = {}
+    _gather(selection.root, list(columns), nodes)
+    types = {leaf.field.field_id: to_arrow_type(leaf.field.field_type) for leaf in bound_leaves(row_filter)}
+    return [bool(kept) for kept in inclusive_metrics(row_filter, StripeStatistics(rows, statistics, nodes, types))]
+
+
+def _gather(pick: Pick, wanted: Sequence[pa.Field], nodes: dict[int, Node]) -> None:
+    """The columns that have one value a row, by the ids of the request, which a name mapping may give."""
+    for (_, part), field in zip(pick.parts, wanted, strict=True):
+        number = field_id(field)
+        if part.node.kind == Kind.STRUCT and not part.node.opaque:
+            _gather(part, child_fields(field.type), nodes)
+        elif number is not None and not part.node.children:
+            nodes[number] = part.node
+
+
+class StripeStatistics:
+    """Statistics of some stripes as arrays, one item a stripe; what cannot be told is None, or null in an array.
+
+    ``types`` gives, by field id, the Arrow type that bounds are wanted in: the table's, where a column was promoted.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[int],
+        statistics: Sequence[Sequence[bytes]],
+        nodes: Mapping[int, Node],
+        types: Mapping[int, pa.DataType],
+    ) -> None:
+        self._rows = rows
+        self._statistics = statistics
+        self._nodes = nodes
+        self._types = types
+        self._decoded: dict[int, list[ColumnStatistics]] = {}
+
+    @property
+    def num_files(self) -> int:
+        return len(self._rows)
+
+    def record_count(self) -> pa.Array:
+        return pa.array(self._rows, pa.int64())
+
+    def value_count(self, field_id: int) -> pa.Array | None:
+        return self.record_count() if field_id in self._nodes else None
+
+    def null_count(self, field_id: int) -> pa.Array | None:
+        told = self._of(field_id)
+        if told is None:
+            return None
+        pairs = zip(self._rows, told, strict=True)
+        counts = [rows - one.values if one.values is not None and one.values <= rows else None for rows, one in pairs]
+        return pa.array(counts, pa.int64())
+
+    def nan_count(self, field_id: int) -> pa.Array | None:
+        """ORC does not count NaN."""
+        return None
+
+    def lower(self, field_id: int) -> pa.Array | None:
+        told = self._of(field_id)
+        return None if told is None else self._bounds(field_id, [one.lower for one in told])
+
+    def upper(self, field_id: int) -> pa.Array | None:
+        told = self._of(field_id)
+        return None if told is None else self._bounds(field_id, [one.upper for one in told])
+
+    def _of(self, field_id: int) -> list[ColumnStatistics] | None:
+        node = self._nodes.get(field_id)
+        if node is None:
+            return None
+        if field_id not in self._decoded:
+            self._decoded[field_id] = [
+                decode(columns[node.column], node) if node.column < len(columns) else ColumnStatistics()
+                for columns in self._statistics
+            ]
+        return self._decoded[field_id]
+
+    def _bounds(self, field_id: int, values: list[object]) -> pa.Array | None:
+        held, wanted = self._nodes[field_id].data_type, self._types.get(field_id)
+        try:
+            bounds = pa.array(values, held)
+            return bounds if wanted is None or held == wanted else bounds.cast(wanted)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            return None
