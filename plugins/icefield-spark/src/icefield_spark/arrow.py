@@ -95,7 +95,8 @@ def from_spark_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
 
 def _spark_field(name: str, kind: spark.DataType, nullable: bool) -> pa.Field:
-    return pa.field(name, _spark_type(kind), nullable=nullable)
+    # What can only be null may be so, even where Spark says otherwise: the elements of ``array()`` are NOT NULL void.
+    return pa.field(name, _spark_type(kind), nullable=nullable or isinstance(kind, spark.NullType))
 
 
 def _spark_type(kind: spark.DataType) -> pa.DataType:
@@ -202,7 +203,7 @@ def _uuid_text(array: pa.Array) -> pa.Array:
 def _uuid_bytes(array: pa.Array) -> pa.Array:
     """Texts of UUIDs as sixteen bytes; raises ``ValueError`` for one that is none."""
     bare = pc.replace_substring(pc.ascii_lower(array.cast(pa.string())), "-", "")
-    if not pc.all(pc.match_substring_regex(bare, "^[0-9a-f]{32}$"), skip_nulls=True).as_py():
+    if not pc.all(pc.match_substring_regex(bare, "^[0-9a-f]{32}$"), min_count=0).as_py():
         raise ValueError("not every one is the text of a UUID")
     whole = pc.fill_null(bare, "0" * 32).cast(pa.binary()).cast(pa.binary(32))
     digits = np.frombuffer(whole.buffers()[1], np.uint8, len(whole) * 32, whole.offset * 32)

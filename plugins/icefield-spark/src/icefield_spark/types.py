@@ -78,7 +78,11 @@ def _struct(kind: iceberg.StructType) -> spark.StructType:
 def _field(field: spark.StructField, number: int, numbers: Iterator[int]) -> iceberg.NestedField:
     doc = (field.metadata or {}).get("comment")
     kind = _from_spark(field.dataType, numbers, field.name)
-    return iceberg.NestedField(number, field.name, kind, required=not field.nullable, doc=doc)
+    return iceberg.NestedField(number, field.name, kind, required=_required(kind, field.nullable), doc=doc)
+
+
+def _required(kind: iceberg.IcebergType, nullable: bool) -> bool:
+    return not nullable and not isinstance(kind, iceberg.UnknownType)
 
 
 def _from_spark(kind: spark.DataType, numbers: Iterator[int], name: str) -> iceberg.IcebergType:
@@ -88,11 +92,12 @@ def _from_spark(kind: spark.DataType, numbers: Iterator[int], name: str) -> iceb
         return iceberg.StructType(*fields)
     if isinstance(kind, spark.ArrayType):
         number = next(numbers)
-        return iceberg.ListType(number, _from_spark(kind.elementType, numbers, name), not kind.containsNull)
+        element = _from_spark(kind.elementType, numbers, name)
+        return iceberg.ListType(number, element, _required(element, kind.containsNull))
     if isinstance(kind, spark.MapType):
         key, value = next(numbers), next(numbers)
         made = (_from_spark(kind.keyType, numbers, name), _from_spark(kind.valueType, numbers, name))
-        return iceberg.MapType(key, made[0], value, made[1], not kind.valueContainsNull)
+        return iceberg.MapType(key, made[0], value, made[1], _required(made[1], kind.valueContainsNull))
     if isinstance(kind, spark.DecimalType):
         return iceberg.DecimalType(kind.precision, kind.scale)
     if isinstance(kind, spark.ByteType | spark.ShortType):

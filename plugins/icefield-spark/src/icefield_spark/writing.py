@@ -22,13 +22,19 @@ MESSAGE_SCHEMA = "files binary"
 BUFFER_BYTES = 256 << 20
 """Bytes of rows that one task holds at most: an executor runs a task a core, beside the JVM's own memory."""
 
+_ROW_GROUP = "write.parquet.row-group-size-bytes"
+
 ENGINE = {"engine-name": "spark", "engine-version": spark_version}
 """What a snapshot's summary says of the writer."""
 
 
 def spark_write_context(table: Table) -> WriteContext:
-    """The table's write context for a Spark task, which has one core to itself."""
-    return replace(table.write_context(), workers=1, buffer_bytes=BUFFER_BYTES)
+    """The table's write context for a Spark task, which has one core to itself and a share of the memory."""
+    context = replace(table.write_context(), workers=1, buffer_bytes=BUFFER_BYTES)
+    if context.spec.is_unpartitioned:
+        return context
+    # Many files are open at a time, and the writer of each holds rows until it has a row group.
+    return replace(context, properties={_ROW_GROUP: str(BUFFER_BYTES // 4), **context.properties})
 
 
 def check_fits(context: WriteContext, columns: StructType) -> None:
