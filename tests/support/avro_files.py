@@ -70,7 +70,8 @@ def read_file(data: bytes, columns: pa.Schema | None = None, **request: Any) -> 
     with open_file(data) as reader:
         wanted = reader.schema if columns is None else columns
         batches = list(reader.read(ReadRequest(wanted, **request)))
-        full = batches[0].schema if batches else wanted
+        position = pa.field("_pos", pa.int64(), nullable=False)
+        full = wanted.append(position) if request.get("positions") else wanted
         return pa.Table.from_batches(batches, full)
 
 
@@ -365,5 +366,8 @@ def files(draw: Any, depth: int = 2) -> MadeFile:
     layout = rng if rng.random() < 0.3 else None
     encoded = [encode(schema, row, layout) for row in rows]
     data = container(schema, cut(encoded, rng, most))
-    expected = [{f"c{i}": kind.expected(value) for i, (kind, value) in enumerate(zip(kinds, row))} for row in rows]
+    expected = [
+        {f"c{i}": kind.expected(value) for i, kind, value in zip(range(len(row)), kinds, row, strict=True)}
+        for row in rows
+    ]
     return MadeFile(data, schema, rows, expected)

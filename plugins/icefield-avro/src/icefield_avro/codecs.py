@@ -22,6 +22,8 @@ MAX_INFLATED: Final = 256 * 1024 * 1024
 
 _ISAL_ERRORS: Final = (cast("type[Exception]", isal_zlib.error), EOFError, ValueError)
 
+_XZ_MEMORY: Final = 256 * 1024 * 1024
+
 Inflate = Callable[[bytes | memoryview], bytes]
 Deflate = Callable[[bytes | memoryview], bytes]
 
@@ -114,7 +116,7 @@ _INFLATE: Final[dict[str, Inflate]] = {
     "snappy": _inflate_snappy,
     "zstandard": _inflate_zstandard,
     "bzip2": _inflate_standard(bz2.BZ2Decompressor),
-    "xz": _inflate_standard(lambda: lzma.LZMADecompressor(memlimit=MAX_INFLATED)),
+    "xz": _inflate_standard(lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY)),
 }
 
 

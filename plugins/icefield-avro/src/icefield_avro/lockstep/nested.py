@@ -215,7 +215,8 @@ class FixedItems(ArrayStep):
             ordinal = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
             rows = np.repeat(np.arange(len(count)) if live is None else live, count)
             items.add(rows, np.repeat(done, count) + ordinal, np.repeat(at, count) + ordinal * self.item_size)
-        return np.minimum(at + count * self.item_size, tape.dead)
+        end: Vector = np.minimum(at + count * self.item_size, tape.dead)
+        return end
 
 
 class MapStep(ArrayStep):
