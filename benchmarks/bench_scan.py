@@ -68,7 +68,7 @@ def run() -> None:
         for name in wanted:
             table = make(catalog, name, data, *LAYOUTS[name])
             beside_pyarrow(name, data.num_rows, table)
-            peer = peers.load_table(table.name)
+            peer = peers.load_table(f"db.{name.replace(' ', '_')}")
             compare(f"{name}: all, PyIceberg", table.scan().to_arrow, peer.scan().to_arrow, floor=FLOOR)
 
 
