@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
+from uuid import uuid4
 
 import pytest
 from icefield import Plugins
@@ -58,6 +60,45 @@ class TestSqliteStrategy(CommitStrategySuite):
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         root = location.removeprefix("file://").partition("/warehouse/")[0]
         database = Database("test", {"uri": f"sqlite:///{root}/catalog.db"})
+        return SqlStrategy(("db", location), location, file_system, {}, database)
+
+
+def database_of_its_own(postgres: str, name: str) -> str:
+    """A fresh database on the server."""
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    return postgres.rpartition("/")[0] + "/" + name
+
+
+class TestPostgresCatalog(CatalogSuite):
+    @pytest.fixture
+    def backend(self, postgres: str, tmp_path: Path) -> Iterator[CatalogBackend]:
+        made = backend_at(database_of_its_own(postgres, uuid4().hex), tmp_path)
+        yield made
+        made.close()
+
+
+class TestPostgresStrategy(CommitStrategySuite):
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return LocalFileSystem()
+
+    @pytest.fixture
+    def database(self, postgres: str) -> Iterator[Database]:
+        made = Database("test", {"uri": database_of_its_own(postgres, uuid4().hex)})
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def location(self, tmp_path: Path, database: Database) -> str:
+        self.database_of[str(tmp_path)] = database
+        return f"file://{tmp_path}/warehouse/db/t"
+
+    database_of: ClassVar[dict[str, Database]] = {}
+
+    def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+        root = location.removeprefix("file://").partition("/warehouse/")[0]
+        database = self.database_of.get(root) or next(iter(self.database_of.values()))
         return SqlStrategy(("db", location), location, file_system, {}, database)
 
 
