@@ -1,16 +1,19 @@
 """What a writer writes besides rows: blocks, header, metrics, split offsets; and blocks that are taken over."""
 
+import itertools
 import json
 import random
 
 import pyarrow as pa
 import pytest
 from avro_files import FORMAT, Sink, open_file, read_file, write_file
+from hypothesis import given, settings
 from icefield.errors import InvalidArgument
 from icefield.manifest.schemas import manifest_list_schema
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.schema_json import schema_from_json
+from icefield.testing.format_data import tables
 from icefield.types import (
     DecimalType,
     FixedType,
@@ -219,6 +222,42 @@ def test_what_lies_below_nulls_is_not_written(seed):
     piece = whole.slice(17, 200)
     got = read_file(write_file(schema, [piece, whole.slice(0, 1), piece.slice(3, 0)]))
     assert got.to_pylist() == piece.to_pylist() + whole.slice(0, 1).to_pylist()
+
+
+def encoded(schema, rows, few):
+    from icefield_avro import encoding
+    from icefield_avro.writer import compiled
+
+    before, encoding.FEW_ROWS = encoding.FEW_ROWS, few
+    try:
+        made = encoding.encode(compiled(schema)[1], rows.columns, rows.num_rows)
+    finally:
+        encoding.FEW_ROWS = before
+    data = made.data.to_pybytes()
+    return [data[start:end] for start, end in itertools.pairwise(made.starts.tolist())]
+
+
+@settings(max_examples=100, deadline=None)
+@given(made=tables())
+def test_both_ways_of_encoding_give_the_same_bytes(made):
+    schema, table = made
+    for rows in table.combine_chunks().to_batches():
+        assert encoded(schema, rows, 0) == encoded(schema, rows, 1 << 30)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_both_ways_of_encoding_pass_over_what_lies_below_nulls(seed):
+    schema, whole = nested_table(random.Random(seed), 80)
+    for rows in (whole, whole.slice(5, 9), whole.slice(70), whole.slice(3, 1), whole.slice(2, 0)):
+        assert encoded(schema, rows, 0) == encoded(schema, rows, 1 << 30)
+
+
+def test_both_ways_of_encoding_refuse_a_null_where_none_may_be():
+    nullable = pa.schema([field.with_nullable(True) for field in ARROW])
+    bad = pa.RecordBatch.from_pylist([{"n": None, "s": "x", "l": []}], schema=nullable)
+    for few in (0, 1 << 30):
+        with pytest.raises(InvalidArgument, match="'n' is required"):
+            encoded(SCHEMA, bad, few)
 
 
 # -- blocks that are taken over

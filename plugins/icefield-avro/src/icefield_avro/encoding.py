@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from icefield.errors import InvalidArgument
 
 from icefield_avro.arrays import Vector, booleans, both, offsets, valid_rows, values
+from icefield_avro.few_rows import encode_few
 from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
-from icefield_avro.row_bytes import RowBytes
+from icefield_avro.row_bytes import EncodedRows, RowBytes
 
+FEW_ROWS: Final = 12
+_FEW_BYTES: Final = 32 * 1024
 _WIDEST_MATRIX = 32  # bytes of a fixed type; a longer one goes through Arrow's join
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedRows:
-    """The bytes of records one after another; record i lies from ``starts[i]`` to ``starts[i + 1]``."""
-
-    starts: Vector
-    data: pa.Buffer
 
 
 def encode(record: Record, columns: list[pa.Array], rows: int) -> EncodedRows:
@@ -28,6 +23,8 @@ def encode(record: Record, columns: list[pa.Array], rows: int) -> EncodedRows:
 
     Raises ``InvalidArgument`` for a null where the schema allows none.
     """
+    if rows <= FEW_ROWS and sum(column.nbytes for column in columns) <= _FEW_BYTES:
+        return encode_few(record, columns, rows)
     out = RowBytes(rows)
     for field, column in zip(record.fields, columns, strict=True):
         _add(out, field, field.node, column, None)

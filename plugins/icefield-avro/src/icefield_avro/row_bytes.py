@@ -7,6 +7,7 @@ between the long ones. No Python object is made for a row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,14 @@ _U64: Final = np.uint64
 
 # the continuation bits of an integer of n bytes
 _MORE: Final = np.array([0, *(int.from_bytes(b"\x80" * min(n - 1, 8), "little") for n in range(1, 11))], "<u8")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRows:
+    """The bytes of records one after another; record i lies from ``starts[i]`` to ``starts[i + 1]``."""
+
+    starts: Vector
+    data: pa.Buffer
 
 
 class RowBytes:

@@ -19,8 +19,9 @@ from icefield.schema_json import schema_to_json
 
 from icefield_avro.codecs import MAX_INFLATED, codec_of, deflater
 from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SYNC_SIZE, encode_header
-from icefield_avro.encoding import EncodedRows, encode
+from icefield_avro.encoding import encode
 from icefield_avro.nodes import Record
+from icefield_avro.row_bytes import EncodedRows
 from icefield_avro.schema_reading import parse_schema
 from icefield_avro.schema_writing import DEFAULT_RECORD_NAME, avro_schema
 from icefield_avro.varints import encode_long
