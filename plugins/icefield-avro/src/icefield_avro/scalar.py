@@ -9,144 +9,33 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield_avro.nodes import Array, Map, Node, Optional, Primitive, Record, item_size
+from icefield_avro.nodes import Array, Map, Primitive, Record
+from icefield_avro.scalar_arrays import to_arrow
 from icefield_avro.selection import Selection
-from icefield_avro.varints import Data, Malformed, Truncated, read_long
+from icefield_avro.skipping import (
+    MAX_EMPTY_ITEMS,
+    Budget,
+    ItemCount,
+    Skip,
+    read_branch,
+    skip_fixed,
+    skip_sized,
+    skipper,
+)
+from icefield_avro.varints import Malformed, Truncated, read_long
 
 Decode = Callable[[bytes, int], tuple[Any, int]]
-Skip = Callable[[Data, int], int]
 
-MAX_EMPTY_ITEMS = 1 << 20
-"""The most items of no bytes at all (nulls, empty records) that the arrays of one block may hold together."""
-
-
-class Budget:
-    """How many items of no bytes a block may still hold: nothing else bounds what it makes of a few bytes."""
-
-    __slots__ = ("left",)
-
-    def __init__(self) -> None:
-        self.left = MAX_EMPTY_ITEMS
-
-    def spend(self, count: int) -> None:
-        """Take ``count`` items from the budget. Raises ``Malformed`` when it is used up."""
-        self.left -= count
-        if self.left < 0:
-            raise Malformed(f"arrays with more than {MAX_EMPTY_ITEMS:,} empty items")
-
-
-DAY = 86_400_000_000
+DAY: Final = 86_400_000_000
 """Microseconds."""
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _DOUBLE = struct.Struct("<d").unpack_from
 _FLOAT = struct.Struct("<f").unpack_from
-
-
-def skipper(node: Node, budget: Budget) -> Skip:
-    """A function that gives the position after a value."""
-    match node:
-        case Optional():
-            return _skip_optional(node, budget)
-        case Record():
-            return _skip_record([skipper(field.node, budget) for field in node.fields])
-        case Array():
-            return _skip_items(skipper(node.item.node, budget), _ItemCount(node, budget))
-        case Map():
-            entry = _skip_record([skipper(node.key.node, budget), skipper(node.value.node, budget)])
-            return _skip_items(entry, _ItemCount(node, budget))
-    width = node.width
-    if width is not None:
-        return _skip_fixed(width)
-    return _skip_sized if node.wire in ("bytes", "string") else _skip_long
-
-
-def _skip_long(data: Data, position: int) -> int:
-    return read_long(data, position)[1]
-
-
-def _skip_sized(data: Data, position: int) -> int:
-    size, start = read_long(data, position)
-    end = start + size
-    if size < 0:
-        raise Malformed("a value of negative length")
-    if end > len(data):
-        raise Truncated
-    return end
-
-
-def _skip_fixed(width: int) -> Skip:
-    def skip(data: Data, position: int) -> int:
-        end = position + width
-        if end > len(data):
-            raise Truncated
-        return end
-
-    return skip
-
-
-def _skip_record(parts: list[Skip]) -> Skip:
-    def skip(data: Data, position: int) -> int:
-        for part in parts:
-            position = part(data, position)
-        return position
-
-    return skip
-
-
-def _branch(data: Data, position: int, optional: Optional) -> tuple[bool, int]:
-    """Whether a value follows, and where."""
-    branch, position = read_long(data, position)
-    if branch == optional.value_branch:
-        return True, position
-    if branch == optional.null_branch:
-        return False, position
-    raise Malformed(f"a union with the branch {branch}")
-
-
-def _skip_optional(node: Optional, budget: Budget) -> Skip:
-    inner = skipper(node.inner, budget)
-
-    def skip(data: Data, position: int) -> int:
-        present, position = _branch(data, position, node)
-        return inner(data, position) if present else position
-
-    return skip
-
-
-class _ItemCount:
-    """Reads the number of items in the next block of an array; the bytes that are left bound it."""
-
-    def __init__(self, node: Array | Map, budget: Budget) -> None:
-        self.size = item_size(node)
-        self.budget = budget
-
-    def __call__(self, data: Data, position: int) -> tuple[int, int]:
-        count, position = read_long(data, position)
-        if count < 0:
-            count = -count
-            _, position = read_long(data, position)
-        if count * self.size > len(data) - position:
-            raise Malformed(f"an array of {count:,} items where {len(data) - position:,} bytes are left")
-        if self.size == 0:
-            self.budget.spend(count)
-        return count, position
-
-
-def _skip_items(item: Skip, read_count: _ItemCount) -> Skip:
-    def skip(data: Data, position: int) -> int:
-        while True:
-            count, position = read_count(data, position)
-            if count == 0:
-                return position
-            for _ in range(count):
-                position = item(data, position)
-
-    return skip
 
 
 def decoder(selection: Selection, budget: Budget) -> Decode:
@@ -157,7 +46,7 @@ def decoder(selection: Selection, budget: Budget) -> Decode:
         return inner
 
     def decode(data: bytes, position: int) -> tuple[Any, int]:
-        present, position = _branch(data, position, optional)
+        present, position = read_branch(data, position, optional)
         return inner(data, position) if present else (None, position)
 
     return decode
@@ -169,10 +58,10 @@ def _bare_decoder(selection: Selection, budget: Budget) -> Decode:
         case Record():
             return _decode_record(node, selection, budget)
         case Array():
-            return _decode_array(decoder(selection.child(0), budget), _ItemCount(node, budget))
+            return _decode_array(decoder(selection.child(0), budget), ItemCount(node, budget))
         case Map():
             parts = decoder(selection.child(0), budget), decoder(selection.child(1), budget)
-            return _decode_map(*parts, selection.keys, _ItemCount(node, budget))
+            return _decode_map(*parts, selection.keys, ItemCount(node, budget))
     return _decode_primitive(node)
 
 
@@ -198,7 +87,7 @@ def _decode_primitive(node: Primitive) -> Decode:
             return _decode_string
         case "enum":
             return _decode_enum(node.symbols)
-    skip = _skip_fixed(node.size)
+    skip = skip_fixed(node.size)
     if node.wire == "fixed":
         return lambda data, position: (data[position : (end := skip(data, position))], end)
     return _decode_bytes
@@ -254,7 +143,7 @@ def _decode_struct(unpack: Callable[[bytes, int], tuple[float]], width: int) -> 
 
 
 def _decode_bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    end = _skip_sized(data, position)
+    end = skip_sized(data, position)
     start = read_long(data, position)[1]
     return data[start:end], end
 
@@ -279,7 +168,7 @@ def _decode_enum(symbols: tuple[str, ...]) -> Decode:
 
 def _decode_decimal(node: Primitive) -> Decode:
     raw = _decode_bytes if node.wire == "bytes" else None
-    skip = _skip_fixed(node.size)
+    skip = skip_fixed(node.size)
     context = Context(prec=100)
     scale, limit = node.arrow.scale, 10**node.arrow.precision
 
@@ -320,7 +209,7 @@ def _decode_record(node: Record, selection: Selection, budget: Budget) -> Decode
     return decode
 
 
-def _decode_array(item: Decode, read_count: _ItemCount) -> Decode:
+def _decode_array(item: Decode, read_count: ItemCount) -> Decode:
     def decode(data: bytes, position: int) -> tuple[list[Any], int]:
         out: list[Any] = []
         while True:
@@ -334,7 +223,7 @@ def _decode_array(item: Decode, read_count: _ItemCount) -> Decode:
     return decode
 
 
-def _decode_map(key: Decode, value: Decode, keys: frozenset[int] | None, read_count: _ItemCount) -> Decode:
+def _decode_map(key: Decode, value: Decode, keys: frozenset[int] | None, read_count: ItemCount) -> Decode:
     def decode(data: bytes, position: int) -> tuple[list[tuple[Any, Any]], int]:
         out: list[tuple[Any, Any]] = []
         while True:
@@ -350,51 +239,6 @@ def _decode_map(key: Decode, value: Decode, keys: frozenset[int] | None, read_co
                     out.append((name, content))
 
     return decode
-
-
-def to_arrow(selection: Selection, values: list[Any]) -> pa.Array:
-    """Decoded values as an array of the selection's type."""
-    node = selection.node
-    match node:
-        case Record():
-            return _struct(selection, values)
-        case Array():
-            items = [item for value in values if value is not None for item in value]
-            return _list(selection, values, to_arrow(selection.child(0), items))
-        case Map():
-            key, value = selection.child(0), selection.child(1)
-            pairs = [pair for entries in values if entries is not None for pair in entries]
-            arrays = [to_arrow(key, [pair[0] for pair in pairs]), to_arrow(value, [pair[1] for pair in pairs])]
-            entry = pa.struct([selection.type.key_field, selection.type.item_field])
-            return _list(selection, values, struct_array(entry, len(pairs), arrays, None))
-    return pa.array(values, selection.type)
-
-
-def _struct(selection: Selection, values: list[Any]) -> pa.Array:
-    children = []
-    for place, index in enumerate(selection.order):
-        child = selection.child(index)
-        children.append(to_arrow(child, [None if row is None else row[place] for row in values]))
-    return struct_array(selection.type, len(values), children, _validity(values))
-
-
-def _validity(values: list[Any]) -> pa.Buffer | None:
-    if not any(value is None for value in values):
-        return None
-    return pa.array([value is not None for value in values], pa.bool_()).buffers()[1]
-
-
-def _list(selection: Selection, values: list[Any], child: pa.Array) -> pa.Array:
-    offsets = [0]
-    for value in values:
-        offsets.append(offsets[-1] + (0 if value is None else len(value)))
-    buffers = [_validity(values), pa.array(offsets, pa.int32()).buffers()[1]]
-    return pa.Array.from_buffers(selection.type, len(values), buffers, children=[child])
-
-
-def struct_array(arrow: pa.DataType, length: int, children: list[pa.Array], validity: pa.Buffer | None) -> pa.Array:
-    """An array of structs, also of structs without fields."""
-    return pa.Array.from_buffers(arrow, length, [validity], children=children)
 
 
 class ScalarDecoder:

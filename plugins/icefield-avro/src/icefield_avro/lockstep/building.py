@@ -10,8 +10,8 @@ from icefield_avro.lockstep.int_maps import IntMapStep
 from icefield_avro.lockstep.nested import ArrayStep, FixedItems, Layout, MapStep, RecordStep
 from icefield_avro.lockstep.steps import FixedStep, NullStep, OptionalStep, SizedStep, Step, VarintStep
 from icefield_avro.nodes import SIZED, VARINTS, Array, Map, Node, Optional, Primitive, Record, item_size, reach
-from icefield_avro.scalar import Budget, skipper
 from icefield_avro.selection import Selection
+from icefield_avro.skipping import Budget, skipper
 
 MAX_REACH: Final = 1 << 20
 

@@ -15,8 +15,8 @@ from icefield_avro.lockstep.rows import Rows
 from icefield_avro.lockstep.starts import find_starts, marks_of, one_for_each_record
 from icefield_avro.lockstep.tape import Doubt, Memory, Tape
 from icefield_avro.nodes import Record, reach
-from icefield_avro.scalar import Budget, skipper
 from icefield_avro.selection import Selection
+from icefield_avro.skipping import Budget, skipper
 
 CHUNK_ROWS: Final = 16_384
 """Rows that are read together once their places are known: vectors of so many stay in the processor's cache."""

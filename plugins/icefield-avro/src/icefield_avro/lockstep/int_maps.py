@@ -17,7 +17,7 @@ from icefield_avro.lockstep.nested import ArrayStep, Items
 from icefield_avro.lockstep.rows import Rows, from_children, from_items, from_values, no_items
 from icefield_avro.lockstep.steps import Read, SizedStep, Step, VarintStep
 from icefield_avro.lockstep.tape import Doubt, Tape, fence_of
-from icefield_avro.scalar import Skip
+from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, read_long
 
 _U64 = np.uint64

@@ -12,7 +12,7 @@ from icefield_avro.arrays import Vector
 from icefield_avro.lockstep.rows import Finish, Rows, from_children, from_items, no_items
 from icefield_avro.lockstep.steps import Read, Step, VarintStep
 from icefield_avro.lockstep.tape import Tape
-from icefield_avro.scalar import Skip
+from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated
 
 _FEW_ROWS: Final = 6

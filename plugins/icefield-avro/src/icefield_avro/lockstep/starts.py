@@ -16,7 +16,7 @@ from icefield_avro.arrays import Vector
 from icefield_avro.lockstep.guessing import guess_starts
 from icefield_avro.lockstep.nested import RecordStep
 from icefield_avro.lockstep.tape import Doubt, Tape
-from icefield_avro.scalar import Skip
+from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated
 
 _FEW_WALKERS: Final = 24

@@ -1,0 +1,135 @@
+"""Passing values one after another without making anything of them.
+
+A skipper is a function of the bytes and a position that gives the position after a value. What it passes is checked
+as closely as if it were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from icefield_avro.nodes import Array, Map, Node, Optional, Record, item_size
+from icefield_avro.varints import Data, Malformed, Truncated, read_long
+
+Skip = Callable[[Data, int], int]
+
+MAX_EMPTY_ITEMS: Final = 1 << 20
+"""The most items of no bytes at all (nulls, empty records) that the arrays of one block may hold together."""
+
+
+class Budget:
+    """How many items of no bytes a block may still hold: nothing else bounds what it makes of a few bytes."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = MAX_EMPTY_ITEMS
+
+    def spend(self, count: int) -> None:
+        """Take ``count`` items from the budget. Raises ``Malformed`` when it is used up."""
+        self.left -= count
+        if self.left < 0:
+            raise Malformed(f"arrays with more than {MAX_EMPTY_ITEMS:,} empty items")
+
+
+def skipper(node: Node, budget: Budget) -> Skip:
+    """A function that gives the position after a value."""
+    match node:
+        case Optional():
+            return _skip_optional(node, budget)
+        case Record():
+            return _skip_record([skipper(field.node, budget) for field in node.fields])
+        case Array():
+            return _skip_items(skipper(node.item.node, budget), ItemCount(node, budget))
+        case Map():
+            entry = _skip_record([skipper(node.key.node, budget), skipper(node.value.node, budget)])
+            return _skip_items(entry, ItemCount(node, budget))
+    width = node.width
+    if width is not None:
+        return skip_fixed(width)
+    return skip_sized if node.wire in ("bytes", "string") else _skip_long
+
+
+def _skip_long(data: Data, position: int) -> int:
+    return read_long(data, position)[1]
+
+
+def skip_sized(data: Data, position: int) -> int:
+    size, start = read_long(data, position)
+    end = start + size
+    if size < 0:
+        raise Malformed("a value of negative length")
+    if end > len(data):
+        raise Truncated
+    return end
+
+
+def skip_fixed(width: int) -> Skip:
+    def skip(data: Data, position: int) -> int:
+        end = position + width
+        if end > len(data):
+            raise Truncated
+        return end
+
+    return skip
+
+
+def _skip_record(parts: list[Skip]) -> Skip:
+    def skip(data: Data, position: int) -> int:
+        for part in parts:
+            position = part(data, position)
+        return position
+
+    return skip
+
+
+def read_branch(data: Data, position: int, optional: Optional) -> tuple[bool, int]:
+    """Whether a value follows, and where."""
+    branch, position = read_long(data, position)
+    if branch == optional.value_branch:
+        return True, position
+    if branch == optional.null_branch:
+        return False, position
+    raise Malformed(f"a union with the branch {branch}")
+
+
+def _skip_optional(node: Optional, budget: Budget) -> Skip:
+    inner = skipper(node.inner, budget)
+
+    def skip(data: Data, position: int) -> int:
+        present, position = read_branch(data, position, node)
+        return inner(data, position) if present else position
+
+    return skip
+
+
+class ItemCount:
+    """Reads the number of items in the next block of an array; the bytes that are left bound it."""
+
+    def __init__(self, node: Array | Map, budget: Budget) -> None:
+        self.size = item_size(node)
+        self.budget = budget
+
+    def __call__(self, data: Data, position: int) -> tuple[int, int]:
+        count, position = read_long(data, position)
+        if count < 0:
+            count = -count
+            _, position = read_long(data, position)
+        if count * self.size > len(data) - position:
+            raise Malformed(f"an array of {count:,} items where {len(data) - position:,} bytes are left")
+        if self.size == 0:
+            self.budget.spend(count)
+        return count, position
+
+
+def _skip_items(item: Skip, read_count: ItemCount) -> Skip:
+    def skip(data: Data, position: int) -> int:
+        while True:
+            count, position = read_count(data, position)
+            if count == 0:
+                return position
+            for _ in range(count):
+                position = item(data, position)
+
+    return skip
