@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from urllib.parse import unquote_plus
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -196,7 +197,8 @@ class TestInput:
 
 class TestRolling:
     def test_files_end_near_the_target_and_keep_the_order_of_rows(self, context):
-        table = pa.table({"n": range(60_000), "t": pc.cast(pa.array(range(60_000)), pa.string())})
+        texts = pa.array(np.random.default_rng(1).integers(0, 10**9, 60_000)).cast(pa.string())
+        table = pa.table({"n": range(60_000), "t": texts})
         table = table.append_column("s", pa.nulls(60_000, schema_to_arrow(SCHEMA).field("s").type))
         properties = {"write.parquet.row-group-size-bytes": "50000"}
         context = replace(context, spec=PartitionSpec(), target_file_bytes=60_000, properties=properties)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -67,6 +67,20 @@ def _collect(field: pa.Field, repeated: bool, found: list[Leaf]) -> None:
     repeated = repeated or not is_struct
     for child in children:
         _collect(child, repeated, found)
+
+
+def leaf_paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
+    """The path of every leaf in a file that is written with those fields, as pyarrow's writer names columns."""
+    for field in fields:
+        place = above + field.name
+        if pa.types.is_struct(field.type):
+            yield from leaf_paths(field.type, place + ".")
+        elif pa.types.is_map(field.type):
+            yield from leaf_paths(_children(field.type), place + ".key_value.")
+        elif _children(field.type):
+            yield from leaf_paths(_children(field.type), place + ".list.")
+        else:
+            yield place
 
 
 def select_leaves(file_schema: pa.Schema, wanted: pa.Schema) -> list[list[int]]:

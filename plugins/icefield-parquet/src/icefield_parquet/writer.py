@@ -16,9 +16,10 @@ from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType
 
+from icefield_parquet.encoding import choose_encoding
 from icefield_parquet.options import write_options
 from icefield_parquet.row_groups import row_group_start
-from icefield_parquet.schema import leaves, storage_schema, without_extensions
+from icefield_parquet.schema import leaf_paths, leaves, storage_schema, without_extensions
 from icefield_parquet.storage import to_storage
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
@@ -29,20 +30,25 @@ _FIRST_GUESS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What follows from a schema alone; ``ids`` are those of the leaves, ``paths`` theirs by full name."""
+    """What follows from a schema alone.
+
+    ``ids`` and ``places`` are those of the leaves in the file, in order; ``paths`` are places by full name.
+    """
 
     schema: Schema
     arrow: pa.Schema
     storage: pa.Schema
     ids: tuple[int | None, ...]
+    places: tuple[str, ...]
     paths: Mapping[str, str]
 
 
 @lru_cache(maxsize=64)
 def _layout(schema: Schema) -> _Layout:
     storage = storage_schema(schema)
-    ids = tuple(leaf.field_id for leaf in leaves(without_extensions(storage)))
-    return _Layout(schema, schema_to_arrow(schema), storage, ids, _leaf_paths(schema))
+    stored = without_extensions(storage)
+    ids = tuple(leaf.field_id for leaf in leaves(stored))
+    return _Layout(schema, schema_to_arrow(schema), storage, ids, tuple(leaf_paths(stored)), _leaf_paths(schema))
 
 
 class ParquetWriter(FormatWriter):
@@ -64,9 +70,9 @@ class ParquetWriter(FormatWriter):
         self._flushed_bytes = 0
         self._estimate = 0
         self._ended = False
-        self._writer = _open(self._buffered, self._layout.storage, options.arguments)
-        if metadata:
-            self._writer.add_key_value_metadata(dict(metadata))
+        self._options = options
+        self._metadata = dict(metadata)
+        self._writer: pq.ParquetWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add rows. Raises ``InvalidArgument`` for a batch of another schema."""
@@ -95,10 +101,11 @@ class ParquetWriter(FormatWriter):
             raise ValueError("a Parquet file is closed once")
         try:
             self._flush()
-            self._writer.close()
+            writer = self._opened()
+            writer.close()
             self._buffered.flush()
             size = self._sink.tell()
-            footer = self._writer.writer.metadata
+            footer = writer.writer.metadata
             self._sink.publish()
         except BaseException:
             self.abort()
@@ -111,7 +118,20 @@ class ParquetWriter(FormatWriter):
         self._pending.clear()
         self._sink.abort()
         # pyarrow's writer ends its file when it is let go: the sink takes those bytes and drops them.
-        self._writer.is_open = False
+        if self._writer is not None:
+            self._writer.is_open = False
+
+    def _opened(self, first: pa.Table | None = None, rows: int = 0) -> pq.ParquetWriter:
+        """pyarrow's writer, which is set up when the first rows tell what they are like."""
+        if self._writer is None:
+            arguments = dict(self._options.arguments)
+            limit, page_bytes = arguments["dictionary_pagesize_limit"], arguments["data_page_size"]
+            if first is not None:
+                arguments |= choose_encoding(first, rows, self._layout.places, limit, page_bytes)
+            self._writer = _open(self._buffered, self._layout.storage, arguments)
+            if self._metadata:
+                self._writer.add_key_value_metadata(self._metadata)
+        return self._writer
 
     def _flush(self) -> None:
         """Write what is pending as row groups of about equal size, at most the wanted size each."""
@@ -123,7 +143,7 @@ class ParquetWriter(FormatWriter):
         groups = max(1, round(self._pending_bytes / self._row_group_bytes))
         rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
         stored = to_storage(table, self._layout.schema, self._layout.storage)
-        self._writer.write_table(stored, row_group_size=rows)
+        self._opened(stored, rows).write_table(stored, row_group_size=rows)
         self._flushed_bytes += self._pending_bytes
         self._pending, self._pending_bytes = [], 0
 

@@ -1,0 +1,113 @@
+"""Which columns are worth a dictionary, judged by a sample of the first rows of a file.
+
+A dictionary of values that hardly repeat costs time and makes the file larger. From the repetitions in a sample the
+number of distinct values in a row group is estimated (as if each value were drawn at random from so many), and from
+that the bytes with and without a dictionary. Clustered values repeat in the sample more than they do overall, which
+only speaks for the dictionary, and there it is right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_LARGEST_SAMPLE = 16_384
+_SMALLEST_SAMPLE = 1_024
+_PART_OF_ROWS = 4
+_PIECES = 16
+_JITTER = np.random.default_rng(1).random(_PIECES)
+_WORTHWHILE = 0.9
+_FEW_ROWS = 256
+"""With so few rows a dictionary costs next to nothing, and nothing can be told of what repeats."""
+
+_MOST_ROWS_AT_ONCE = 8_192
+_USUAL_ROWS_AT_ONCE = 1_024
+
+# How many of a sample's values are distinct when it has x times as many values as there are to draw from.
+_RATIOS = np.logspace(-7, 4, 600)
+_DISTINCT = -np.expm1(-_RATIOS) / _RATIOS
+
+
+def choose_encoding(table: pa.Table, rows: int, paths: Sequence[str], limit: int, page_bytes: int) -> dict[str, Any]:
+    """Arguments for pyarrow's writer: the leaves that get a dictionary, and how many rows it encodes at once.
+
+    ``table`` is the first rows in storage form, ``rows`` those of a row group, ``paths`` the leaves in order,
+    ``limit`` the largest dictionary in bytes.
+    """
+    if table.num_rows < _FEW_ROWS:
+        return {"use_dictionary": True}
+    sample = _sample(table)
+    scale = rows / sample.num_rows
+    wanted, widest = [], 1.0
+    for path, leaf in zip(paths, _leaves(sample), strict=True):
+        width = leaf.nbytes / max(1, len(leaf))
+        widest = max(widest, width * len(leaf) / sample.num_rows)
+        if repeats(leaf, scale, width, limit):
+            wanted.append(path)
+    # Pages are measured only between such steps, so that they must be short where values are long.
+    at_once = int(page_bytes / 8 / widest)
+    return {
+        "use_dictionary": wanted if len(wanted) < len(paths) else True,
+        "write_batch_size": max(_USUAL_ROWS_AT_ONCE, min(_MOST_ROWS_AT_ONCE, at_once)),
+    }
+
+
+def repeats(leaf: pa.Array | pa.ChunkedArray, scale: float, width: float, limit: int) -> bool:
+    """Whether a dictionary would make a column smaller, of which ``leaf`` is the ``scale``-th part."""
+    if pa.types.is_boolean(leaf.type) or pa.types.is_null(leaf.type):
+        return False
+    seen = len(leaf) - leaf.null_count
+    if seen == 0:
+        return True
+    distinct = pc.count_distinct(leaf).as_py()
+    values = max(1.0, seen * scale)
+    held = distinct_values(distinct, seen, values)
+    coded = held * width + values * math.ceil(math.log2(held + 1)) / 8
+    return held * width <= limit and coded < _WORTHWHILE * values * width
+
+
+def distinct_values(distinct: int, seen: int, values: float) -> float:
+    """How many of ``values`` are distinct, if ``distinct`` of ``seen`` were."""
+    if distinct >= seen:
+        return values
+    ratio = float(np.interp(-distinct / seen, -_DISTINCT, _RATIOS))
+    domain = seen / ratio
+    return max(float(distinct), domain * -math.expm1(-values / domain))
+
+
+def _sample(table: pa.Table) -> pa.RecordBatch:
+    """Some rows from several places, at uneven distances so that no rhythm of the data is met."""
+    count = min(table.num_rows, _LARGEST_SAMPLE, max(_SMALLEST_SAMPLE, table.num_rows // _PART_OF_ROWS))
+    piece, step = count // _PIECES, table.num_rows // _PIECES
+    if count == table.num_rows:
+        pieces = [table]
+    else:
+        pieces = [table.slice(step * at + int((step - piece) * _JITTER[at]), piece) for at in range(_PIECES)]
+    return pa.concat_tables(pieces).combine_chunks().to_batches()[0]
+
+
+def _leaves(batch: pa.RecordBatch) -> Iterator[pa.Array]:
+    for column in batch.columns:
+        yield from _leaves_of(column)
+
+
+def _leaves_of(array: pa.Array) -> Iterator[pa.Array]:
+    """The values of each leaf, in the order of the file's columns."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    if pa.types.is_struct(kind):
+        for child in array.flatten():
+            yield from _leaves_of(child)
+    elif pa.types.is_map(kind):
+        yield from _leaves_of(array.keys)
+        yield from _leaves_of(array.items)
+    elif pa.types.is_list(kind):
+        yield from _leaves_of(array.flatten())
+    else:
+        yield array
