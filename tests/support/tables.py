@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 import icefield
-from icefield.abc import Committed, CommitStrategy, Conflict, Event, Pointer
+import pyarrow as pa
+from icefield.abc import CommitStrategy, Committed, Conflict, Event, Pointer
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog
 from icefield.hookspecs import hookimpl
@@ -72,9 +71,7 @@ def new_table(
 def rows(ids: Iterable[int], kind: str | None = "a", value: float = 1.0) -> pa.Table:
     """Rows of ``SCHEMA``."""
     numbers = list(ids)
-    return pa.table(
-        {"id": numbers, "kind": [kind] * len(numbers), "value": [value] * len(numbers)}, schema=SCHEMA
-    )
+    return pa.table({"id": numbers, "kind": [kind] * len(numbers), "value": [value] * len(numbers)}, schema=SCHEMA)
 
 
 def ids(table: Table, *args: Any, **kwargs: Any) -> list[int]:

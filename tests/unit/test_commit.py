@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from icefield.abc import CommitConflict, CommitMade, Committed, CommitStrategy, Conflict, Pointer
+from icefield.abc import CommitConflict, CommitMade, CommitStrategy, Committed, Conflict, Pointer
 from icefield.commit import RetryPolicy, TableHandle, TableState, WrittenFiles, load_table
 from icefield.errors import (
     CommitFailed,

@@ -63,13 +63,11 @@ def catalog(properties: dict[str, str]) -> Iterator[icefield.Catalog]:
 
 
 @pytest.fixture
-def ice(spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
-    """The session on the test's catalog. Spark's switch for pushing filters is as it was afterwards."""
+def ice(spark: Any, catalog: icefield.Catalog) -> Any:
+    """The session on the test's catalog."""
     from icefield_spark import attach
-    from icefield_spark.session import PUSHDOWN_SWITCH
 
-    yield attach(spark, catalog)
-    spark.conf.unset(PUSHDOWN_SWITCH)
+    return attach(spark, catalog)
 
 
 @pytest.fixture

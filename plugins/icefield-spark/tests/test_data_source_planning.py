@@ -9,14 +9,13 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.errors import InvalidArgument, NoSuchSnapshot, NoSuchTable
+from icefield.errors import InvalidArgument, InvalidExpression, NoSuchSnapshot, NoSuchTable
 from icefield_spark import IcefieldSession
 from icefield_spark.data_source import IcefieldDataSource
-from icefield_spark.reader import IcefieldReader, PushingReader
+from icefield_spark.reader import IcefieldReader
 from icefield_spark.source import Source
-from pyspark.sql import datasource
 from pyspark.sql import types as spark
-from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader, InputPartition
 
 Make = Callable[..., IcefieldDataSource]
 
@@ -132,13 +131,6 @@ def test_a_query_on_an_empty_table_stays_empty(catalog: icefield.Catalog, option
     assert read(source, schema) == []
 
 
-def test_a_query_that_is_not_pinned_reads_the_table_as_it_is(make: Make, people: icefield.Table) -> None:
-    source = make(pinned="false")
-    schema = source.schema()
-    people.append(pa.table({"id": pa.array([4], pa.int64())}))
-    assert [row["id"] for row in read(source, schema)] == [1, 2, 3, 4]
-
-
 def test_a_column_added_after_the_last_snapshot_is_read(make: Make, people: icefield.Table) -> None:
     with people.update_schema() as update:
         update.add_column("age", "int")
@@ -164,7 +156,8 @@ def test_earlier_states_are_read_by_snapshot_by_name_and_by_time(make: Make, peo
         ({"snapshot_id": "1", "ref": "main"}, InvalidArgument, "give one of snapshot-id and ref"),
         ({"snapshot_id": "one"}, InvalidArgument, "'snapshot-id' is a number, not 'one'"),
         ({"snapshot_id": "1"}, NoSuchSnapshot, "no snapshot 1"),
-        ({"pinned": "perhaps"}, InvalidArgument, "'pinned' is true or false"),
+        ({"where": "nosuch = 1"}, InvalidExpression, "nosuch"),
+        ({"where": "id ="}, InvalidExpression, "id ="),
         ({"path": ""}, InvalidArgument, "name the table"),
         ({"path": "db.nosuch"}, NoSuchTable, "db.nosuch"),
     ],
@@ -179,56 +172,35 @@ def test_options_that_cannot_be_are_told(
 # -- filters ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def many(catalog: icefield.Catalog) -> icefield.Table:
-    """Twenty files, each of one kind."""
-    table = catalog.create_table("db.people2", pa.schema([("id", pa.int64()), ("name", pa.string())]))
+def test_the_option_where_prunes_files_and_rows(catalog: icefield.Catalog, make: Make) -> None:
+    table = catalog.create_table("db.many", pa.schema([("id", pa.int64()), ("name", pa.string())]))
     for kind in range(5):
-        table.append(pa.table({"id": [kind], "name": [f"n{kind}"]}))
-    return table
+        table.append(pa.table({"id": [kind, 10 * kind], "name": [f"n{kind}"] * 2}))
+    source = make(path="db.many", where="id > 1 and id < 5")
+    assert (
+        len(list(source.reader(source.schema())._scan.plan_files())) == 4
+    )  # only the file of zeros has no row that may match
+    assert sorted(row["id"] for row in read(source, columns("id long"))) == [2, 3, 4]
 
 
-def test_only_a_reader_that_was_asked_to_takes_filters_for_spark_refuses_one_while_its_switch_is_off(
-    make: Make,
-) -> None:
-    plain, pushing = make().reader(columns("id long")), make(pushdown="true").reader(columns("id long"))
-    assert type(plain).pushFilters is datasource.DataSourceReader.pushFilters
-    assert isinstance(pushing, PushingReader)
-
-
-def test_what_is_taken_prunes_files_and_rows_and_what_is_not_goes_back(make: Make, many: icefield.Table) -> None:
-    source = make(path="db.people2", pushdown="true")
-    reader = source.reader(source.schema())
-    contains = datasource.StringContains(("name",), "3")
-    back = list(reader.pushFilters([datasource.GreaterThan(("id",), 1), contains, datasource.Not(contains)]))
-    assert back == [contains, datasource.Not(contains)]
-    partitions = list(reader.partitions())
-    shipped = pickle.loads(pickle.dumps(reader))
-    batches = [batch for partition in partitions for batch in shipped.read(partition)]
-    assert sorted(row["id"] for batch in batches for row in batch.to_pylist()) == [2, 3, 4]
-    assert len(list(reader._scan.plan_files())) == 3
-
-
-def test_filters_are_taken_by_the_names_of_the_version_that_is_read(make: Make, people: icefield.Table) -> None:
+def test_the_option_where_means_the_names_of_the_version_that_is_read(make: Make, people: icefield.Table) -> None:
     first = people.current_snapshot().snapshot_id
     with people.update_schema() as update:
         update.rename_column("name", "called")
         update.add_column("name", "string")
     people.append(pa.table({"id": pa.array([4], pa.int64()), "name": ["ann"]}))
-    source = make(pushdown="true", snapshot_id=str(first))
-    reader = source.reader(source.schema())
-    assert list(reader.pushFilters([datasource.EqualTo(("name",), "ann")])) == []
-    (chunk,) = reader.partitions()
-    (batch,) = pickle.loads(pickle.dumps(reader)).read(chunk)
-    assert batch.column("id").to_pylist() == [1]
+    assert [row["id"] for row in read(make(where="name = 'ann'"))] == [4]
+    assert [row["id"] for row in read(make(where="name = 'ann'", snapshot_id=str(first)))] == [1]
 
 
-def test_filters_that_nothing_matches_make_an_empty_plan(make: Make) -> None:
-    source = make(pushdown="true")
-    reader = source.reader(source.schema())
-    assert list(reader.pushFilters([datasource.GreaterThan(("id",), 99)])) == []
-    assert list(reader.partitions()) == []
-    assert list(pickle.loads(pickle.dumps(reader)).read(InputPartition(None))) == []
+def test_a_filter_that_nothing_matches_makes_an_empty_plan(make: Make) -> None:
+    assert read(make(where="id > 99")) == []
+
+
+def test_no_filters_are_taken_from_spark_whose_plans_leak_them_into_other_queries(make: Make) -> None:
+    source = make()
+    taken = type(source.reader(source.schema())).pushFilters
+    assert taken is DataSourceReader.pushFilters
 
 
 # -- what must not be seen ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 
 import pyarrow as pa
+from icefield.errors import UnsupportedFeature
 
 from icefield_orc.protobuf import varint
 
@@ -23,7 +24,7 @@ _LZ4_LEAST_MATCH = 4
 def unpack(data: bytes, codec: int, block_size: int, limit: int) -> bytes:
     """The bytes that chunks hold.
 
-    Raises ``ValueError`` for damaged chunks and for more than ``limit`` bytes, ``NotImplementedError`` for a codec
+    Raises ``ValueError`` for damaged chunks and for more than ``limit`` bytes, ``UnsupportedFeature`` for a codec
     that is not known here.
     """
     if codec == NONE:
@@ -40,7 +41,7 @@ def unpack(data: bytes, codec: int, block_size: int, limit: int) -> bytes:
         chunk = data[start : start + length]
         if not header & 1:
             if decompress is None:
-                raise NotImplementedError(f"compression {NAMES.get(codec, codec)}")
+                raise UnsupportedFeature(f"ORC files with the compression {NAMES.get(codec, codec)} cannot be read")
             chunk = decompress(chunk, block_size)
         size += len(chunk)
         if size > limit:

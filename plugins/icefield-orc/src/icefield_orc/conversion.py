@@ -59,7 +59,9 @@ def _structs(pick: Pick, wanted: pa.StructType) -> Convert:
     places = [place for place, _ in pick.parts]
 
     def convert(array: pa.Array) -> pa.Array:
-        children = [make(array.field(place)) for make, place in zip(inner, places, strict=True)]
+        # What lies below a null struct need be no value of its type, so it must be null before it is converted.
+        held = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
+        children = [make(held[place]) for make, place in zip(inner, places, strict=True)]
         for child, field in zip(children, fields, strict=True):
             check_nulls(child, field, array)
         return struct_array(wanted, children, array)

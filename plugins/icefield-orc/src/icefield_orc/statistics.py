@@ -120,12 +120,15 @@ def _decimal_bounds(value: int | bytes, data_type: pa.Decimal128Type) -> tuple[D
 
 def _moment_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
     """Bounds of timestamps: milliseconds in UTC, with nanoseconds beside them in newer files. Without those the
-    bounds are as wide as the millisecond. Milliseconds that are not in UTC tell nothing."""
+    bounds are as wide as the millisecond. Milliseconds that are not in UTC tell nothing. Before 1970 writers disagree
+    about the second that a fraction belongs to, and round either way: there the bounds are a second wider.
+    """
     inner = {number: integer(raw) for number, raw in items(blob(value))}
     if 3 not in inner or 4 not in inner:
         return None, None
-    low = zigzag(inner[3]) * _MILLI_NANOS + _nanos(inner.get(5), 0)
-    high = zigzag(inner[4]) * _MILLI_NANOS + _nanos(inner.get(6), _MILLI_NANOS - 1)
+    first, last = zigzag(inner[3]), zigzag(inner[4])
+    low = first * _MILLI_NANOS + _nanos(inner.get(5), 0) if first > 0 else (first - 1000) * _MILLI_NANOS
+    high = (last if last > 0 else last + 1000) * _MILLI_NANOS + _nanos(inner.get(6), _MILLI_NANOS - 1)
     return (low, high) if unit == "ns" else (low // 1000, high // 1000)
 
 

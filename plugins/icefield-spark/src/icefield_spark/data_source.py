@@ -4,14 +4,13 @@ The path is the table's name. Options (Spark knows their names in lower case onl
 
 - ``catalog``: the name of a catalog that ``icefield.toml`` or the environment configures, where the Python workers see
   it; and ``catalog.<property>``: properties of the catalog, over the configured ones.
+- ``where``: a filter; the frame has the rows that match, and only files that may hold such are read.
 - ``snapshot-id``, ``ref`` or ``as-of-timestamp`` (milliseconds): read an earlier state.
-- ``pinned`` = ``false``: every query reads the table as it is then. A frame or view is pinned to the version that it
-  met when it was made, so that a query that reads it twice sees one table; a view for INSERT and SELECT in turn should
-  not be.
-- ``pushdown`` = ``true``: take Spark's filters. Needs Spark's own switch, ``spark.sql.python.filterPushdown.enabled``,
-  which is off by default; with it off, a reader that takes filters fails, so the option is off by default too.
 - ``branch``: write to a branch. ``overwrite-where``: what mode ``overwrite`` replaces, as a filter; all by default.
   ``snapshot-property.<name>``: a text for the snapshot's summary.
+
+A frame or view stays at the version that it met first: Spark keeps its plan. Make it anew to see what was committed
+since.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSource
 from pyspark.sql.types import StructType
 
 from icefield_spark.projecting import check_columns, selected_fields
-from icefield_spark.reader import IcefieldReader, PushingReader
+from icefield_spark.reader import IcefieldReader
 from icefield_spark.source import Source
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writer import IcefieldWriter
@@ -36,9 +35,8 @@ class IcefieldDataSource(DataSource):
     def schema(self) -> StructType:
         source = Source(dict(self.options))
         table = source.table()
-        if source.is_pinned:
-            # Spark pickles this object from here on, so that every later step of a query reads this version.
-            self._version = table.metadata_location
+        # Spark pickles this object from here on, so that every later step of a query reads this version.
+        self._version = table.metadata_location
         return to_spark_schema(source.scan(table).projection)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -46,7 +44,7 @@ class IcefieldDataSource(DataSource):
         table = source.table(getattr(self, "_version", None))
         scan = source.scan(table, lambda columns: selected_fields(columns, schema))
         check_columns(scan.projection, schema)
-        return PushingReader(scan, schema) if source.takes_filters else IcefieldReader(scan, schema)
+        return IcefieldReader(scan, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         return IcefieldWriter(Source(dict(self.options)), schema, overwrite)

@@ -1,18 +1,22 @@
-"""The reading side of the data source: plans in a Python worker of the driver, reads on executors."""
+"""The reading side of the data source: plans in a Python worker of the driver, reads on executors.
+
+It takes no filters from Spark. Spark 4.3 keeps the plan of a data source written in Python with the frame: once a query
+has pushed a filter, the frame's other uses get the filtered plan, with other filters or none, and so too few rows (a
+union of two filters of one frame gives one of them twice). The option ``where`` prunes instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from icefield.scan import TableScan
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
-from icefield_spark.filters import to_expression
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,7 +47,6 @@ class IcefieldReader(DataSourceReader):
             yield from read_chunk(partition.chunk, self._context)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Filters have been taken by now, so that the context holds them.
         context = self._context if self._scan is None else ChunkContext(self._scan.context, self._columns)
         return {"_scan": None, "_columns": self._columns, "_context": context}
 
@@ -52,17 +55,3 @@ class IcefieldReader(DataSourceReader):
 
     def __repr__(self) -> str:
         return "icefield"
-
-
-class PushingReader(IcefieldReader):
-    """The same, taking Spark's filters. Spark refuses a reader with this method while its switch is off."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 -- Spark's name
-        assert self._scan is not None, "planned where it was made"
-        schema = self._scan.schema
-        for found in filters:
-            made = to_expression(found, schema)
-            if made is not None:
-                self._scan = self._scan.filter(made[0])
-            if made is None or not made[1]:
-                yield found

@@ -28,19 +28,12 @@ from icefield_spark.writing import (
     stage,
 )
 
-PUSHDOWN_SWITCH = "spark.sql.python.filterPushdown.enabled"
 _BROADCAST_FROM_BYTES = 1 << 20
 
 
 def attach(spark: SparkSession, catalog: Catalog | str, **properties: Any) -> IcefieldSession:
-    """Join a Spark session and a catalog.
-
-    ``catalog`` is a catalog or the name of a configured one. Sets Spark's switch that lets data sources written in
-    Python take filters.
-    """
-    found = load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog
-    spark.conf.set(PUSHDOWN_SWITCH, "true")
-    return IcefieldSession(spark, found)
+    """Join a Spark session and a catalog: an open one, or the name of a configured one with properties over it."""
+    return IcefieldSession(spark, load_catalog(catalog, **properties) if isinstance(catalog, str) else catalog)
 
 
 class IcefieldSession:

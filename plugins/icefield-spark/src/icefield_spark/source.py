@@ -9,6 +9,7 @@ from typing import Any
 
 from icefield import Catalog, Schema, Table, load_catalog, open_table
 from icefield.errors import InvalidArgument
+from icefield.expressions import as_expression, bind
 from icefield.scan import TableScan
 
 _CATALOG = "catalog."
@@ -21,16 +22,6 @@ class Source:
     """The options of a query, their names in lower case. Picklable."""
 
     options: dict[str, str]
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether a frame stays at the version that it met first."""
-        return self._flag("pinned", True)
-
-    @property
-    def takes_filters(self) -> bool:
-        """Whether Spark's filters are taken."""
-        return self._flag("pushdown", False)
 
     @property
     def branch(self) -> str | None:
@@ -63,7 +54,7 @@ class Source:
             return open_table(version, catalog.properties, plugins=catalog.io.plugins)
 
     def scan(self, table: Table, select: Callable[[Schema], tuple[Any, ...]] | None = None) -> TableScan:
-        """The scan that the options ask for; ``select`` picks its columns."""
+        """The scan that the options ask for; ``select`` picks its columns. Its filter is known to fit the table."""
         named = [name for name in _VERSIONS if self.options.get(name)]
         if len(named) > 1:
             raise InvalidArgument(f"give one of {' and '.join(named)}")
@@ -71,6 +62,10 @@ class Source:
         instant = self._number("as-of-timestamp")
         if instant is not None:
             scan = scan.as_of(instant)
+        where = self.options.get("where")
+        if where:
+            scan = scan.filter(where)
+            bind(scan.schema, as_expression(where))
         return scan if select is None else scan.select(*select(scan.schema))
 
     def __repr__(self) -> str:  # options may hold credentials
@@ -78,12 +73,6 @@ class Source:
 
     def _below(self, prefix: str) -> dict[str, str]:
         return {key[len(prefix) :]: value for key, value in self.options.items() if key.startswith(prefix)}
-
-    def _flag(self, name: str, default: bool) -> bool:
-        text = self.options.get(name, "").lower()
-        if text not in ("", "true", "false"):
-            raise InvalidArgument(f"the option '{name}' is true or false, not '{text}'")
-        return default if not text else text == "true"
 
     def _number(self, name: str) -> int | None:
         text = self.options.get(name)
