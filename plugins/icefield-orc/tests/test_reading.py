@@ -129,7 +129,7 @@ class TestStripes:
         moment = dt.datetime(2020, 1, 1)
         return write_rows(
             self.SCHEMA,
-            [{"n": n, "t": moment + dt.timedelta(microseconds=1500 * n), 
+            [{"n": n, "t": moment + dt.timedelta(microseconds=1500 * n),
               "s": f"{n:06}" + sha256(bytes(n)).hexdigest() if n % 9 else None,
               "p": {"d": n / 2} if n % 7 else None} for n in range(rows)],
             properties=SMALL, batch_rows=500,
