@@ -91,7 +91,7 @@ def test_blocks_are_about_as_large_as_asked(size):
     batches = [batch(start, 700) for start in range(0, 7000, 700)]
     data = write_file(SCHEMA, batches, {"avro.block-size": str(size), "write.avro.compression-codec": "uncompressed"})
     blocks = blocks_of(data)
-    assert sum(block.count for block in blocks) == 7000
+    assert sum(block.records for block in blocks) == 7000
     sizes = [len(block.payload) for block in blocks]
     assert all(size <= one < size + 60 for one in sizes[:-1])
     assert read_file(data).column("n").to_pylist() == list(range(7000))
@@ -101,7 +101,7 @@ def test_a_row_larger_than_a_block_has_its_own():
     values = [{"n": i, "s": "x" * (100_000 * (i % 2)), "l": None} for i in range(6)]
     rows = pa.RecordBatch.from_pylist(values, schema=ARROW)
     data = write_file(SCHEMA, [rows], {"avro.block-size": "1000"})
-    assert [block.count for block in blocks_of(data)] == [2, 2, 2]
+    assert [block.records for block in blocks_of(data)] == [2, 2, 2]
     assert read_file(data).column("s").to_pylist() == rows.column("s").to_pylist()
 
 

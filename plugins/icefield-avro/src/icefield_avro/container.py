@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from icefield.abc import InputFile
 from icefield.errors import InvalidFile
@@ -40,12 +40,11 @@ class Header:
         return self.metadata.get(CODEC_KEY, b"null").decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One block as it lies in the file: where it starts, how many records it holds, and its packed bytes."""
 
     offset: int
-    count: int
+    records: int
     payload: bytes | memoryview
     end: int
 
@@ -161,9 +160,22 @@ class Container:
         position = self.header.size if start is None else start
         stop = self.size if stop is None else min(stop, self.size)
         while position < stop:
-            block = self._block(position, payloads)
+            block = self._buffered_block(position) or self._block(position, payloads)
             yield block
             position = block.end
+
+    def _buffered_block(self, position: int) -> Block | None:
+        """The block at a position if all of it is in the buffer and sound: the way of nearly all blocks."""
+        buffer, offset = self._buffer, position - self._start
+        try:
+            count, body = read_long(buffer, offset)
+            size, body = read_long(buffer, body)
+        except (Malformed, Truncated):
+            return None
+        sync = body + size
+        if offset < 0 or count < 0 or size < 0 or buffer[sync : sync + SYNC_SIZE] != self.header.sync:
+            return None
+        return Block(position, count, memoryview(buffer)[body:sync], self._start + sync + SYNC_SIZE)
 
     def _block(self, position: int, payloads: bool) -> Block:
         buffer, offset = self._view(position, 20)

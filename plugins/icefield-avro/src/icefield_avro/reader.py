@@ -109,14 +109,14 @@ class AvroReader(FormatReader):
         row = self._rows_before(start) if positions else 0
         group = Group(row)
         for block in self._container.blocks(start, stop):
-            payload = self._payload(block.payload, block.count, block.offset)
-            if block.count == 0:
+            payload = self._payload(block.payload, block.records, block.offset)
+            if block.records == 0:
                 continue
             group.payloads.append(payload)
-            group.counts.append(block.count)
+            group.counts.append(block.records)
             group.offsets.append(block.offset)
             group.size += len(payload)
-            group.rows += block.count
+            group.rows += block.records
             if group.size >= GROUP_BYTES or group.rows >= GROUP_ROWS:
                 yield group
                 group = Group(group.first_row + group.rows)
@@ -137,7 +137,7 @@ class AvroReader(FormatReader):
 
     def _rows_before(self, start: int) -> int:
         """The number of rows in the blocks before ``start``, from their headers."""
-        return sum(block.count for block in self._container.blocks(stop=start, payloads=False))
+        return sum(block.records for block in self._container.blocks(stop=start, payloads=False))
 
     def metrics(self) -> Metrics:
         """The number of records, from the headers of the blocks: an Avro file tells nothing else."""
