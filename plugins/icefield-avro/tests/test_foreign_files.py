@@ -63,7 +63,7 @@ def test_types_of_other_writers_are_read(kind, arrow):
     assert read_as(kind) == arrow
 
 
-@pytest.mark.spec("AVRO-23", "C-15")
+@pytest.mark.spec("AVRO-23")
 def test_either_order_of_a_union_makes_a_field_optional():
     schema = schema_of(field("a", ["null", "int"]), field("b", ["int", "null"]), field("c", "int"), field("d", ["int"]))
     assert [one.nullable for one in schema] == [True, True, False, False]
