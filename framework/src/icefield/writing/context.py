@@ -26,8 +26,8 @@ class WriteContext:
     ``schema`` and ``spec`` are those of the table that new rows follow. ``file_format`` names an installed format.
     ``operation_id`` tells the files of one operation from those of any other; tasks and attempts have numbers of
     their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
-    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that encode files (None: one for each
-    processor, at least two).
+    ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: two for each
+    processor).
     """
 
     schema: Schema

@@ -16,10 +16,11 @@ from icefield.writing.context import WriteContext
 from icefield.writing.fan_out import FanOut
 from icefield.writing.files import FileSet
 from icefield.writing.partitioner import Partitioner
-from icefield.writing.threads import Threads, default_workers
+from icefield.writing.threads import Threads, default_workers, processors
 
 _CHUNK_BYTES = 64 << 20
 _CHUNK_ROWS = 8 << 20
+_MOST_TURNS = 8
 
 
 def write_batches(
@@ -57,7 +58,7 @@ def _write_unpartitioned(
     context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
 ) -> None:
     # Rows in the table's sort order must not be dealt out to several files.
-    turns = (context.workers or default_workers()) if context.sort_order_id is None else 1
+    turns = min(_MOST_TURNS, context.workers or max(2, processors())) if context.sort_order_id is None else 1
     fan_out = FanOut(context, files, threads, turns=turns)
     values = (None,) * len(context.spec.fields)
     for batch in batches:
@@ -70,7 +71,7 @@ def _write_partitioned(
 ) -> None:
     partitioner = Partitioner(context.spec, context.schema)
     fan_out = FanOut(context, files, threads)
-    with ThreadPoolExecutor(context.workers or default_workers(), thread_name_prefix="icefield-take") as takers:
+    with ThreadPoolExecutor(context.workers or processors(), thread_name_prefix="icefield-take") as takers:
         for chunk in _chunks(batches, context.buffer_bytes):
             parts = list(partitioner.split(chunk))
             taken = takers.map(partial(_take, chunk), parts)

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _LARGEST_SAMPLE = 16_384
-_SMALLEST_SAMPLE = 1_024
-_PART_OF_ROWS = 4
+_SMALLEST_SAMPLE = 512
+_PART_OF_ROWS = 8
 _PIECES = 16
 _JITTER = np.random.default_rng(1).random(_PIECES)
 _WORTHWHILE = 0.9
