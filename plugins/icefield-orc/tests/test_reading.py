@@ -1,6 +1,7 @@
 """How files are read: moments of any year, stripes, filters, codecs, names, damage."""
 
 import datetime as dt
+import math
 import zoneinfo
 from decimal import Decimal
 from hashlib import sha256
@@ -186,6 +187,16 @@ class TestStripes:
         assert value in read(file, row_filter=bound).column("t").cast(pa.int64()).to_pylist()
 
     @pytest.mark.spec("ORC-18")
+    @pytest.mark.parametrize("values", [[math.nan, 1.0], [1.0, math.nan], [math.inf, -math.inf], [math.nan]])
+    def test_a_nan_among_the_values_is_never_skipped(self, values):
+        schema = Schema(NestedField(1, "d", "double"), NestedField(2, "f", "float"))
+        data, _ = write_rows(schema, [{"d": value, "f": value} for value in values])
+        for name in "df":
+            for text in (f"{name} > 5", f"{name} is nan"):
+                wanted = sum(math.isnan(value) for value in values)
+                found = read(data, row_filter=bind(schema, parse(text))).column(name).to_pylist()
+                assert sum(math.isnan(value) for value in found) == wanted
+
     def test_metrics_of_a_footer_agree_with_those_that_were_gathered(self):
         data, written = self.file()
         with reader_of(data) as reader:

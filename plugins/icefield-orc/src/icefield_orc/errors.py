@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyorc
 from icefield.errors import IcefieldError, InvalidFile, StorageError, UnsupportedFeature
 
 _LONGEST_REASON = 300
 _DAMAGE = (
     pa.ArrowException,
+    pyorc.ORCError,
+    struct.error,
     ArithmeticError,
     LookupError,
     MemoryError,

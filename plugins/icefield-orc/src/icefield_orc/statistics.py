@@ -22,12 +22,14 @@ _MILLI_NANOS = 1_000_000
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
     """One column's statistics: how many values are not null, bytes on disk, and bounds as internal values; what is not
-    told is None. A bound may be wider than the values are, never narrower."""
+    told is None. A bound may be wider than the values are, never narrower. ``no_nan`` says that none of the values is
+    NaN for sure."""
 
     values: int | None = None
     bytes_on_disk: int | None = None
     lower: Any = None
     upper: Any = None
+    no_nan: bool = False
 
 
 def decode(data: bytes, node: Node) -> ColumnStatistics:
@@ -36,7 +38,7 @@ def decode(data: bytes, node: Node) -> ColumnStatistics:
     values = integer(fields[1]) if 1 in fields else None
     size = integer(fields[11]) if 11 in fields else None
     lower, upper = (None, None) if values == 0 else _bounds(fields, node)
-    return ColumnStatistics(values, size, lower, upper)
+    return ColumnStatistics(values, size, lower, upper, _without_nan(fields, node))
 
 
 def file_metrics(tail: Tail, root: Node) -> Metrics:
@@ -100,6 +102,17 @@ def _float_bounds(value: int | bytes) -> tuple[float | None, float | None]:
         return None, None
     lower, upper = bounds
     return (-0.0 if lower == 0 else lower), (0.0 if upper == 0 else upper)
+
+
+def _without_nan(fields: dict[int, int | bytes], node: Node) -> bool:
+    """Whether there is surely no NaN: the sum of the values, where it is told, would be NaN as well."""
+    if node.kind not in (Kind.FLOAT, Kind.DOUBLE) or 3 not in fields:
+        return False
+    raw = dict(items(blob(fields[3]))).get(3)
+    if raw is None:
+        return False
+    (total,) = struct.unpack("<d", blob(raw))
+    return bool(total == total)
 
 
 def _text_bounds(value: int | bytes) -> tuple[str | None, str | None]:
