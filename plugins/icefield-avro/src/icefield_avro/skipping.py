@@ -6,16 +6,21 @@ as closely as if it were read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
-from icefield_avro.nodes import Array, Map, Node, Optional, Record, item_size
+from icefield_avro.nodes import VARINTS, Array, Map, Node, Optional, Primitive, Record, item_size
 from icefield_avro.varints import Data, Malformed, Truncated, read_long
 
 Skip = Callable[[Data, int], int]
 
 MAX_EMPTY_ITEMS: Final = 1 << 20
 """The most items of no bytes at all (nulls, empty records) that the arrays of one block may hold together."""
+
+
+_MOST_INTEGERS: Final = 256
 
 
 class Budget:
@@ -41,8 +46,12 @@ def skipper(node: Node, budget: Budget) -> Skip:
         case Record():
             return _skip_record([skipper(field.node, budget) for field in node.fields])
         case Array():
+            if _is_integer(node.item.node):
+                return _skip_runs(1, ItemCount(node, budget))
             return _skip_items(skipper(node.item.node, budget), ItemCount(node, budget))
         case Map():
+            if _is_integer(node.key.node) and _is_integer(node.value.node):
+                return _skip_runs(2, ItemCount(node, budget))
             entry = _skip_record([skipper(node.key.node, budget), skipper(node.value.node, budget)])
             return _skip_items(entry, ItemCount(node, budget))
     width = node.width
@@ -133,3 +142,39 @@ def _skip_items(item: Skip, read_count: ItemCount) -> Skip:
                 position = item(data, position)
 
     return skip
+
+
+def _is_integer(node: Node) -> bool:
+    return isinstance(node, Primitive) and node.wire in VARINTS
+
+
+@lru_cache(maxsize=_MOST_INTEGERS)
+def _integers(count: int) -> re.Pattern[bytes]:
+    """So many integers in a row: the regular expression engine is the fastest loop over bytes that Python has."""
+    return re.compile(rb"(?:[\x80-\xff]{0,8}[\x00-\x7f]|[\x80-\xff]{9}[\x00\x01]){%d}" % count)
+
+
+def _skip_runs(each: int, read_count: ItemCount) -> Skip:
+    """Pass arrays of which each item is so many integers and nothing else."""
+
+    def skip(data: Data, position: int) -> int:
+        while True:
+            count, position = read_count(data, position)
+            if count == 0:
+                return position
+            left = count * each
+            while left:
+                found = _integers(min(left, _MOST_INTEGERS)).match(data, position)
+                if found is None:
+                    return _skip_one_by_one(data, position, left)
+                position = found.end()
+                left -= min(left, _MOST_INTEGERS)
+
+    return skip
+
+
+def _skip_one_by_one(data: Data, position: int, left: int) -> int:
+    """Find out what is wrong with integers that are not as they should be."""
+    for _ in range(left):
+        position = _skip_long(data, position)
+    return position
