@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from icefield.arrow_reshape import retype
+from icefield.arrow_arrays import retype
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import UnsupportedFeature
 from icefield.schema import Schema
