@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,35 @@ def data_files(tmp_path: Path) -> Callable[[], set[str]]:
         return {f"file://{path}" for path in (tmp_path / "warehouse").rglob("*.parquet")}
 
     return found
+
+
+@pytest.fixture
+def half_failing(spark: Any, tmp_path: Path) -> Iterator[Any]:
+    """A frame of two partitions: the second fails as soon as the driver has heard that the first is through."""
+    flag, over = tmp_path / "first-is-through", threading.Event()
+    path, tracker = str(flag), spark.sparkContext.statusTracker()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            if any(stage is not None and stage.numCompletedTasks for stage in stages):
+                flag.touch()
+
+    def fails(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.column(0)[0].as_py() >= 10:
+                deadline = time.monotonic() + 120
+                while not os.path.exists(path) and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                raise RuntimeError("planted")
+            yield batch
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    yield spark.range(9, 11, 1, 2).mapInArrow(fails, "id long")
+    over.set()
+    watcher.join()
+    assert flag.exists(), "the first partition never came through, so nothing was shown"
 
 
 @pytest.fixture
