@@ -107,19 +107,27 @@ class ManifestReader:
         known = MANIFESTS.get(self._key(manifest, partition_type))
         return None if known is None or _missing(known, request) is not None else known.entries
 
+    def fetch(self, manifest: ManifestFile) -> bytes:
+        """The file itself, to be handed to ``read``."""
+        return self._io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES)
+
     def read(
-        self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
+        self,
+        manifest: ManifestFile,
+        partition_type: StructType,
+        request: ManifestRequest = _PLAN,
+        data: bytes | None = None,
     ) -> ManifestEntries:
-        """As ``read_manifest``."""
+        """As ``read_manifest``; ``data`` is the file where it was fetched before."""
         key = self._key(manifest, partition_type)
         known = MANIFESTS.get(key) if self._scope is not None else None
         if known is None:
-            decoded = self._decode(manifest, partition_type, request)
+            decoded = self._decode(manifest, partition_type, request, data)
         else:
             missing = _missing(known, request)
             if missing is None:
                 return known.entries
-            decoded = _merged(known, self._decode(manifest, partition_type, missing))
+            decoded = _merged(known, self._decode(manifest, partition_type, missing, data))
         if self._scope is not None:
             MANIFESTS.put(key, decoded)
         return decoded.entries
@@ -137,12 +145,14 @@ class ManifestReader:
             partition_type,
         )
 
-    def _decode(self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest) -> _Decoded:
+    def _decode(
+        self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest, data: bytes | None
+    ) -> _Decoded:
         location = manifest.manifest_path
         wanted = request.columns | {f.STATUS}
         if f.FIRST_ROW_ID in wanted:
             wanted |= {f.RECORD_COUNT}
-        data = self._io.read(location, limit=MAX_MANIFEST_BYTES)
+        data = self.fetch(manifest) if data is None else data
         refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
             source = self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))

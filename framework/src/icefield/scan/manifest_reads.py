@@ -1,17 +1,27 @@
-"""Manifests read by threads, a few ahead of the consumer, and handed out in order."""
+"""Manifests fetched by threads, a few ahead of the consumer, and decoded in order as they are drawn.
+
+Threads wait for storage, and nothing else: decoding is a long row of short vector operations, which threads only slow
+down as long as they share one interpreter.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final
 
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
-"""Entries that are handed out together, where so many are at hand."""
+"""Entries that are handed out together, where so many are decoded already."""
+
+_DECODED_AT_ONCE: Final = 4096
+"""Entries that are decoded before they are handed out, where so many are fetched already."""
+
+_AHEAD_BYTES: Final = 64 * 1024 * 1024
 
 
 def manifest_groups(
@@ -22,8 +32,8 @@ def manifest_groups(
 ) -> Iterator[list[ManifestEntries]]:
     """The entries of each manifest, given with its partition type, in order.
 
-    What is cached is taken at once; what is not is read by ``workers`` threads, and at most twice as many manifests
-    are in memory before they are drawn. Consecutive manifests of one spec that are at hand come together.
+    What is cached is taken at once; what is not is fetched by ``workers`` threads, at most twice as many manifests
+    and some 64 MiB ahead. Consecutive manifests of one spec that are at hand come together.
     """
     reads = _Reads(reader, iter(manifests), request, min(workers, len(manifests)))
     try:
@@ -31,6 +41,21 @@ def manifest_groups(
             yield group
     finally:
         reads.stop()
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """A manifest whose turn comes: decoded, or being fetched; ``size`` is what it counts for meanwhile."""
+
+    manifest: ManifestFile
+    partition_type: StructType
+    entries: ManifestEntries | None
+    data: Future[bytes] | None = None
+    size: int = 0
+
+    @property
+    def is_at_hand(self) -> bool:
+        return self.data is None or (self.data.done() and self.data.exception() is None)
 
 
 class _Reads:
@@ -46,19 +71,31 @@ class _Reads:
         self._request = request
         self._workers = workers
         self._pool: ThreadPoolExecutor | None = None
-        self._ahead: deque[ManifestEntries | Future[ManifestEntries]] = deque()
-        self._submitted = 0
-        self._rows_ready = 0
+        self._ahead: deque[_Ahead] = deque()
+        self._fetching = 0
+        self._bytes = 0
+        self._rows = 0
+        self._error: Exception | None = None
 
     def next_group(self) -> list[ManifestEntries]:
         """The next manifests, at least one; empty at the end."""
+        if self._error is not None:
+            raise self._error
         self._fill()
         group: list[ManifestEntries] = []
-        rows = 0
-        while self._ahead and (not group or self._joins(group, rows)):
-            entries = self._take()
+        rows = decoded = 0
+        while self._ahead and (not group or self._joins(group[0], rows, decoded)):
+            was_cached = self._ahead[0].entries is not None
+            try:
+                entries = self._take()
+            except Exception as error:
+                if not group:
+                    raise
+                self._error = error  # after what was read before it
+                break
             group.append(entries)
             rows += len(entries)
+            decoded += 0 if was_cached else len(entries)
         return group
 
     def stop(self) -> None:
@@ -66,43 +103,40 @@ class _Reads:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _joins(self, group: list[ManifestEntries], rows: int) -> bool:
+    def _joins(self, first: ManifestEntries, rows: int, decoded: int) -> bool:
         head = self._ahead[0]
-        if isinstance(head, Future):
-            if not head.done() or head.exception() is not None:
-                return False
-            head = head.result()
-        return rows < GROUP_ROWS and head.spec_id == group[0].spec_id
+        same = head.manifest.partition_spec_id == first.spec_id
+        return same and rows < GROUP_ROWS and decoded < _DECODED_AT_ONCE and head.is_at_hand
 
     def _take(self) -> ManifestEntries:
         head = self._ahead.popleft()
-        if isinstance(head, Future):
-            self._submitted -= 1
-            return head.result()
-        self._rows_ready -= len(head)
-        return head
+        if head.entries is not None:
+            self._rows -= len(head.entries)
+            return head.entries
+        self._fetching -= 1
+        self._bytes -= head.size
+        data = None if head.data is None else head.data.result()
+        return self._reader.read(head.manifest, head.partition_type, self._request, data)
 
     def _fill(self) -> None:
-        while self._submitted < 2 * self._workers and self._rows_ready < 2 * GROUP_ROWS:
+        while self._fetching < 2 * self._workers and self._bytes < _AHEAD_BYTES and self._rows < 2 * GROUP_ROWS:
             wanted = next(self._manifests, None)
             if wanted is None:
                 return
             manifest, partition_type = wanted
             known = self._reader.cached(manifest, partition_type, self._request)
             if known is not None:
-                self._ahead.append(known)
-                self._rows_ready += len(known)
-            else:
-                found = self._submit(manifest, partition_type)
-                self._ahead.append(found)
-                if not isinstance(found, Future):
-                    self._rows_ready += len(found)
-                    return
+                self._rows += len(known)
+                self._ahead.append(_Ahead(manifest, partition_type, known))
+                continue
+            size = max(0, manifest.manifest_length)
+            self._fetching += 1
+            self._bytes += size
+            self._ahead.append(_Ahead(manifest, partition_type, None, self._fetch(manifest), size))
 
-    def _submit(self, manifest: ManifestFile, partition_type: StructType) -> ManifestEntries | Future[ManifestEntries]:
+    def _fetch(self, manifest: ManifestFile) -> Future[bytes] | None:
         if self._workers == 1:
-            return self._reader.read(manifest, partition_type, self._request)
+            return None  # fetched when its turn comes
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
-        self._submitted += 1
-        return self._pool.submit(self._reader.read, manifest, partition_type, self._request)
+        return self._pool.submit(self._reader.fetch, manifest)
