@@ -80,6 +80,9 @@ def write_manifest_list(
     with io.open_output(location) as sink:
         sink.write(data)
     written = ManifestList(location, raw=data, file_format=io.file_format("avro"))
+    if base is None or base.has_objects:
+        # The next commit asks for them: what was just written need not be decoded for that.
+        written.know([*(() if base is None else base.manifests), *kept, *new])
     remember_manifest_list(io, written)
     return written, next_row_id
 
@@ -110,6 +113,8 @@ def _can_splice(base: ManifestList, format_version: int) -> bool:
         return False
     if format_version < 3:
         return True
+    if base.has_objects:
+        return all(m.first_row_id is not None or m.content is not ManifestContent.DATA for m in base.manifests)
     data = base.integers(CONTENT) == ManifestContent.DATA
     return not bool((np.asarray(base.columns[FIRST_ROW_ID].is_null()) & data).any())
 

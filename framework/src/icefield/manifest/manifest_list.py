@@ -123,6 +123,15 @@ class ManifestList:
             self._manifests = tuple(self.select(np.arange(len(self))))
         return self._manifests
 
+    @property
+    def has_objects(self) -> bool:
+        """Whether ``manifests`` costs nothing."""
+        return self._manifests is not None
+
+    def know(self, manifests: Iterable[ManifestFile]) -> None:
+        """Take over the manifests that the file is known to hold, from whoever wrote it."""
+        self._manifests = tuple(manifests)
+
     def select(self, indices: np.ndarray[Any, Any], *, summaries: bool = True) -> list[ManifestFile]:
         """The manifests at these positions as objects; without ``summaries`` their partitions are None."""
         if self._manifests is not None:

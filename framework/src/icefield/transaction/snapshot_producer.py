@@ -113,7 +113,9 @@ class SnapshotProducer(Action):
         counter.added(changes.added)
         new = self._shop.of_added(changes.added, changes.data_sequence_number)
         kept = self._remaining(head, changes, counter, len(new))
-        _count_manifests(head, kept, new, changes, counter)
+        if kept is not None or self._is_merging(base):
+            # The manifests of a list that is only spliced are not counted: it would have to be decoded for that.
+            _count_manifests(head, kept, new, changes, counter)
         first_row_id = base.next_row_id if base.format_version >= 3 else None
         location, next_row_id = self._write_list(head, kept, new, context, snapshot_id)
         return Snapshot(
@@ -132,11 +134,14 @@ class SnapshotProducer(Action):
             added_rows=next_row_id - first_row_id if next_row_id is not None and first_row_id is not None else None,
         )
 
+    def _is_merging(self, base: TableMetadata) -> bool:
+        return self.merges and get_bool(base.properties, MANIFEST_MERGE_ENABLED)
+
     def _remaining(
         self, head: Head, changes: FileChanges, counter: ChangeCounter, new: int
     ) -> list[ManifestFile] | None:
         """The manifests that stay of the base, some of them rewritten; None when its list stays as it is."""
-        merging = self.merges and get_bool(head.metadata.properties, MANIFEST_MERGE_ENABLED)
+        merging = self._is_merging(head.metadata)
         if not changes.removed and not merging:
             return None
         parts: list[Remaining] = []
@@ -204,7 +209,7 @@ def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
 def _count_manifests(
     head: Head, kept: list[ManifestFile] | None, new: list[ManifestFile], changes: FileChanges, counter: ChangeCounter
 ) -> None:
-    before = 0 if head.manifest_list is None else len(head.manifest_list)
+    before = len(head.manifests)
     if kept is None:
         counter.builder.manifests(created=len(new), kept=before)
         return
