@@ -96,7 +96,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         peer, one = pyiceberg(table, folder), plain(table, folder)
         compare("480 partitions", ours(table, folder, SPEC), peer, runs=3, rows=count, floor=4)
-        compare("480 partitions, no fsync", ours(table, folder, SPEC, syncs=False), peer, runs=3, rows=count, floor=6)
+        compare("480 partitions, no fsync", ours(table, folder, SPEC, syncs=False), peer, runs=3, rows=count, floor=4)
         compare("480 partitions / one plain file", ours(table, folder, SPEC), one, runs=3, rows=count)
         compare("unpartitioned / one plain file", ours(table, folder, UNPARTITIONED), one, runs=3, rows=count)
 
