@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -41,8 +42,8 @@ def postgres() -> Iterator[str]:
         _wait_for(port, server)
         yield f"postgresql+psycopg://test@127.0.0.1:{port}/postgres"
     finally:
-        server.terminate()
-        server.wait(30)
+        server.send_signal(signal.SIGINT)  # the fast shutdown: it does not wait for clients
+        server.wait(60)
         shutil.rmtree(folder, ignore_errors=True)
 
 
