@@ -17,6 +17,7 @@ from icefield_orc.schema import COLUMN_IDS
 from icefield_orc.sink import Sink
 from icefield_orc.storage import column_ids, column_numbers, storage_batch, storage_schema
 
+_BUFFER = 1 << 20
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first stripe has shown it."""
 
@@ -42,7 +43,9 @@ class OrcWriter(FormatWriter):
         self._shown_given = 0
         self._estimate = 0
         self._ended = False
-        self._writer = po.ORCWriter(pa.PythonFile(self._sink, mode="w"), **options)
+        # Fewer and larger writes: each takes Python's lock from the other threads that encode.
+        self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
+        self._writer = po.ORCWriter(self._buffered, **options)
         self._begun = False
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -59,7 +62,7 @@ class OrcWriter(FormatWriter):
 
     @property
     def estimated_size(self) -> int:
-        written = self._sink.tell()
+        written = self._sink.tell() if self._ended else self._buffered.tell()
         if written > self._shown_bytes and not self._ended:
             self._shown_bytes, self._shown_given = written, self._given_bytes
         ratio = self._shown_bytes / self._shown_given if self._shown_given and self._shown_bytes > 3 else _FIRST_GUESS
@@ -73,8 +76,10 @@ class OrcWriter(FormatWriter):
         try:
             if not self._begun:
                 self._put(pa.RecordBatch.from_pylist([], self._arrow_schema))
+            self._buffered.flush()
             self._sink.hold()
             self._writer.close()
+            self._buffered.flush()
             tail = self._sink.complete(self._metadata)
             self._sink.publish()
         except BaseException:
