@@ -248,6 +248,19 @@ def test_a_block_that_inflates_without_end_is_refused(monkeypatch):
         read_file(data)
 
 
+@pytest.mark.parametrize("blocks", [3, 60])
+def test_a_record_that_goes_on_into_the_next_block_is_refused(blocks):
+    """The last array of the second block takes the next block's only record for its items, and ends where that ends."""
+    schema = {"type": "record", "name": "n", "fields": [{"name": "x", "type": {"type": "array", "items": "int"}}]}
+    whole, torn = b"\x02\x02\x00", b"\x02\x02\x00\x02\x02\x04"
+    data = container(schema, [])
+    for body in [whole, torn] + [whole] * blocks:
+        data += long(2 if body is torn else 1) + sized(body) + SYNC
+    for how in (by_value(), in_lock_step(strictly=False)):
+        with how:
+            assert outcome(data) is InvalidFile
+
+
 def test_the_message_names_the_block():
     data = bytearray(flat_file(200, 50))
     blocks = [i for i in range(len(data)) if data[i : i + 16] == SYNC]

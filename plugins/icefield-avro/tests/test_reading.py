@@ -306,6 +306,24 @@ def test_a_closed_reader_has_closed_its_input():
     assert source.closed
 
 
+def test_an_input_that_is_no_avro_file_is_closed():
+    import io
+
+    from avro_files import FORMAT
+
+    source = io.BytesIO(b"junk")
+    with pytest.raises(InvalidFile):
+        FORMAT.open_reader(source, "memory://x")
+    assert source.closed
+
+
+def test_the_plugin_is_found_by_the_name_in_manifests():
+    from avro_files import FORMAT
+    from icefield.plugins import Plugins
+
+    assert type(Plugins.installed().file_format("avro")) is type(FORMAT)
+
+
 def test_pyarrow_inputs_are_read():
     from avro_files import FORMAT
 

@@ -9,7 +9,7 @@ import pytest
 from avro_files import FORMAT, Sink, open_file, read_file, write_file
 from hypothesis import given, settings
 from icefield.errors import InvalidArgument
-from icefield.manifest.schemas import manifest_list_schema
+from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.schema_json import schema_from_json
@@ -345,3 +345,41 @@ def test_blocks_of_another_layout_are_not_taken_over():
     assert FORMAT.append_blocks(old, manifest_list_schema(1), listed([3]), {}) is None
     for damaged in (b"", b"junk", old[:100], old[:-1]):
         assert FORMAT.append_blocks(damaged, LIST_SCHEMA, listed([3]), {}) is None
+
+
+@pytest.mark.spec("MAN-01", "MAN-02", "MAN-21")
+def test_pyiceberg_reads_the_entries_that_are_written(tmp_path):
+    from pyiceberg.avro.file import AvroFile
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+    from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS, DataFile, ManifestEntry
+
+    schema = entry_schema(2, StructType())
+    arrow = schema_to_arrow(schema)
+    file = {
+        "content": 0,
+        "file_path": "s3://b/x.parquet",
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": 7,
+        "file_size_in_bytes": 8,
+        "value_counts": [(1, 7)],
+        "lower_bounds": [(1, b"\x01"), (99, b"")],
+        "split_offsets": [4],
+    }
+    rows = [
+        {"status": 1, "snapshot_id": 2**62, "data_file": file},
+        {"status": 2, "sequence_number": 3, "data_file": file},
+    ]
+    data = write_file(schema, [pa.RecordBatch.from_pylist(rows, schema=arrow)], {"avro.record-name": "manifest_entry"})
+    path = tmp_path / "m.avro"
+    path.write_bytes(data)
+    source = PyArrowFileIO().new_input(str(path))
+    types = {-1: ManifestEntry, 2: DataFile}
+    with AvroFile(source, MANIFEST_ENTRY_SCHEMAS[2], read_types=types) as entries:
+        found = list(entries)
+    assert [(int(entry.status), entry.snapshot_id, entry.sequence_number) for entry in found] == [
+        (1, 2**62, None),
+        (2, None, 3),
+    ]
+    assert all(entry.data_file.file_path == "s3://b/x.parquet" for entry in found)
+    assert found[0].data_file.lower_bounds == {1: b"\x01", 99: b""}

@@ -25,8 +25,15 @@ class AvroFormat(FileFormat):
     )
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
-        """Open a file. Raises ``InvalidFile``, or ``UnsupportedFeature`` for a codec or schema that is not read."""
-        return AvroReader(Container(source, location, size))
+        """Open a file. Raises ``InvalidFile``, or ``UnsupportedFeature`` for a codec or schema that is not read.
+
+        The input is closed when the file cannot be opened.
+        """
+        try:
+            return AvroReader(Container(source, location, size))
+        except BaseException:
+            source.close()
+            raise
 
     def open_writer(
         self,

@@ -102,12 +102,20 @@ class _Entries(Items):
         return np.bincount(rows, minlength=self.rows), keys[order], at[order]
 
     def _of_all_rows(self) -> tuple[Vector, Vector, Vector]:
-        keys = np.empty((self.rows, len(self.found)), np.int64)
-        at = np.empty((self.rows, len(self.found)), np.int64)
-        for place, (_, key, where) in enumerate(self.found):
-            keys[:, place] = key
+        width = len(self.found)
+        at = np.empty((self.rows, width), np.int64)
+        for place, (_, _, where) in enumerate(self.found):
             at[:, place] = where
-        return np.full(self.rows, len(self.found)), keys.ravel(), at.ravel()
+        return np.full(self.rows, width), self._keys_of_all_rows(), at.ravel()
+
+    def _keys_of_all_rows(self) -> Vector:
+        known = [key for _, key, _ in self.found]
+        if all(isinstance(key, int) for key in known):
+            return np.tile(np.array(known, np.int64), self.rows)
+        keys = np.empty((self.rows, len(known)), np.int64)
+        for place, key in enumerate(known):
+            keys[:, place] = key
+        return keys.ravel()
 
 
 def _common_key(tape: Tape, at: Vector) -> tuple[int, int] | None:

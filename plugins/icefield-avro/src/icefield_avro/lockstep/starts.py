@@ -104,7 +104,8 @@ class _Walk:
             return
         if len(passed):
             self._passed.append((np.array(passed), np.full(len(passed), walker)))
-        self.met[walker] = marks.get(position, -1)
+        if position <= end:
+            self.met[walker] = marks.get(position, -1)
 
     def proved_starts(self, begins: Vector) -> Vector:
         """The records from the start of each block to its end, over the marks that were met."""
