@@ -5,13 +5,13 @@ every range can be written with a closed end.
 
 Two flaws of stored values are allowed for. Old writers stored years, months, days and hours before 1970 one too high,
 unless nothing was rounded. And at the ends of a type a rounded value may not fit and wraps around, so that a
-partition at one end holds rows of the other.
+partition at one end holds rows of the other; a long may have been an int when it was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from icefield.expressions.bound import BoundPredicate
@@ -64,7 +64,8 @@ class _Rounding:
     """One transform of one column.
 
     ``round`` does not wrap around. ``of_lowest`` and ``of_highest`` tell the partitions that do hold rows of the
-    lower or upper end because their value wrapped around.
+    lower or upper end because their value wrapped around. ``of_int`` maps a rounded value to what stands for it where
+    the column was an int.
     """
 
     target: NestedField
@@ -75,6 +76,7 @@ class _Rounding:
     had_old_writers: bool = False
     of_lowest: BoundPredicate | None = None
     of_highest: BoundPredicate | None = None
+    of_int: Mapping[int, int] = field(default_factory=dict)
 
     def number(self, value: Any) -> int:
         """A source value as an integer."""
@@ -128,6 +130,7 @@ class _Rounding:
                 return None
             return among(self.target, (decimal_from_unscaled(one, self.scale) for one in rounded), negated=negated)
         stored = {_wrapped(one, self.limits) for one in rounded}
+        stored |= {self.of_int[one] for one in rounded if one in self.of_int}
         return among(self.target, stored | {self._as_old_writers(one) for one in stored}, negated=negated)
 
     def _as_old_writers(self, rounded: int) -> int:
@@ -167,6 +170,9 @@ def _truncation(width: int, source: IcebergType, target: NestedField) -> _Roundi
         most = 10**source.precision - 1
         return _Rounding(target, rounded, (-most, most), (-most, most), source.scale)
     limits = INT32 if isinstance(source, IntegerType) else INT64
+    lowest = rounded(INT32[0])
+    of_int = {lowest: _wrapped(lowest, INT32)} if limits == INT64 and lowest < INT32[0] else {}
     lowest = rounded(limits[0])
-    stray = on(target, Op.EQ, _wrapped(lowest, limits)) if lowest < limits[0] else None
-    return _Rounding(target, rounded, limits, limits, of_lowest=stray)
+    strays = [*of_int.values(), *([_wrapped(lowest, limits)] if lowest < limits[0] else [])]
+    of_lowest = among(target, strays, negated=False) if strays else None
+    return _Rounding(target, rounded, limits, limits, of_lowest=of_lowest, of_int=of_int)

@@ -65,11 +65,16 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Recor
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is read for one residual filter: the projection, and after it the columns that only the filter needs."""
+    """What is read for one residual filter: the projection, and after it the columns that only the filter needs.
+
+    ``asked`` is how many columns the projection has; None when the filter needs no more than those. ``widened`` are
+    the columns of the projection that the filter needs more of, with what cuts them back.
+    """
 
     row_filter: BooleanExpression
     schema: Schema
-    narrow: ColumnProjection | None
+    asked: int | None = None
+    widened: tuple[tuple[int, ColumnProjection], ...] = ()
     projections: list[tuple[pa.Schema, ColumnProjection]] = field(default_factory=list)
 
 
@@ -137,8 +142,11 @@ class TaskReader:
     def _finished(self, batch: pa.RecordBatch, wanted: _Wanted) -> pa.RecordBatch:
         """The rows that match, without the columns that only the filter needed."""
         mask = None if isinstance(wanted.row_filter, AlwaysTrue) else evaluate(wanted.row_filter, batch)
-        if wanted.narrow is not None:
-            batch = wanted.narrow.apply(batch.select(range(len(wanted.narrow.file_columns))))
+        if wanted.asked is not None:
+            batch = batch.select(range(wanted.asked))
+        for at, cut in wanted.widened:
+            column = cut.apply(batch.select([at]))
+            batch = batch.set_column(at, column.schema.field(0), column.column(0))
         if mask is None or mask.true_count == len(mask):
             return batch
         if mask.true_count == 0:
@@ -211,11 +219,15 @@ def _wanted(context: ScanContext, residual: BooleanExpression) -> _Wanted:
     projection = context.projection
     extra = field_ids(row_filter) - projection.field_ids
     if not extra:
-        return _Wanted(row_filter, projection, None)
+        return _Wanted(row_filter, projection)
     schema = _with_fields(context.schema, projection, extra)
-    arrow = schema_to_arrow(schema)
-    narrow = ColumnProjection.resolve(projection, pa.schema([arrow.field(at) for at in range(len(projection))]))
-    return _Wanted(row_filter, schema, narrow)
+    pairs = enumerate(zip(projection.fields, schema.fields, strict=False))
+    widened = tuple(
+        (at, ColumnProjection.resolve(Schema(asked), schema_to_arrow(Schema(read))))
+        for at, (asked, read) in pairs
+        if asked != read
+    )
+    return _Wanted(row_filter, schema, len(projection), widened)
 
 
 def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:

@@ -3,64 +3,102 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from icefield import IcefieldError, __version__
 
 from icefield_cli.commands import COMMANDS
-from icefield_cli.context import Context
+from icefield_cli.context import Context, pair
+from icefield_cli.output import clean
+
+_EPILOG = """A catalog is named by --catalog and described by icefield.toml, by the environment
+(ICEFIELD_CATALOG__<NAME>__<PROPERTY>) or by --property. Exit status: 0, 1 for an error, 2 for wrong usage.
+ICEFIELD_DEBUG=1 shows where an error came from."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0, 1 for an error, 2 for wrong usage."""
-    parser = build_parser()
-    given = parser.parse_args(arguments)
+    given = build_parser().parse_args(arguments)
+    _print_anything()
     try:
         given.run(Context(given), given)
-    except IcefieldError as error:
-        print(f"icefield: {_one_line(error)}", file=sys.stderr)
-        return 1
+        sys.stdout.flush()  # here, where a closed pipe can be met with grace
     except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except KeyboardInterrupt:
         print("icefield: interrupted", file=sys.stderr)
         return 130
+    except IcefieldError as error:
+        return _failed(str(error))
+    except Exception as error:  # a bug, here or in a plugin: still one line
+        return _failed(f"{type(error).__name__}: {error} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)")
     return 0
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser, with one sub-parser a command."""
-    parser = argparse.ArgumentParser(prog="icefield", description="Look after Apache Iceberg tables.")
+    """The parser, with one sub-parser a command. The shared options may stand before the command or after it."""
+    parser = argparse.ArgumentParser(
+        prog="icefield", description="Look at Apache Iceberg tables, and look after them.", epilog=_EPILOG
+    )
     parser.add_argument("--version", action="version", version=f"icefield {__version__}")
+    _add_shared(parser, "before_")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
-        summary = (command.__doc__ or "").strip().splitlines()[0]
-        made = commands.add_parser(command.NAME, help=summary, description=summary, parents=[_shared()])
+        text = (command.__doc__ or "").strip()
+        made = commands.add_parser(command.NAME, help=text.splitlines()[0], description=text, epilog=_EPILOG)
+        _add_shared(made, "")
         command.arguments(made)
         made.set_defaults(run=command.run)
     return parser
 
 
-def _shared() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--catalog", metavar="NAME", help="the catalog, as icefield.toml or the environment names it")
-    shared.add_argument("--output", choices=("text", "json"), default="text", help="the form of what is printed")
+def _add_shared(parser: Any, prefix: str) -> None:
+    shared = parser.add_argument_group("options of every command")
+    shared.add_argument(
+        "--catalog", dest=f"{prefix}catalog", metavar="NAME", help="the catalog, as it is configured; default: default"
+    )
+    shared.add_argument(
+        "--output",
+        dest=f"{prefix}output",
+        choices=("text", "json"),
+        help="the form of what is printed; default: text",
+    )
     shared.add_argument(
         "--property",
         "-p",
+        dest=f"{prefix}property",
         metavar="KEY=VALUE",
+        type=pair,
         action="append",
         default=[],
         help="a property of the catalog; repeatable",
     )
-    return shared
 
 
-def _one_line(error: IcefieldError) -> str:
-    return " ".join(str(error).split())
+def _print_anything() -> None:
+    """Let no character of a table fail to print, whatever the terminal's encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that Python does not complain when it ends."""
+    with contextlib.suppress(OSError, ValueError):  # no real file, or one that is closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _failed(message: str) -> int:
+    if os.environ.get("ICEFIELD_DEBUG"):
+        traceback.print_exc()
+    print(f"icefield: {clean(' '.join(message.split()))}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

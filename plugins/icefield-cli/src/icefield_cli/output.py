@@ -1,65 +1,84 @@
-"""Text and JSON. A value of a table is printed so that no control character of it reaches the terminal."""
+"""Text and JSON. Whatever a table holds is printed so that no control character of it reaches the terminal."""
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import json as json_library
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 _MAX_CELL = 80
+_ROWS_MEASURED = 1_000
+"""Rows whose widths make the columns' widths; those after them are printed as they come."""
 
 
 def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, json: bool) -> None:
-    """Print rows as they come in JSON (one object a line), or aligned in text."""
+    """Print rows as they come: one JSON object a line, or aligned text."""
     if json:
         for row in rows:
-            print(json_library.dumps(plain(row), ensure_ascii=False))
+            print(_json(row))
         return
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
-    for line in [list(columns), *cells]:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+    cells = ([_cell(row.get(column)) for column in columns] for row in rows)
+    for line in _aligned([_cell(column) for column in columns], cells):
+        print(line)
+
+
+def _aligned(heading: list[str], cells: Iterator[list[str]]) -> Iterator[str]:
+    measured = [heading, *islice(cells, _ROWS_MEASURED)]
+    widths = [max(len(line[i]) for line in measured) for i in range(len(heading))]
+    for lines in (measured, cells):
+        for line in lines:
+            yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
 
 
 def print_record(record: Mapping[str, Any], *, json: bool) -> None:
     """Print one record: a JSON object, or a line a key."""
     if json:
-        print(json_library.dumps(plain(record), ensure_ascii=False, indent=2))
+        print(_json(record, indent=2))
         return
-    width = max((len(key) for key in record), default=0)
+    width = max((len(clean(key)) for key in record), default=0)
     for key, value in record.items():
         if isinstance(value, Mapping):
-            print(f"{key}:")
+            print(f"{clean(key)}:")
             for inner, text in value.items():
-                print(f"  {inner}: {_text(text)}")
+                print(f"  {clean(str(inner))}: {_text(text)}")
         elif isinstance(value, list):
-            print(f"{key}:")
+            print(f"{clean(key)}:")
             for item in value:
                 print(f"  {_text(item)}")
         else:
-            print(f"{key.ljust(width)}  {_text(value)}")
+            print(f"{clean(key).ljust(width)}  {_text(value)}")
+
+
+def clean(text: str) -> str:
+    """A text in which what does not print (controls, directions, half characters) is spelt out."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else _escape(each) for each in text)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: numbers exact, times in ISO form, bytes in hexadecimal."""
+    """A value as JSON can hold it: whole numbers exact, bytes in hexadecimal, what is no number by its name."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, datetime.date | datetime.time | datetime.datetime):
-        return value.isoformat()
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
-    if isinstance(value, decimal.Decimal | uuid.UUID | datetime.timedelta):
-        return str(value)
     return str(value)
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """JSON without a character that does not print: JSON's own escapes say the same."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    text = json_library.dumps(plain(value), ensure_ascii=not utf8, indent=indent)
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else json_library.dumps(each)[1:-1] for each in text)
 
 
 def _cell(value: Any) -> str:
@@ -71,5 +90,9 @@ def _text(value: Any) -> str:
     made = plain(value)
     if made is None:
         return "-"
-    text = made if isinstance(made, str) else json_library.dumps(made, ensure_ascii=False)
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    return clean(made if isinstance(made, str) else json_library.dumps(made, ensure_ascii=False))
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -11,7 +11,7 @@ NAME = "describe"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
+    parser.add_argument("table", help="namespace.table, or a metadata file")
 
 
 def run(context: Context, given: argparse.Namespace) -> None:

@@ -1,9 +1,15 @@
-"""Check that a catalog works: plugins, configuration, and what the storage really can."""
+"""Check that a catalog works: plugins, configuration, and what the storage really does.
+
+What the warehouse's file system says that it can is tried on the warehouse, with files of the command's own in the
+folder .icefield-doctor, which are deleted at the end.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from uuid import uuid4
 
 from icefield import IcefieldError, Plugins
@@ -16,6 +22,9 @@ from icefield_cli.context import Context
 NAME = "doctor"
 Check = tuple[str, str, str]
 
+_RIVALS = 8
+_LOSES = "commits would lose updates here; use a metastore catalog (type='sql') on this storage"
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
@@ -25,7 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(context: Context, given: argparse.Namespace) -> None:
     """Do it."""
     del given
-    checks = [*_plugins(), *_catalog(context)]
+    with context.progress("examining"):
+        checks = [*_plugins(), *_catalog(context)]
     context.rows(
         ({"check": name, "result": result, "advice": advice} for name, result, advice in checks),
         ("check", "result", "advice"),
@@ -53,29 +63,101 @@ def _catalog(context: Context) -> Iterator[Check]:
     if not warehouse:
         yield "warehouse", "skipped", "the catalog has no property 'warehouse'"
         return
-    yield from _storage(catalog.io, f"{warehouse.rstrip('/')}/.icefield-doctor-{uuid4().hex}")
-
-
-def _storage(io: FileIO, folder: str) -> Iterator[Check]:
-    """Try each ability on the warehouse for real, and clean up."""
     try:
-        abilities = io.file_system(folder).abilities
+        abilities = catalog.io.file_system(warehouse).abilities
     except IcefieldError as error:
         yield "file system", "failed", str(error)
         return
-    first, second = f"{folder}/a", f"{folder}/b"
+    examination = _Examination(catalog.io, warehouse)
     try:
-        yield _try("write and read", lambda: _write_and_read(io, first))
-        if FileSystemAbility.ATOMIC_CREATE in abilities:
-            yield _try("atomic create", lambda: _refuses(lambda: io.put(first, b"again", PutMode.CREATE)))
-        if FileSystemAbility.ATOMIC_RENAME in abilities:
-            io.put(second, b"other", PutMode.OVERWRITE)
-            system = io.file_system(first)
-            yield _try("atomic rename", lambda: _refuses(lambda: system.rename(second, first)))
-        if FileSystemAbility.LIST in abilities:
-            yield _try("list", lambda: None if any(io.list(folder)) else "a file that was written is not listed")
+        yield from examination.checks(abilities)
     finally:
-        yield _try("delete", lambda: io.delete_many([first, second]))
+        yield _try("delete", examination.clean_up)
+
+
+class _Examination:
+    """Tries each ability for real, under names that nobody else uses."""
+
+    def __init__(self, io: FileIO, warehouse: str) -> None:
+        self._io = io
+        # One folder for all examinations: a file system may have no way to remove it.
+        self._folder = f"{warehouse.rstrip('/')}/.icefield-doctor"
+        self._id = uuid4().hex
+        self._used: list[str] = []
+
+    def checks(self, abilities: frozenset[FileSystemAbility]) -> Iterator[Check]:
+        """What was declared, and whether it is so."""
+        yield _try("write and read", self._write_and_read)
+        for ability, name, check in (
+            (FileSystemAbility.ATOMIC_CREATE, "atomic create", self._create),
+            (FileSystemAbility.ATOMIC_RENAME, "atomic rename", self._rename),
+            (FileSystemAbility.LIST, "list", self._list),
+        ):
+            yield _try(name, check) if ability in abilities else (name, "skipped", "the file system does not offer it")
+
+    def clean_up(self) -> str | None:
+        """Delete every file that was made."""
+        self._io.delete_many(self._used)
+        left = [location for location in self._used if self._io.exists(location)]
+        return f"a file that was deleted is still there: {left[0]}" if left else None
+
+    def _new(self, name: str) -> str:
+        location = f"{self._folder}/{self._id}-{name}"
+        self._used.append(location)
+        return location
+
+    def _write_and_read(self) -> str | None:
+        location = self._new("stream")
+        with self._io.open_output(location) as sink:
+            sink.write(b"written")
+        return None if self._io.read(location) == b"written" else "what was written does not read back"
+
+    def _create(self) -> str | None:
+        target = self._new("created")
+        won = _race(lambda rival: self._io.put(target, b"%d" % rival, PutMode.CREATE))
+        return _one_winner(won, self._io.read(target), "created")
+
+    def _rename(self) -> str | None:
+        system, target = self._io.file_system(self._folder), self._io.resolve(self._new("renamed"))
+        sources = []
+        for rival in range(_RIVALS):
+            sources.append(self._new(f"rival-{rival}"))
+            with self._io.open_output(sources[-1]) as sink:
+                sink.write(b"%d" % rival)
+        won = _race(lambda rival: system.rename(self._io.resolve(sources[rival]), target))
+        return _one_winner(won, self._io.read(target), "renamed")
+
+    def _list(self) -> str | None:
+        location = self._new("listed")
+        with self._io.open_output(location) as sink:
+            sink.write(b"")
+        found = [info.location for info in self._io.list(self._folder)]
+        name = location.rpartition("/")[2]
+        return None if any(each.endswith(name) for each in found) else "a file that was written is not listed"
+
+
+def _race(attempt: Callable[[int], None]) -> list[int]:
+    """Who of several at once was not refused."""
+    barrier = Barrier(_RIVALS)
+
+    def run(rival: int) -> bool:
+        barrier.wait()
+        try:
+            attempt(rival)
+        except FileExists:
+            return False
+        return True
+
+    with ThreadPoolExecutor(_RIVALS) as pool:
+        return [rival for rival, won in enumerate(pool.map(run, range(_RIVALS))) if won]
+
+
+def _one_winner(won: list[int], content: bytes, done: str) -> str | None:
+    if len(won) != 1:
+        return f"{len(won)} of {_RIVALS} writers at once {done} one file, where it had to be 1: {_LOSES}"
+    if content != b"%d" % won[0]:
+        return f"the file that one writer {done} holds what another one wrote: {_LOSES}"
+    return None
 
 
 def _try(name: str, action: Callable[[], str | None]) -> Check:
@@ -83,18 +165,6 @@ def _try(name: str, action: Callable[[], str | None]) -> Check:
         problem = action()
     except IcefieldError as error:
         problem = str(error)
+    except Exception as error:  # a file system that breaks its contract
+        problem = f"{type(error).__name__}: {error}; tell the author of the plugin"
     return (name, "failed", problem) if problem else (name, "ok", "")
-
-
-def _write_and_read(io: FileIO, location: str) -> str | None:
-    with io.open_output(location) as sink:
-        sink.write(b"written")
-    return None if io.read(location) == b"written" else "what was written does not read back"
-
-
-def _refuses(action: Callable[[], None]) -> str | None:
-    try:
-        action()
-    except FileExists:
-        return None
-    return "the storage replaced a file that it had to refuse: commits would lose updates here; use a metastore catalog"

@@ -11,8 +11,8 @@ NAME = "properties"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="repeatable")
+    parser.add_argument("table", help="namespace.table, or a metadata file")
+    parser.add_argument("--set", metavar="KEY=VALUE", type=pair, action="append", default=[], help="repeatable")
     parser.add_argument("--remove", metavar="KEY", action="append", default=[], help="repeatable")
 
 
@@ -20,7 +20,7 @@ def run(context: Context, given: argparse.Namespace) -> None:
     """Do it."""
     table = context.table(given.table)
     if given.set or given.remove:
-        changes = dict(pair(text) for text in given.set)
+        changes = dict(given.set)
         with table.transaction() as transaction:
             if changes:
                 transaction.set_properties(changes)

@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
+import pyarrow as pa
 from icefield.expressions import AlwaysTrue
 
-from icefield_cli.context import Context
+from icefield_cli.commands.versions import add_version_options, scan_of
+from icefield_cli.context import Context, count
+from icefield_cli.progress import Progress
+from icefield_cli.rows import rows_of
 
 NAME = "scan"
+_LIMIT = 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("--where", help="a filter, such as \"kind in ('a', 'b')\"")
-    parser.add_argument("--columns", help="the columns, separated by commas")
-    parser.add_argument("--limit", type=int, default=20, help="the most rows (20)")
-    parser.add_argument("--snapshot", type=int, help="an earlier snapshot by its id")
-    parser.add_argument("--count", action="store_true", help="print the number of matching rows only")
+    parser.add_argument("table", help="namespace.table, or a metadata file")
+    parser.add_argument("--where", metavar="FILTER", help="a filter, such as \"kind in ('a', 'b')\"")
+    parser.add_argument("--columns", metavar="NAMES", help="the columns, separated by commas")
+    some = parser.add_mutually_exclusive_group()
+    some.add_argument("--limit", type=count, default=_LIMIT, metavar="N", help=f"the most rows; default: {_LIMIT}")
+    some.add_argument("--all", action="store_true", help="every row")
+    some.add_argument("--count", action="store_true", help="print the number of matching rows only")
+    add_version_options(parser)
 
 
 def run(context: Context, given: argparse.Namespace) -> None:
     """Do it."""
     columns = tuple(name.strip() for name in given.columns.split(",")) if given.columns else ("*",)
-    limit = None if given.count else given.limit
-    scan = context.table(given.table).scan(
-        row_filter=given.where or AlwaysTrue(), selected_fields=columns, snapshot_id=given.snapshot, limit=limit
+    scan = scan_of(
+        context.table(given.table),
+        given,
+        row_filter=given.where or AlwaysTrue(),
+        selected_fields=columns,
+        limit=None if given.count or given.all else given.limit,
     )
     if given.count:
-        context.record({"rows": scan.count()})
+        with context.progress("counting"):
+            number = scan.count()
+        context.record({"rows": number})
         return
-    found = scan.to_arrow()
-    context.rows(found.to_pylist(), found.column_names)
+    with context.progress("rows", prints=True) as progress, scan.to_arrow_batch_reader() as reader:
+        rows = rows_of(_counted(reader, progress), scan.projection)
+        context.rows(rows, [field.name for field in scan.projection.fields])
+
+
+def _counted(batches: pa.RecordBatchReader, progress: Progress) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield batch
+        progress.advance(batch.num_rows)

@@ -13,8 +13,8 @@ NAME = "schema"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("--id", type=int, dest="schema_id", help="an earlier schema by its id")
+    parser.add_argument("table", help="namespace.table, or a metadata file")
+    parser.add_argument("--id", type=int, dest="schema_id", metavar="ID", help="an earlier schema by its id")
 
 
 def run(context: Context, given: argparse.Namespace) -> None:

@@ -1,0 +1,95 @@
+"""Rows of Arrow as Python objects that print: times in ISO form, whatever instant they are, uuids as their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+from icefield import Schema
+from icefield import types as iceberg
+
+Show = Callable[[Any], Any]
+
+
+def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema | None = None) -> Iterator[dict[str, Any]]:
+    """Every row as a dict. ``schema`` tells what Arrow does not: which bytes are uuids."""
+    kinds = {field.name: field.field_type for field in schema.fields} if schema is not None else {}
+    for batch in batches:
+        names = batch.schema.names
+        columns = [_values(column, kinds.get(name)) for name, column in zip(names, batch.columns, strict=True)]
+        if columns:
+            yield from (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+        else:
+            yield from ({} for _ in range(batch.num_rows))
+
+
+def _values(array: pa.Array, kind: iceberg.IcebergType | None) -> list[Any]:
+    # Arrow writes times that Python's own types cannot hold.
+    values: list[Any] = array.cast(_with_texts(array.type)).to_pylist()
+    show = _shower(array.type, kind)
+    return values if show is None else [show(value) for value in values]
+
+
+def _with_texts(kind: pa.DataType) -> pa.DataType:
+    """The type with text for every time in it."""
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([_field_with_texts(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_list(kind):
+        return pa.list_(_field_with_texts(kind.value_field))
+    if pa.types.is_map(kind):
+        return pa.map_(_field_with_texts(kind.key_field), _field_with_texts(kind.item_field))
+    return kind
+
+
+def _field_with_texts(field: pa.Field) -> pa.Field:
+    return field.with_type(_with_texts(field.type))
+
+
+def _shower(kind: pa.DataType, iceberg_type: iceberg.IcebergType | None) -> Show | None:
+    """What makes a value of the type printable; None when nothing need be done."""
+    if pa.types.is_timestamp(kind):
+        return _unless_null(lambda text: text.replace(" ", "T", 1).replace("Z", "+00:00"))
+    if isinstance(iceberg_type, iceberg.UUIDType):
+        return _unless_null(lambda data: str(UUID(bytes=data)))
+    if pa.types.is_struct(kind):
+        return _struct_shower(kind, iceberg_type)
+    if pa.types.is_list(kind):
+        inner = iceberg_type.element.field_type if isinstance(iceberg_type, iceberg.ListType) else None
+        element = _shower(kind.value_type, inner)
+        return None if element is None else _unless_null(lambda values: [element(value) for value in values])
+    if pa.types.is_map(kind):
+        return _map_shower(kind, iceberg_type)
+    return None
+
+
+def _struct_shower(kind: pa.StructType, iceberg_type: iceberg.IcebergType | None) -> Show | None:
+    types = {}
+    if isinstance(iceberg_type, iceberg.StructType):
+        types = {field.name: field.field_type for field in iceberg_type.fields}
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    shows = {field.name: show for field in fields if (show := _shower(field.type, types.get(field.name))) is not None}
+    if not shows:
+        return None
+    return _unless_null(lambda row: {name: shows[name](v) if name in shows else v for name, v in row.items()})
+
+
+def _map_shower(kind: pa.MapType, iceberg_type: iceberg.IcebergType | None) -> Show | None:
+    is_map = isinstance(iceberg_type, iceberg.MapType)
+    key = _shower(kind.key_type, iceberg_type.key.field_type if is_map else None)  # type: ignore[union-attr]
+    item = _shower(kind.item_type, iceberg_type.value.field_type if is_map else None)  # type: ignore[union-attr]
+    if key is None and item is None:
+        return None
+    first, second = key or _same, item or _same
+    return _unless_null(lambda pairs: [(first(k), second(v)) for k, v in pairs])
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _unless_null(show: Show) -> Show:
+    return lambda value: None if value is None else show(value)

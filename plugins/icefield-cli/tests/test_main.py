@@ -1,0 +1,338 @@
+"""How the command is configured, how it ends, and what never reaches a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json as json_library
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import icefield
+import pyarrow as pa
+import pytest
+from icefield.errors import IcefieldError
+from icefield_cli import output
+from icefield_cli.commands import COMMANDS
+from icefield_cli.context import Context
+from icefield_cli.main import main
+from icefield_cli.progress import Progress
+from icefield_cli.rows import rows_of
+
+Run = Callable[..., Any]
+ESCAPE = "\x1b[31mred\x9b31m\u202e"
+
+
+# -- configuration ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def configured(properties: dict[str, str], catalog: icefield.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog ``test`` in the environment."""
+    for key, value in properties.items():
+        monkeypatch.setenv(f"ICEFIELD_CATALOG__TEST__{key.upper().replace('.', '__').replace('-', '_')}", value)
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_catalog_is_configured_by_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["namespaces", "--catalog", "test"]) == 0
+    assert capsys.readouterr().out == "namespace\ndb\n"
+
+
+@pytest.mark.usefixtures("configured")
+def test_the_shared_options_may_stand_before_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["--catalog", "test", "--output", "json", "namespaces"]) == 0
+    assert capsys.readouterr().out == '{"namespace": "db"}\n'
+    monkeypatch.setenv("ICEFIELD_DEFAULT_CATALOG", "test")
+    assert main(["-p", "type=nosuch", "namespaces", "-p", "a=b"]) == 1
+    assert "no catalog for 'nosuch'" in capsys.readouterr().err
+    assert main(["namespaces"]) == 0
+
+
+def test_a_catalog_is_configured_by_a_file(
+    properties: dict[str, str], catalog: icefield.Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f'"{key}" = "{value}"' for key, value in properties.items()]
+    (tmp_path / "icefield.toml").write_text("\n".join(['default-catalog = "test"', "[catalog.test]", *lines]))
+    assert main(["namespaces"]) == 0
+    assert capsys.readouterr().out == "namespace\ndb\n"
+
+
+def test_without_a_catalog_the_error_tells_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["namespaces"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert "configure it in icefield.toml" in captured.err
+
+
+# -- endings ------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_is_one_line_and_status_1(run: Run) -> None:
+    ended = run("describe", "db.no")
+    assert (ended.status, ended.out, ended.err) == (1, "", "icefield: no table db.no in catalog 'test'\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("describe", "nonamespace"),
+        ("tables", "nosuch"),
+        ("drop-table", "db.no", "--purge"),
+        ("rename-table", "db.no", "db.other"),
+        ("register", "db.new", "file:///nosuch.metadata.json"),
+        ("scan", "db.events", "--where", "id = "),
+        ("scan", "db.events", "--where", "nosuch = 1"),
+        ("scan", "db.events", "--columns", "nosuch"),
+        ("scan", "db.events", "--snapshot", "1"),
+        ("files", "db.events", "--ref", "nosuch"),
+        ("files", "db.events", "--as-of", "1999-01-01"),
+        ("create-namespace", "db"),
+        ("create-table", "nosuch.t", "--column", "id long"),
+        ("create-table", "db.t", "--column", "id long", "--partition", "day(id)"),
+        ("properties", "db.events", "--set", "format-version=1"),
+        ("scan", "/nosuch/v1.metadata.json"),
+    ],
+    ids=" ".join,
+)
+def test_whatever_cannot_be_done_is_one_line_and_status_1(
+    run: Run, events: icefield.Table, arguments: tuple[str, ...]
+) -> None:
+    ended = run(*arguments)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("icefield: ")
+    assert ended.err.count("\n") == 1
+    assert "unexpected" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["no-such-command"],
+        ["scan"],
+        ["scan", "db.t", "--limit", "many"],
+        ["scan", "db.t", "--limit", "-1"],
+        ["scan", "db.t", "--limit", "1", "--all"],
+        ["scan", "db.t", "--snapshot", "1", "--ref", "main"],
+        ["scan", "db.t", "--as-of", "yesterday"],
+        ["namespaces", "-p", "warehouse"],
+        ["namespaces", "-p", "=x"],
+        ["namespaces", "--output", "xml"],
+        ["create-table", "db.t"],
+        ["create-table", "db.t", "--column", "id"],
+        ["create-table", "db.t", "--column", "id required"],
+        ["create-table", "db.t", "--column", "id blob"],
+        ["properties", "db.t", "--set", "x"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: icefield" in capsys.readouterr().err
+
+
+def test_a_bug_is_one_line_too_and_tells_how_to_see_more(
+    run: Run, events: icefield.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise KeyError(f"\n{ESCAPE}")
+
+    monkeypatch.setattr(icefield.Catalog, "load_table", broken)
+    ended = run("describe", "db.events")
+    assert ended.status == 1
+    assert ended.err.count("\n") == 1
+    assert ended.err.isascii()
+    assert "ICEFIELD_DEBUG=1" in ended.err
+    monkeypatch.setenv("ICEFIELD_DEBUG", "1")
+    assert "Traceback" in run("describe", "db.events").err
+
+
+def test_an_interrupt_ends_with_the_shells_status_for_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(icefield.Catalog, "load_table", interrupted)
+    ended = run("describe", "db.events")
+    assert (ended.status, ended.err) == (130, "icefield: interrupted\n")
+
+
+def test_every_command_tells_what_it_does_and_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    listed = capsys.readouterr().out
+    for command in COMMANDS:
+        assert f"\n    {command.NAME} " in listed
+        with pytest.raises(SystemExit):
+            main([command.NAME, "--help"])
+        text = capsys.readouterr().out
+        assert "--catalog NAME" in text
+        assert "--output {text,json}" in text
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"icefield {icefield.__version__}\n"
+
+
+# -- what a terminal sees -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    "command",
+    ["describe", "schema", "properties", "scan", "snapshots", "metadata", "files", "manifests", "partitions", "refs"],
+)
+def test_no_control_character_of_a_table_reaches_the_terminal(
+    run: Run, loud: icefield.Table, command: str, form: str
+) -> None:
+    ran = run(command, "db.loud", "--output", form)
+    assert ran.status == 0
+    assert ran.out.replace("\n", "").isprintable()
+    if command in ("describe", "schema", "properties", "scan", "metadata"):
+        shown = ("\\x1b[31mred\\x9b31m\\u202e", "\\u001b[31mred\\u009b31m\\u202e")
+        assert any(text in ran.out for text in shown)
+
+
+def test_json_means_what_the_table_holds(run: Run, loud: icefield.Table) -> None:
+    assert run("scan", "db.loud", "--output", "json").objects == [{ESCAPE: ESCAPE}, {ESCAPE: None}]
+    assert run("describe", "db.loud", "--output", "json").object["properties"] == {ESCAPE: ESCAPE}
+
+
+def test_no_control_character_of_an_error_or_of_an_argument_reaches_the_terminal(
+    run: Run, loud: icefield.Table
+) -> None:
+    refused = run("scan", "db.loud", "--columns", "nosuch")
+    assert refused.status == 1
+    assert refused.err.strip().isprintable()
+    assert run("describe", f"db.{ESCAPE}").err.strip().isprintable()
+
+
+@pytest.mark.parametrize("value", ["\ud800", "\x7f", "\x00", "\u2028", "\u200f", "\U000e0001", "a\tb", "\r"])
+def test_what_does_not_print_is_spelt_out(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_rows([{value: value}], [value], json=False)
+    output.print_record({value: {value: value}, "l": [value]}, json=False)
+    output.print_rows([{value: value}], [], json=True)
+    printed = capsys.readouterr().out
+    assert printed.replace("\n", "").isprintable()
+    assert json_library.loads(printed.splitlines()[-1]) == {value: value}
+
+
+def test_a_long_value_is_cut_in_text_and_whole_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_rows([{"a": "x" * 200}], ["a"], json=False)
+    assert len(capsys.readouterr().out.splitlines()[1]) == 80
+    output.print_rows([{"a": "x" * 200}], ["a"], json=True)
+    assert "x" * 200 in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("json", [True, False])
+def test_rows_are_printed_as_they_come(json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    printed_at: dict[int, int] = {}
+    seen = 0
+
+    def rows() -> Iterator[dict[str, int]]:
+        nonlocal seen
+        for number in range(5_000):
+            seen += capsys.readouterr().out.count("\n") if number % 1_000 == 0 else 0
+            printed_at[number] = seen
+            yield {"n": number}
+
+    output.print_rows(rows(), ["n"], json=json)
+    assert printed_at[3_000] >= 2_999
+
+
+def test_a_large_table_is_never_held_whole(
+    run: Run, catalog: icefield.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = catalog.create_table("db.large", pa.schema([("id", pa.int64())]))
+    for start in range(3):
+        table.append(pa.table({"id": range(start * 10, start * 10 + 10)}))
+    alive: list[int] = []
+
+    def watched(batches: Any, schema: Any) -> Iterator[dict[str, Any]]:
+        held = 0
+        for row in rows_of(batches, schema):
+            held = 1
+            yield row
+            alive.append(held)
+
+    monkeypatch.setattr("icefield_cli.commands.scan.rows_of", watched)
+    monkeypatch.setattr("icefield.scan.table_scan.TableScan.to_arrow", None)
+    assert len(run("scan", "db.large", "--all", "--output", "json").lines) == 30
+    assert len(alive) == 30
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(
+    catalog: icefield.Catalog, properties: dict[str, str]
+) -> None:
+    table = catalog.create_table("db.many", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": range(100_000)}))
+    options = [part for key, value in properties.items() for part in ("-p", f"{key}={value}")]
+    command = [sys.executable, "-m", "icefield_cli.main", "scan", "db.many", "--all", "--output", "json"]
+    command += ["--catalog", "test", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b'{"id": 0}\n'
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+def test_an_output_that_is_not_utf8_fails_nothing(catalog: icefield.Catalog, properties: dict[str, str]) -> None:
+    table = catalog.create_table("db.words", pa.schema([("w", pa.string())]))
+    table.append(pa.table({"w": ["größer 日本"]}))
+    options = [part for key, value in properties.items() for part in ("-p", f"{key}={value}")]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for form in ("text", "json"):
+        command = [sys.executable, "-m", "icefield_cli.main", "scan", "db.words", "--output", form]
+        command += ["--catalog", "test", *options]
+        ran = subprocess.run(command, env=environment, capture_output=True, check=True)
+        assert ran.stdout.isascii()
+        assert form == "text" or json_library.loads(ran.stdout) == {"w": "größer 日本"}
+
+
+# -- progress -----------------------------------------------------------------------------------------------------
+
+
+def test_progress_is_shown_on_a_terminal_and_wiped_away(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("rows", shown=True, first_seconds=0.01) as progress:
+        progress.advance(1_234)
+        time.sleep(0.3)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "rows 1,234 … 0 s" in captured.err
+    assert captured.err.endswith("\r\x1b[K")
+
+
+def test_progress_of_what_is_soon_over_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("rows", shown=True):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("terminals", "prints", "shown"),
+    [("", False, False), ("err", False, True), ("err", True, True), ("out err", True, False), ("out err", False, True)],
+)
+def test_progress_goes_to_a_terminal_only_and_not_between_rows(
+    monkeypatch: pytest.MonkeyPatch, terminals: str, prints: bool, shown: bool
+) -> None:
+    for name in ("out", "err"):
+        monkeypatch.setattr(getattr(sys, f"std{name}"), "isatty", lambda name=name: name in terminals.split())
+    none = dict.fromkeys(["catalog", "before_catalog", "output", "before_output"])
+    context = Context(argparse.Namespace(**none, property=[], before_property=[]))
+    assert (context.progress("rows", prints=prints)._thread is not None) is shown
+
+
+def test_errors_pass_through_progress() -> None:
+    with pytest.raises(IcefieldError), Progress("rows", shown=False):
+        raise IcefieldError("planted")
