@@ -250,7 +250,7 @@ class TestMetadataColumns:
     def test_they_come_where_a_filter_reads_more_than_is_asked_for(self, written):
         context = context_of(SCHEMA, "s.x", metadata=(POS, FILE))
         (task,) = written(SCHEMA, ROWS)
-        found = read([replace(task, residual=parse("n = 7 and s.y = '7'"))], context)
+        found = read([FileScanTask(task.file, parse("n = 7 and s.y = '7'"))], context)
         assert found == [{"s": {"x": 7 / 4}, "_pos": 7, "_file": task.file.file_path}]
 
     @pytest.mark.spec("RSV-05", "PART-07")
