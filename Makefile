@@ -53,7 +53,7 @@ soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests wi
 	touch $@
 
 .venv/dev.stamp: .venv/base.stamp $(DISTRIBUTIONS)
-	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark --group dev --group peers
+	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark --group dev --group peers --group servers
 	touch $@
 
 clean:

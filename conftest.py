@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,10 @@ settings.register_profile(
 )
 settings.register_profile("soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("soak" if os.environ.get("ICEFIELD_SOAK") else "default")
+
+# Each module of tests/support/servers brings the fixtures of one server.
+_SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))
+pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

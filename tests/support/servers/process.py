@@ -1,0 +1,139 @@
+"""Starting a server for a test: a free port, a process that is waited for and stopped, and where its software lies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+# Inside the environment, so that `make clean` takes it away.
+TOOLS = Path(os.environ.get("ICEFIELD_TOOLS", REPOSITORY / ".venv" / "servers"))
+REQUIRED = bool(os.environ.get("ICEFIELD_REQUIRE_SERVERS"))
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip the test for want of a server; where servers are required, fail it."""
+    if REQUIRED:
+        pytest.fail(f"a server is required and cannot be had: {reason}")
+    pytest.skip(reason)
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Whether something accepts connections on the port of the loopback address."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def answers(url: str) -> bool:
+    """Whether an HTTP server answers, whatever its status."""
+    try:
+        with urllib.request.urlopen(url, timeout=2):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path],
+    ready: Callable[[], bool],
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    seconds: float = 60,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server process: waited for until ``ready``, and ended with all its children when the block ends.
+
+    ``environment`` is added to the process's own. Its output goes to a file; the end of it is shown when it does not
+    become ready within ``seconds``.
+    """
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
+            cwd=folder,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + seconds
+            while not ready():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    output.seek(0)
+                    said = output.read()[-2_000:].decode(errors="replace")
+                    pytest.fail(f"{Path(str(command[0])).name} did not become ready; it said: {said}")
+                time.sleep(0.05)
+            yield process
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+def installed(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder that ``make`` filled with the software of a server, filled once: by whichever test process is first.
+
+    The test is skipped, or fails where servers are required, when ``make`` raises.
+    """
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    folder = TOOLS / name
+    with (TOOLS / f"{name}.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not folder.exists():
+            partial = TOOLS / f"{name}.partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            try:
+                make(partial)
+            except (OSError, subprocess.SubprocessError) as error:
+                said = getattr(error, "stderr", None) or b""
+                unavailable(f"{name} cannot be installed: {error} {said[-500:]!r}")
+            partial.rename(folder)
+    return folder
+
+
+def npm_package(name: str, version: str) -> Path:
+    """The folder of an npm package's programs, installed with its dependencies."""
+
+    def make(folder: Path) -> None:
+        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder)]
+        subprocess.run([*command, f"{name}@{version}"], check=True, capture_output=True, timeout=600)
+
+    return installed(f"{name.replace('/', '-').lstrip('@')}-{version}", make) / "node_modules" / ".bin"
