@@ -101,7 +101,7 @@ class TrustsTheHint(CreateStrategy):
 class RevivesDroppedTables(CreateStrategy):
     """Does not look whether its base is still there."""
 
-    def _is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
+    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
         return True
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from icefield.abc import FileSystemAbility
-from icefield.builtin.versions import VersionedStrategy
 from icefield.publishing import publish_by_create
+from icefield.versioned import VersionedStrategy
 
 
 class CreateStrategy(VersionedStrategy):

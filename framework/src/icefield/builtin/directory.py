@@ -24,6 +24,7 @@ from icefield.errors import InvalidArgument, NamespaceNotEmpty, NoSuchNamespace,
 from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
 from icefield.publishing import publish_by_create, publish_by_rename
+from icefield.versioned import VersionedStrategy
 
 Name = TypeVar("Name", NamespaceName, TableName)
 
@@ -110,7 +111,11 @@ class DirectoryBackend(CatalogBackend):
         return "/".join((self.warehouse, *name))
 
     def _namespace(self, namespace: NamespaceName) -> NamespaceFolder:
-        return NamespaceFolder(namespace, self._path(namespace), self._system, self._publish)
+        path = self._path(namespace)
+        # Markers are published as versions are, by the same atomic step.
+        strategy = self.io.commit_strategy(self._strategy, namespace, path)
+        publish = strategy.publish if isinstance(strategy, VersionedStrategy) else self._publish
+        return NamespaceFolder(namespace, path, self._system, publish)
 
     def _existing(self, namespace: NamespaceName) -> NamespaceFolder:
         found = self._namespace(namespace)

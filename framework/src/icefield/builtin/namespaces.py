@@ -13,9 +13,9 @@ from uuid import uuid4
 import msgspec
 
 from icefield.abc import FileSystem
-from icefield.builtin.versions import version_of
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
 from icefield.publishing import read_whole
+from icefield.versioned import version_of
 
 _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
 _MAX_DEPTH = 16

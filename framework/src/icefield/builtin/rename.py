@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 from icefield.abc import FileSystemAbility
-from icefield.builtin.versions import VersionedStrategy
 from icefield.publishing import publish_by_rename
+from icefield.versioned import VersionedStrategy
 
 
 class RenameStrategy(VersionedStrategy):
@@ -15,4 +15,4 @@ class RenameStrategy(VersionedStrategy):
     needs = (FileSystemAbility.ATOMIC_RENAME,)
 
     def publish(self, target: str, data: bytes) -> bool:
-        return publish_by_rename(self.file_system, target, data, f"{self.folder}/{uuid4()}.metadata.json")
+        return publish_by_rename(self.file_system, target, data, f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json")

@@ -1,7 +1,8 @@
 """Tables on a file system: ``metadata/v<V>.metadata.json``, one name a version, never freed while the table lives.
 
-What ``rename`` and ``create`` share: finding the current version, the rules of a commit, and ``version-hint.text``,
-which is best effort only. See "File System Tables" of the table specification.
+What every strategy of file-system tables shares: finding the current version, the rules of a commit, and
+``version-hint.text``, which is best effort only. A plugin that has an atomic step of its own subclasses
+``VersionedStrategy``. See "File System Tables" of the table specification.
 """
 
 from __future__ import annotations
@@ -41,21 +42,25 @@ class VersionedStrategy(CommitStrategy):
     def publish(self, target: str, data: bytes) -> bool:
         """Publish a metadata file if no other has its name; True when the one there is ours."""
 
+    def withdraw(self, target: str) -> None:
+        """Take back a version that was published beside nothing. Best effort."""
+        delete_quietly(self.file_system, target)
+
     @property
     def folder(self) -> str:
         """Where the metadata files lie."""
         return f"{self.location}/metadata"
 
     def load(self) -> Pointer | None:
-        version = self._hint()
-        location = None if version is None else self._find(version)
+        version = self.hint()
+        location = None if version is None else self.find(version)
         if version is None or location is None:
-            version = self._latest_listed()
-            location = None if version is None else self._find(version)
+            version = self.latest_listed()
+            location = None if version is None else self.find(version)
         if version is None or location is None:
             return None
         # The hint may be behind: whoever came later may not have written it yet.
-        while (later := self._find(version + 1)) is not None:
+        while (later := self.find(version + 1)) is not None:
             version, location = version + 1, later
         return Pointer(location, version)
 
@@ -68,7 +73,7 @@ class VersionedStrategy(CommitStrategy):
             version = 1
         else:
             version = self._version(base) + 1
-            if not self._is_current_table(base, metadata):
+            if not self.is_current_table(base, metadata):
                 return Conflict(self.load())
         if any(self._exists(f"{self.folder}/{name.format(version)}") for name in _GZIP_NAMES):
             return Conflict(self.load())
@@ -77,7 +82,7 @@ class VersionedStrategy(CommitStrategy):
             return Conflict()
         if base is not None and not self._still_there(base, metadata):
             # The table was dropped meanwhile: a version beside nothing, or beside another table's, must not stay.
-            delete_quietly(self.file_system, target)
+            self.withdraw(target)
             return Conflict(self.load())
         self._write_hint(version)
         return Committed(Pointer(target, version))
@@ -88,7 +93,7 @@ class VersionedStrategy(CommitStrategy):
         self.file_system.delete_many([f"{self.folder}/{HINT}"])
         # Lowest first, so that until the last step readers see the table at its current version; again until nothing
         # is left, so that a commit that slipped in between does not survive as a table of its own.
-        while versions := self._listed():
+        while versions := self.listed():
             self.file_system.delete_many([location for _, location in sorted(versions)])
 
     def _refuse_unsafe(self, metadata: TableMetadata) -> None:
@@ -110,7 +115,7 @@ class VersionedStrategy(CommitStrategy):
             raise InvalidMetadata(f"{base.location} is no version of a file-system table", location=base.location)
         return version
 
-    def _is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
+    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
         """Whether the base is there and of the same table."""
         try:
             data = read_whole(self.file_system, base.location)
@@ -121,7 +126,7 @@ class VersionedStrategy(CommitStrategy):
     def _still_there(self, base: Pointer, metadata: TableMetadata) -> bool:
         """The same after publishing, when a failure to look must not undo what is done."""
         try:
-            return self._is_current_table(base, metadata)
+            return self.is_current_table(base, metadata)
         except IcefieldError:
             return True
 
@@ -133,7 +138,8 @@ class VersionedStrategy(CommitStrategy):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidMetadata(f"{location} is damaged: {error}", location=location) from error
 
-    def _find(self, version: int) -> str | None:
+    def find(self, version: int) -> str | None:
+        """The location of a version's file, however it is spelt, or None."""
         for name in (f"v{version}.metadata.json", *(spelling.format(version) for spelling in _GZIP_NAMES)):
             if self._exists(f"{self.folder}/{name}"):
                 return f"{self.folder}/{name}"
@@ -146,7 +152,8 @@ class VersionedStrategy(CommitStrategy):
             return False
         return True
 
-    def _hint(self) -> int | None:
+    def hint(self) -> int | None:
+        """The version that ``version-hint.text`` names; it may be behind, or missing."""
         try:
             source = self.file_system.open_input(f"{self.folder}/{HINT}")
         except FileMissing:
@@ -161,10 +168,12 @@ class VersionedStrategy(CommitStrategy):
         with suppress(IcefieldError):  # the commit is done; readers walk on from an old hint
             self.file_system.put(f"{self.folder}/{HINT}", str(version).encode(), PutMode.OVERWRITE)
 
-    def _latest_listed(self) -> int | None:
-        return max((version for version, _ in self._listed()), default=None)
+    def latest_listed(self) -> int | None:
+        """The highest version of which there is a file."""
+        return max((version for version, _ in self.listed()), default=None)
 
-    def _listed(self) -> list[tuple[int, str]]:
+    def listed(self) -> list[tuple[int, str]]:
+        """Every version of which there is a file, with its location."""
         if FileSystemAbility.LIST not in self.file_system.abilities:
             return self._probed()
         found = []
@@ -178,7 +187,7 @@ class VersionedStrategy(CommitStrategy):
         """Versions from 1 upward, where the store cannot list."""
         found = []
         version = 1
-        while (location := self._find(version)) is not None:
+        while (location := self.find(version)) is not None:
             found.append((version, location))
             version += 1
         return found
