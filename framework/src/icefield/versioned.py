@@ -75,7 +75,7 @@ class VersionedStrategy(CommitStrategy):
             version = self._version(base) + 1
             if not self.is_current_table(base, metadata):
                 return Conflict(self.load())
-        if any(self._exists(f"{self.folder}/{name.format(version)}") for name in _GZIP_NAMES):
+        if any(self.exists(f"{self.folder}/{name.format(version)}") for name in _GZIP_NAMES):
             return Conflict(self.load())
         target = f"{self.folder}/v{version}.metadata.json"
         if not self.publish(target, encode_metadata(metadata)):
@@ -141,11 +141,12 @@ class VersionedStrategy(CommitStrategy):
     def find(self, version: int) -> str | None:
         """The location of a version's file, however it is spelt, or None."""
         for name in (f"v{version}.metadata.json", *(spelling.format(version) for spelling in _GZIP_NAMES)):
-            if self._exists(f"{self.folder}/{name}"):
+            if self.exists(f"{self.folder}/{name}"):
                 return f"{self.folder}/{name}"
         return None
 
-    def _exists(self, location: str) -> bool:
+    def exists(self, location: str) -> bool:
+        """Whether a file is there."""
         try:
             self.file_system.stat(location)
         except FileMissing:

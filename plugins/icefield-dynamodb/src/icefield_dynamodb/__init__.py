@@ -1,0 +1,1 @@
+"""Locks in DynamoDB: the commit strategy `dynamodb-lock`."""

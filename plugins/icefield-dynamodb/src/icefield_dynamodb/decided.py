@@ -1,0 +1,258 @@
+"""Tables on storage that can neither create nor rename atomically: an item for each version decides.
+
+A version is a durable metadata file under a name of its own, and the item that names it, put if there was none.
+``v<V>.metadata.json`` is a copy for other readers. Such a copy may be written late, or twice, by a writer that was
+paused: it is always of what the item names, and nothing here reads it while the item is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from uuid import uuid4
+
+import msgspec
+from icefield.abc import Committed, Conflict, FileSystem, Pointer, PutMode
+from icefield.errors import (
+    CommitStateUnknown,
+    FileMissing,
+    IcefieldError,
+    NoSuchTable,
+    StorageError,
+    UnsafeCommit,
+)
+from icefield.metadata import TableMetadata
+from icefield.publishing import delete_quietly, read_whole
+from icefield.versioned import HINT, VersionedStrategy, version_of
+
+from icefield_dynamodb.items import KEY, Item, ItemTable, ReplyLost
+from icefield_dynamodb.lease import Lease, entity_of
+from icefield_dynamodb.options import ClientOptions, LockOptions
+
+PREFIX = "icefield-version:"
+FILE = "metadataFile"
+TABLE_UUID = "tableUuid"
+
+
+class _Identity(msgspec.Struct):
+    table_uuid: str = msgspec.field(name="table-uuid", default="")
+
+
+class DecidedByItem(VersionedStrategy):
+    """Publishes a version by putting its item, if there is none, under the lock."""
+
+    def __init__(
+        self,
+        table: tuple[str, ...],
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(table, location, file_system, properties)
+        self._options = LockOptions.of(self.properties)
+        self._items = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
+        self._durable = ""
+
+    def load(self) -> Pointer | None:
+        version = self.hint()
+        current = None if version is None else self._pointer(version)
+        if current is None:
+            version = self.latest_listed()
+            current = None if version is None else self._pointer(version)
+        version = 0 if current is None else version or 0
+        # The hint and the copies may be behind the items.
+        while (later := self._successor(version)) is not None:
+            version, current = version + 1, later
+        return current
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        outcome = super().commit(base, metadata)
+        if isinstance(outcome, Committed):
+            return Committed(Pointer(self._durable, outcome.pointer.version))
+        return outcome
+
+    def publish(self, target: str, data: bytes) -> bool:
+        self._durable = f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json"
+        record = {KEY: _key(target), FILE: self._durable}
+        if uuid := _uuid_in(data):
+            record[TABLE_UUID] = uuid
+        with self.file_system.open_output(self._durable) as sink:
+            sink.write(data)
+        try:
+            won = self._wins(target, record)
+        except CommitStateUnknown:
+            raise
+        except BaseException:
+            delete_quietly(self.file_system, self._durable)
+            raise
+        if not won:
+            delete_quietly(self.file_system, self._durable)
+            return False
+        # It is decided: what comes now may fail, and is done by whoever comes next.
+        with suppress(IcefieldError):
+            self.file_system.put(target, data, PutMode.OVERWRITE)
+            if not uuid:
+                delete_quietly(self.file_system, self._durable)
+        return True
+
+    def withdraw(self, target: str) -> None:
+        with suppress(IcefieldError, ReplyLost):
+            self._items.delete(_key(target), {FILE: self._durable})
+            other = self._item_of(target)
+            if other is None:
+                self.file_system.delete_many([target])
+            else:  # our copy may have come over theirs
+                self.file_system.put(target, read_whole(self.file_system, other[FILE]), PutMode.OVERWRITE)
+            self.file_system.delete_many([self._durable])
+
+    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
+        item = self._item(self._version(base))
+        if item is not None:
+            return item.get(FILE) == base.location and item.get(TABLE_UUID) == metadata.table_uuid
+        if not super().is_current_table(base, metadata):
+            return False
+        self._allow_foreign(base.location)
+        return True
+
+    def drop(self) -> None:
+        current = self.load()
+        if current is None:
+            raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
+        self.file_system.delete_many([f"{self.folder}/{HINT}"])
+        while current is not None:
+            # Lowest first, so that until the last step readers see the table at its current version.
+            for version in range(1, (current.version or 0) + 1):
+                self._drop_version(version)
+            current = self.load()
+
+    def _drop_version(self, version: int) -> None:
+        target = f"{self.folder}/v{version}.metadata.json"
+        item = self._item(version)
+        if item is None:
+            located = self.find(version)
+            self.file_system.delete_many([] if located is None else [located])
+            return
+        self.file_system.delete_many([target])
+        try:
+            self._items.delete(_key(target), {FILE: item[FILE]})
+        except ReplyLost as lost:
+            raise StorageError(
+                f"DynamoDB did not answer while {'.'.join(self.table)} was dropped; drop it again", retryable=True
+            ) from lost
+        self.file_system.delete_many([item[FILE]])
+
+    def _wins(self, target: str, record: Item) -> bool:
+        lease = Lease(self._items, self._options, entity_of(target), entity_of(record[FILE]))
+        if not lease.acquire(lambda: self._is_decided(target, record)):
+            return False
+        with lease:
+            if self._item_of(target) is None and version_of(_name(target)) and self.exists(target):
+                self._allow_foreign(target)
+                return False
+            return self._decide(target, record)
+
+    def _decide(self, target: str, record: Item) -> bool:
+        expected = None
+        while True:
+            try:
+                if self._items.put(record, expected=expected):
+                    return True
+            except ReplyLost as lost:
+                return self._settled(target, record, lost)
+            # Refused also when an earlier try of the client got through.
+            other = self._item_of(target)
+            if other is not None and other.get(FILE) == record[FILE]:
+                return True
+            if other is None:
+                expected = None
+            elif self._is_leftover(target, record, other):
+                expected = {FILE: other[FILE]}
+            else:
+                return False
+
+    def _settled(self, target: str, record: Item, lost: ReplyLost) -> bool:
+        try:
+            item = self._item_of(target)
+        except StorageError:
+            item = None
+        if item is None:  # the request may still be on its way
+            raise CommitStateUnknown(
+                f"DynamoDB did not answer ({lost}) when {target} was decided, and does not tell yet whether it "
+                f"happened; nothing was deleted, {record[FILE]} among them: load the table again and look for the "
+                "change before repeating it",
+                table=self.table,
+                location=target,
+            ) from lost
+        return item.get(FILE) == record[FILE]
+
+    def _is_decided(self, target: str, record: Item) -> bool:
+        other = self._item_of(target)
+        return other is not None and not self._is_leftover(target, record, other)
+
+    def _is_leftover(self, target: str, record: Item, other: Item) -> bool:
+        """Whether an item is of something that was dropped: then whoever is next may put its own in its place.
+
+        The order counts: the item was read first, so that what is found now tells of the time after it.
+        """
+        if TABLE_UUID not in record:
+            return not self._completed(target, other)
+        version = version_of(_name(target)) or 0
+        if other.get(TABLE_UUID) == record[TABLE_UUID] or version < 2:
+            return False
+        # Beside our own living base, another table's version can only be what a stalled writer left.
+        base = self._item(version - 1)
+        return base is not None and base.get(TABLE_UUID) == record[TABLE_UUID]
+
+    def _completed(self, target: str, item: Item) -> bool:
+        """Publish for a writer that died after its item; False when there is nothing left of what it named."""
+        try:
+            data = read_whole(self.file_system, item[FILE])
+        except FileMissing:
+            return self.exists(target)
+        if not self.exists(target):
+            self.file_system.put(target, data, PutMode.OVERWRITE)
+        return True
+
+    def _successor(self, version: int) -> Pointer | None:
+        """The version after another, of the same table."""
+        later = self._item(version + 1)
+        if later is None:
+            located = self.find(version + 1) if self._options.foreign_writers else None
+            return None if located is None else Pointer(located, version + 1)
+        current = self._item(version) if version else None
+        if current is not None and current.get(TABLE_UUID) != later.get(TABLE_UUID):
+            return None
+        return Pointer(later[FILE], version + 1)
+
+    def _pointer(self, version: int) -> Pointer | None:
+        item = self._item(version)
+        located = self.find(version) if item is None else item.get(FILE)
+        return None if located is None else Pointer(located, version)
+
+    def _item(self, version: int) -> Item | None:
+        return self._item_of(f"{self.folder}/v{version}.metadata.json")
+
+    def _item_of(self, target: str) -> Item | None:
+        return self._items.read(_key(target))
+
+    def _allow_foreign(self, location: str) -> None:
+        if not self._options.foreign_writers:
+            raise UnsafeCommit(
+                f"{location} was written by another engine, and this storage can neither create nor rename "
+                "atomically: nothing but the lease would keep the two apart. Stop the other writers and set "
+                "'lock.foreign-writers' to 'true' to adopt the table, or use storage with conditional writes",
+                location=location,
+            )
+
+
+def _key(target: str) -> str:
+    return PREFIX + entity_of(target)
+
+
+def _name(target: str) -> str:
+    return target.rpartition("/")[2]
+
+
+def _uuid_in(data: bytes) -> str:
+    """The uuid in a table's metadata; nothing for other files."""
+    return msgspec.json.decode(data, type=_Identity).table_uuid

@@ -1,0 +1,11 @@
+"""What this plugin provides."""
+
+from collections.abc import Sequence
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_commit_strategies() -> Sequence[Provider]:
+    """Provide the strategy ``dynamodb-lock``."""
+    return [Provider(("dynamodb-lock",), "icefield_dynamodb.strategy:DynamoDbLockStrategy")]

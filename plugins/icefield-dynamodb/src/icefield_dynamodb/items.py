@@ -1,0 +1,174 @@
+"""The items of a DynamoDB table, changed under conditions; what every failure of a request means."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as NotConnected
+from icefield.errors import StorageError
+
+from icefield_dynamodb.options import ClientOptions
+
+KEY = "entityId"
+_CREATION_SECONDS = 60
+_ABSENT = f"attribute_not_exists({KEY})"
+_TRANSIENT = {
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ThrottlingException",
+    "TransactionConflictException",
+}
+_UNCLEAR = {"InternalServerError", "ServiceUnavailable"}
+
+Item = dict[str, str]
+Answer = TypeVar("Answer")
+
+
+class ReplyLost(Exception):
+    """A request may or may not have been carried out."""
+
+
+class ItemTable:
+    """A table whose key is the string ``entityId``; every change is conditional, every read consistent."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.name = name
+        self._client = client
+
+    @classmethod
+    def of(cls, options: ClientOptions, name: str) -> ItemTable:
+        """The table of that name, made when there is none. Raises ``StorageError``."""
+        return _table(options, name, os.getpid())
+
+    def read(self, key: str) -> Item | None:
+        """The item of a key, or None. Raises ``StorageError``."""
+        try:
+            found = self._call("read", lambda: self._client.get_item(**self._key(key), ConsistentRead=True))
+        except ReplyLost as lost:
+            raise StorageError(
+                f"DynamoDB did not answer when table '{self.name}' was read: {lost}; try again", retryable=True
+            ) from lost
+        item = found.get("Item")
+        return None if item is None else {name: str(next(iter(value.values()))) for name, value in item.items()}
+
+    def put(self, item: Item, *, numbers: tuple[str, ...] = (), expected: Mapping[str, str] | None = None) -> bool:
+        """Put an item if none has its key, or in the place of one with the ``expected`` attributes; False if not so.
+
+        Raises ``ReplyLost`` when it may have happened, ``StorageError`` when it has not.
+        """
+        typed = {name: {"N" if name in numbers else "S": value} for name, value in item.items()}
+        condition = {"ConditionExpression": _ABSENT} if expected is None else _matching(expected)
+        return self._changes(lambda: self._client.put_item(TableName=self.name, Item=typed, **condition))
+
+    def delete(self, key: str, expected: Mapping[str, str]) -> bool:
+        """Delete the item of a key with the ``expected`` attributes; False if there is no such item."""
+        return self._changes(lambda: self._client.delete_item(**self._key(key), **_matching(expected)))
+
+    def ensure(self) -> None:
+        """Make the table when there is none, and wait until it can be used."""
+        if self._status() is None:
+            with suppress(self._client.exceptions.ResourceInUseException):  # another process makes it
+                self._call("create", self._create)
+        deadline = time.monotonic() + _CREATION_SECONDS
+        while self._status() != "ACTIVE":
+            if time.monotonic() > deadline:
+                raise StorageError(f"the DynamoDB table '{self.name}' does not become active", retryable=True)
+            time.sleep(0.2)
+
+    def _status(self) -> str | None:
+        try:
+            found = self._call("describe", lambda: self._client.describe_table(TableName=self.name))
+        except self._client.exceptions.ResourceNotFoundException:
+            return None
+        except ReplyLost as lost:
+            raise StorageError(
+                f"DynamoDB cannot be reached for the table '{self.name}': {lost}; look at dynamodb.endpoint and "
+                "dynamodb.region",
+                retryable=True,
+            ) from lost
+        return str(found["Table"]["TableStatus"])
+
+    def _create(self) -> Any:
+        return self._client.create_table(
+            TableName=self.name,
+            KeySchema=[{"AttributeName": KEY, "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": KEY, "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+
+    def _key(self, key: str) -> dict[str, Any]:
+        return {"TableName": self.name, "Key": {KEY: {"S": key}}}
+
+    def _changes(self, request: Callable[[], Any]) -> bool:
+        try:
+            self._call("change", request)
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def _call(self, verb: str, request: Callable[[], Answer]) -> Answer:
+        passed_on = self._client.exceptions
+        try:
+            return request()
+        except (
+            passed_on.ConditionalCheckFailedException,
+            passed_on.ResourceInUseException,
+        ):
+            raise
+        except ClientError as error:
+            if verb == "describe" and isinstance(error, passed_on.ResourceNotFoundException):
+                raise
+            raise self._meaning(verb, error) from error
+        except (HTTPClientError, NotConnected) as error:
+            raise ReplyLost(type(error).__name__) from error
+        except BotoCoreError as error:
+            raise StorageError(
+                f"DynamoDB cannot be used for the table '{self.name}': {error}; credentials and region come from "
+                "dynamodb.access-key-id, dynamodb.secret-access-key and dynamodb.region, or from the SDK's own chain"
+            ) from error
+
+    def _meaning(self, verb: str, error: ClientError) -> Exception:
+        code = error.response.get("Error", {}).get("Code", "unknown")
+        if code in _UNCLEAR:
+            return ReplyLost(code)
+        said = error.response.get("Error", {}).get("Message", "")
+        return StorageError(
+            f"DynamoDB refused to {verb} the table '{self.name}': {code}: {said}", retryable=code in _TRANSIENT
+        )
+
+
+def _matching(expected: Mapping[str, str]) -> dict[str, Any]:
+    names = list(expected)
+    return {
+        "ConditionExpression": " AND ".join(f"#n{at} = :v{at}" for at in range(len(names))),
+        "ExpressionAttributeNames": {f"#n{at}": name for at, name in enumerate(names)},
+        "ExpressionAttributeValues": {f":v{at}": {"S": expected[name]} for at, name in enumerate(names)},
+    }
+
+
+@lru_cache(maxsize=32)
+def _table(options: ClientOptions, name: str, _process: int) -> ItemTable:
+    # A client is costly to make and serves threads, but no forked process.
+    session = boto3.Session(
+        aws_access_key_id=options.access_key,
+        aws_secret_access_key=options.secret_key,
+        aws_session_token=options.token,
+        region_name=options.region,
+        profile_name=options.profile,
+    )
+    config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
+    try:
+        client = session.client("dynamodb", endpoint_url=options.endpoint, config=config)
+    except BotoCoreError as error:
+        raise StorageError(f"DynamoDB cannot be used: {error}; set dynamodb.region or client.region") from error
+    table = ItemTable(client, name)
+    table.ensure()
+    return table

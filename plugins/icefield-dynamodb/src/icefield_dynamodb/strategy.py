@@ -1,0 +1,77 @@
+"""The strategy ``dynamodb-lock``: writers of a table on a file system take turns.
+
+The lock is fair play; safety is the fence. On storage with an atomic create or rename, that is the fence: a holder
+that was paused past its lease cannot overwrite. On storage with neither, an item for each version decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import uuid4
+
+from icefield.abc import Committed, Conflict, FileSystem, FileSystemAbility, Pointer
+from icefield.metadata import TableMetadata
+from icefield.publishing import publish_by_create, publish_by_rename
+from icefield.versioned import VersionedStrategy
+
+from icefield_dynamodb.decided import DecidedByItem
+from icefield_dynamodb.items import ItemTable
+from icefield_dynamodb.lease import Lease, entity_of
+from icefield_dynamodb.options import ClientOptions, LockOptions
+
+
+class FencedByStore(VersionedStrategy):
+    """Publishes under the lock, with the atomic step of the storage."""
+
+    def __init__(
+        self,
+        table: tuple[str, ...],
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(table, location, file_system, properties)
+        self._options = LockOptions.of(self.properties)
+        self._locks = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
+
+    def publish(self, target: str, data: bytes) -> bool:
+        temporary = f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json"
+        lease = Lease(self._locks, self._options, entity_of(target), entity_of(temporary))
+        if not lease.acquire(lambda: self.exists(target)):
+            return False
+        with lease:
+            if FileSystemAbility.ATOMIC_CREATE in self.file_system.abilities:
+                return publish_by_create(self.file_system, target, data)
+            return publish_by_rename(self.file_system, target, data, temporary)
+
+
+class DynamoDbLockStrategy(VersionedStrategy):
+    """Takes a lock for each version, and whichever fence the storage allows.
+
+    Properties: ``lock.table`` and the other ``lock.*`` of Iceberg's Java lock manager; ``dynamodb.*`` and
+    ``client.*`` tell how DynamoDB is reached.
+    """
+
+    def __init__(
+        self,
+        table: tuple[str, ...],
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(table, location, file_system, properties)
+        fences = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME}
+        road = FencedByStore if file_system.abilities & fences else DecidedByItem
+        self._road: VersionedStrategy = road(table, location, file_system, properties)
+
+    def load(self) -> Pointer | None:
+        return self._road.load()
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        return self._road.commit(base, metadata)
+
+    def drop(self) -> None:
+        self._road.drop()
+
+    def publish(self, target: str, data: bytes) -> bool:
+        return self._road.publish(target, data)

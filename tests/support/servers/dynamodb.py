@@ -1,0 +1,23 @@
+"""DynamoDB on loopback: dynalite, which keeps the conditions of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from servers.process import free_port, listens, npm_package, running
+
+
+@pytest.fixture(scope="session")
+def dynamodb() -> Iterator[dict[str, str]]:
+    """The properties that reach a server which ends with the session."""
+    port = free_port()
+    command = [npm_package("dynalite", "4.0.0") / "dynalite", "--host", "127.0.0.1", "--port", str(port)]
+    with running([*command, "--createTableMs", "0", "--deleteTableMs", "0"], lambda: listens(port)):
+        yield {
+            "dynamodb.endpoint": f"http://127.0.0.1:{port}",
+            "dynamodb.region": "us-east-1",
+            "dynamodb.access-key-id": "test",
+            "dynamodb.secret-access-key": "planted-secret",
+        }
