@@ -347,6 +347,15 @@ def test_a_source_that_is_gone_is_looked_up_in_older_schemas() -> None:
     assert spec.partition_type(left).fields[0].field_type == UnknownType()
 
 
+def test_a_source_that_was_promoted_and_dropped_has_its_last_type() -> None:
+    spec = PartitionSpec(PartitionField(1, 1000, "identity", "n"))
+    narrow = Schema(NestedField(1, "n", "int"), NestedField(2, "m", "int"), schema_id=0)
+    wide = Schema(NestedField(1, "n", "long"), NestedField(2, "m", "int"), schema_id=1)
+    current = Schema(NestedField(2, "m", "int"), schema_id=2)
+    for older in ([narrow, wide, current], [wide, narrow]):
+        assert str(spec.partition_type(current, older).fields[0].field_type) == "long"
+
+
 @pytest.mark.spec("PART-26")
 def test_folders_escape_names_and_values() -> None:
     spec = PartitionSpec(PartitionField(2, 1000, "identity", "na/me"), PartitionField(4, 1001, "day", "d"))

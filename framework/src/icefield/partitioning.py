@@ -101,10 +101,11 @@ class PartitionSpec:
     def partition_type(self, schema: Schema, older: Iterable[Schema] = ()) -> StructType:
         """The struct of partition values: optional fields with the partition fields' ids and names.
 
-        A column that ``schema`` no longer has is looked up in ``older`` schemas of the table; if none has it, the
-        type is the transform's, or ``unknown`` where that depends on the column's.
+        A column that ``schema`` no longer has is looked up in the table's ``older`` schemas, the latest that has it
+        first, since columns only get wider; if none has it, the type is the transform's, or ``unknown`` where that
+        depends on the column's.
         """
-        schemas = (schema, *older)
+        schemas = (schema, *sorted(older, key=lambda other: other.schema_id, reverse=True))
         return StructType(
             *(NestedField(field.field_id, field.name, _result_type(field, schemas)) for field in self.fields)
         )

@@ -184,6 +184,7 @@ class ManifestShop:
             base.format_version,
             self._now.snapshot_id,
             content,
+            schemas=base.schemas,
         )
 
     def _write_added(
@@ -201,10 +202,7 @@ class ManifestShop:
 
 
 def schema_for(base: TableMetadata, spec: PartitionSpec) -> Schema:
-    """The schema to write a manifest of a spec with: the current one, or the last that had the columns of the spec.
-
-    The types of the partition values follow from it, so a column that was dropped must still be known.
-    """
+    """The schema for the header of a manifest: the current one, or the last that had the columns of the spec."""
     sources = {source_id for field in spec.fields for source_id in field.source_ids}
     current = base.schema()
     known = [current, *sorted(base.schemas, key=lambda schema: schema.schema_id, reverse=True)]
