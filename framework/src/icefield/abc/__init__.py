@@ -21,6 +21,8 @@ from icefield.abc.file_system import (
     PutMode,
 )
 from icefield.abc.fsspec_file_system import FsspecFileSystem
+from icefield.abc.parted_output import PartedOutput
+from icefield.abc.ranged_input import FetchedRange, RangedInput
 
 __all__ = [
     "CatalogBackend",
@@ -30,6 +32,7 @@ __all__ = [
     "Committed",
     "Conflict",
     "Event",
+    "FetchedRange",
     "FileFormat",
     "FileInfo",
     "FileSystem",
@@ -42,8 +45,10 @@ __all__ = [
     "NamespaceName",
     "OutputStream",
     "Page",
+    "PartedOutput",
     "Pointer",
     "PutMode",
+    "RangedInput",
     "ReadRequest",
     "ScanPlanned",
     "Split",
