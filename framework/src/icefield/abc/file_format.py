@@ -10,7 +10,7 @@ at every level: struct fields, list elements, map keys and values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
@@ -175,6 +175,13 @@ class FileFormat(ABC):
 
         Raises ``InvalidFile`` with location and reason for what is not a whole file of this format.
         """
+
+    def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
+        """The rows of several small files of one schema, of each its batches; ``request`` has no split.
+
+        By default one file after another. A format may override it that decodes many rows faster than few.
+        """
+        return [list(reader.read(request)) for reader in readers]
 
     @abstractmethod
     def open_writer(

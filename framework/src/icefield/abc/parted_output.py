@@ -25,12 +25,12 @@ class PartedOutput(OutputStream):
     def __init__(self, location: str, part_size: int) -> None:
         self.location = location
         self.part_size = part_size
-        self._buffer = bytearray()
-        self._written = 0
-        self._parts = 0
-        self._ended = False
-        self._sender: ThreadPoolExecutor | None = None
-        self._pending: Future[None] | None = None
+        self.__buffer = bytearray()
+        self.__written = 0
+        self.__parts = 0
+        self.__ended = False
+        self.__sender: ThreadPoolExecutor | None = None
+        self.__pending: Future[None] | None = None
 
     @abstractmethod
     def put_whole(self, data: bytes) -> None:
@@ -49,43 +49,43 @@ class PartedOutput(OutputStream):
         """Give up an upload that was begun: its parts do not stay with the store."""
 
     def write(self, data: Any, /) -> int:
-        if self._ended:
+        if self.__ended:
             raise ValueError(f"the stream to {self.location} is closed")
         view = memoryview(data).cast("B")
         taken = 0
         while taken < len(view):
             # A full buffer is sent only when more comes, so that the last part is never empty.
-            if len(self._buffer) == self.part_size:
-                self._step(self._send)
-            piece = view[taken : taken + self.part_size - len(self._buffer)]
-            self._buffer += piece
+            if len(self.__buffer) == self.part_size:
+                self.__step(self.__send)
+            piece = view[taken : taken + self.part_size - len(self.__buffer)]
+            self.__buffer += piece
             taken += len(piece)
-        self._written += taken
+        self.__written += taken
         return taken
 
     def tell(self) -> int:
-        return self._written
+        return self.__written
 
     def close(self) -> None:
-        if self._ended:
+        if self.__ended:
             return
-        self._step(self._publish)
-        self._end()
+        self.__step(self.__publish)
+        self.__end()
 
     def abort(self) -> None:
-        if self._ended:
+        if self.__ended:
             return
         with suppress(Exception):  # a part that fails now no longer matters
-            self._wait()
-        self._end()
-        if self._parts:
+            self.__wait()
+        self.__end()
+        if self.__parts:
             self.cancel()
 
     @property
     def closed(self) -> bool:
-        return self._ended
+        return self.__ended
 
-    def _step(self, step: Callable[[], None]) -> None:
+    def __step(self, step: Callable[[], None]) -> None:
         try:
             step()
         except BaseException:
@@ -93,28 +93,28 @@ class PartedOutput(OutputStream):
                 self.abort()
             raise
 
-    def _send(self) -> None:
-        self._wait()
-        if self._sender is None:
-            self._sender = ThreadPoolExecutor(1, thread_name_prefix="icefield-upload")
-        data, self._buffer = bytes(self._buffer), bytearray()
-        number, self._parts = self._parts, self._parts + 1
-        self._pending = self._sender.submit(self.put_part, number, data)
+    def __send(self) -> None:
+        self.__wait()
+        if self.__sender is None:
+            self.__sender = ThreadPoolExecutor(1, thread_name_prefix="icefield-upload")
+        data, self.__buffer = bytes(self.__buffer), bytearray()
+        number, self.__parts = self.__parts, self.__parts + 1
+        self.__pending = self.__sender.submit(self.put_part, number, data)
 
-    def _publish(self) -> None:
-        self._wait()
-        if self._parts:
-            self.finish(self._parts, bytes(self._buffer))
+    def __publish(self) -> None:
+        self.__wait()
+        if self.__parts:
+            self.finish(self.__parts, bytes(self.__buffer))
         else:
-            self.put_whole(bytes(self._buffer))
+            self.put_whole(bytes(self.__buffer))
 
-    def _wait(self) -> None:
-        pending, self._pending = self._pending, None
+    def __wait(self) -> None:
+        pending, self.__pending = self.__pending, None
         if pending is not None:
             pending.result()
 
-    def _end(self) -> None:
-        self._ended = True
-        self._buffer = bytearray()
-        if self._sender is not None:
-            self._sender.shutdown(wait=False)
+    def __end(self) -> None:
+        self.__ended = True
+        self.__buffer = bytearray()
+        if self.__sender is not None:
+            self.__sender.shutdown(wait=False)

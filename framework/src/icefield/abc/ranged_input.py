@@ -33,12 +33,12 @@ class RangedInput(ABC):
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self._position = 0
-        self._size: int | None = None
-        self._window = FetchedRange(0, b"", 0)
-        self._next = -1
-        self._ahead = _SMALL
-        self._closed = False
+        self.__position = 0
+        self.__size: int | None = None
+        self.__window = FetchedRange(0, b"", 0)
+        self.__next = -1
+        self.__ahead = _SMALL
+        self.__closed = False
 
     @abstractmethod
     def fetch(self, start: int, end: int) -> FetchedRange:
@@ -50,16 +50,16 @@ class RangedInput(ABC):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative or None."""
-        self._check_open()
-        start = self._position
-        end = self._size_of_file() if size is None or size < 0 else start + size
-        if self._size is not None:
-            end = min(end, self._size)
+        self.__check_open()
+        start = self.__position
+        end = self.__size_of_file() if size is None or size < 0 else start + size
+        if self.__size is not None:
+            end = min(end, self.__size)
         if end <= start:
             return b""
-        data = self._between(start, end)
-        self._position = start + len(data)
-        self._next = self._position
+        data = self.__between(start, end)
+        self.__position = start + len(data)
+        self.__next = self.__position
         return data
 
     def readinto(self, buffer: bytearray | memoryview, /) -> int:
@@ -71,32 +71,32 @@ class RangedInput(ABC):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Move to an offset from the start (0), the position (1) or the end (2); return the new position."""
-        self._check_open()
+        self.__check_open()
         if whence == os.SEEK_END:
-            offset += self._size_of_file()
+            offset += self.__size_of_file()
         elif whence == os.SEEK_CUR:
-            offset += self._position
+            offset += self.__position
         elif whence != os.SEEK_SET:
             raise ValueError(f"whence is 0, 1 or 2, not {whence}")
         if offset < 0:
             raise ValueError(f"{offset} lies before the start of {self.location}")
-        self._position = offset
+        self.__position = offset
         return offset
 
     def tell(self) -> int:
         """The position, in bytes from the start."""
-        self._check_open()
-        return self._position
+        self.__check_open()
+        return self.__position
 
     def close(self) -> None:
         """Let go of what was read ahead."""
-        self._closed = True
-        self._window = FetchedRange(0, b"", 0)
+        self.__closed = True
+        self.__window = FetchedRange(0, b"", 0)
 
     @property
     def closed(self) -> bool:
         """Whether the file was closed."""
-        return self._closed
+        return self.__closed
 
     def readable(self) -> bool:
         """True."""
@@ -118,41 +118,41 @@ class RangedInput(ABC):
     ) -> None:
         self.close()
 
-    def _check_open(self) -> None:
-        if self._closed:
+    def __check_open(self) -> None:
+        if self.__closed:
             raise ValueError(f"{self.location} is closed")
 
-    def _size_of_file(self) -> int:
-        if self._size is None:
-            self._keep(self.fetch_first())
-        assert self._size is not None
-        return self._size
+    def __size_of_file(self) -> int:
+        if self.__size is None:
+            self.__keep(self.fetch_first())
+        assert self.__size is not None
+        return self.__size
 
-    def _keep(self, fetched: FetchedRange) -> None:
-        self._size = fetched.file_size
-        self._window = fetched
+    def __keep(self, fetched: FetchedRange) -> None:
+        self.__size = fetched.file_size
+        self.__window = fetched
 
-    def _between(self, start: int, end: int) -> bytes:
-        window = self._window
+    def __between(self, start: int, end: int) -> bytes:
+        window = self.__window
         offset, data = window.offset, window.data
         if offset <= start and end <= offset + len(data):
             return data[start - offset : end - offset]
         # What is there already is not asked for again.
         if offset <= start < offset + len(data):
             known = data[start - offset :]
-            return known + self._fetched(start + len(known), end, start == self._next)
+            return known + self.__fetched(start + len(known), end, start == self.__next)
         if start < offset < end <= offset + len(data):
-            return self._fetched(start, offset, start == self._next) + data[: end - offset]
-        return self._fetched(start, end, start == self._next)
+            return self.__fetched(start, offset, start == self.__next) + data[: end - offset]
+        return self.__fetched(start, end, start == self.__next)
 
-    def _fetched(self, start: int, end: int, in_sequence: bool) -> bytes:
+    def __fetched(self, start: int, end: int, in_sequence: bool) -> bytes:
         """Ask the store; ahead of what is asked for when one piece is read after another."""
-        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if in_sequence else _SMALL
-        until = max(end, start + self._ahead)
-        if self._size is not None:
-            until = min(until, self._size)
+        self.__ahead = min(2 * self.__ahead, _MOST_AHEAD) if in_sequence else _SMALL
+        until = max(end, start + self.__ahead)
+        if self.__size is not None:
+            until = min(until, self.__size)
         fetched = self.fetch(start, until)
-        self._size = fetched.file_size
+        self.__size = fetched.file_size
         if len(fetched.data) <= _MOST_AHEAD:
-            self._window = fetched
+            self.__window = fetched
         return fetched.data[: end - start]

@@ -70,6 +70,12 @@ class ManifestFile:
         return self.deleted_files_count is None or self.deleted_files_count > 0
 
     @property
+    def entry_count(self) -> int:
+        """Entries by the counts that are known."""
+        counts = (self.added_files_count, self.existing_files_count, self.deleted_files_count)
+        return sum(max(0, count or 0) for count in counts)
+
+    @property
     def live_rows_count(self) -> int | None:
         """Rows of the files that are added or existing; None when a count is not known."""
         if self.added_rows_count is None or self.existing_rows_count is None:

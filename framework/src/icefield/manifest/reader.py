@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io as _io
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -132,6 +133,48 @@ class ManifestReader:
             MANIFESTS.put(key, decoded)
         return decoded.entries
 
+    def read_together(
+        self,
+        manifests: Sequence[tuple[ManifestFile, StructType]],
+        request: ManifestRequest,
+        data: Sequence[bytes | None],
+    ) -> list[ManifestEntries]:
+        """As ``read`` of each, decoded in one go, which is faster where each has few entries."""
+        if self._scope is not None and any(MANIFESTS.get(self._key(*one)) is not None for one in manifests):
+            return [self.read(*one, request, given) for one, given in zip(manifests, data, strict=True)]
+        with ExitStack() as opened:
+            readers: list[FormatReader] = []
+            sizes = []
+            for (manifest, _), given in zip(manifests, data, strict=True):
+                whole = self.fetch(manifest) if given is None else given
+                readers.append(opened.enter_context(self._opened(manifest, whole)))
+                sizes.append(len(whole))
+            at_once = self._at_once(request)
+            batches = self._batches(readers, request, at_once, manifests[0][0].manifest_path)
+            made = [
+                self._decoded(manifest, kind, request, reader, size, at_once, batches.get(number))
+                for number, ((manifest, kind), reader, size) in enumerate(zip(manifests, readers, sizes, strict=True))
+            ]
+        if self._scope is not None:
+            for (manifest, kind), decoded in zip(manifests, made, strict=True):
+                MANIFESTS.put(self._key(manifest, kind), decoded)
+        return [decoded.entries for decoded in made]
+
+    def _batches(
+        self, readers: Sequence[FormatReader], request: ManifestRequest, at_once: StatisticsRequest, location: str
+    ) -> dict[int, list[pa.RecordBatch]]:
+        """What is read of each, by its number; nothing where the files differ and must be read apart."""
+        schema = readers[0].schema
+        if any(reader.schema is not schema and not reader.schema.equals(schema, True) for reader in readers):
+            return {}
+        wanted = _read_request(schema, _columns(request), at_once, location)
+        with damaged_file("manifest", location):
+            return dict(enumerate(self._io.file_format("avro").read_together(readers, wanted)))
+
+    def _at_once(self, request: ManifestRequest) -> StatisticsRequest:
+        """The statistics to read in the first go: those asked for, and what other manifests turned out to need."""
+        return _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
+
     def _key(self, manifest: ManifestFile, partition_type: StructType) -> tuple[Any, ...]:
         return (
             self._scope,
@@ -148,25 +191,39 @@ class ManifestReader:
     def _decode(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest, data: bytes | None
     ) -> _Decoded:
-        location = manifest.manifest_path
-        wanted = request.columns | {f.STATUS}
-        if f.FIRST_ROW_ID in wanted:
-            wanted |= {f.RECORD_COUNT}
         data = self.fetch(manifest) if data is None else data
+        with self._opened(manifest, data) as reader:
+            return self._decoded(manifest, partition_type, request, reader, len(data), self._at_once(request))
+
+    def _opened(self, manifest: ManifestFile, data: bytes) -> FormatReader:
+        location = manifest.manifest_path
         refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
-            source = self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))
-            with source as reader:
-                version = _format_version(reader.metadata, location)
-                at_once = _joined(request.statistics, _among(request.where_unbounded, self._unbounded))
-                num_rows, found, single = _scan(reader, wanted, at_once, location)
-                lacking = _without_bounds(single, request.where_unbounded)
-                if lacking:
-                    # Other manifests of the table will lack them, too.
-                    self._unbounded |= lacking
-                    more = _among(request.where_unbounded, lacking)
-                    single |= _scan(reader, frozenset(), more, location)[2]
-            _check_whole(manifest, len(data), num_rows)
+            return self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))
+
+    def _decoded(
+        self,
+        manifest: ManifestFile,
+        partition_type: StructType,
+        request: ManifestRequest,
+        reader: FormatReader,
+        size: int,
+        at_once: StatisticsRequest,
+        batches: list[pa.RecordBatch] | None = None,
+    ) -> _Decoded:
+        """``at_once`` are the statistics of the first go, ``batches`` what was read in it where that was done."""
+        location = manifest.manifest_path
+        wanted = _columns(request)
+        with damaged_file("manifest", location):
+            version = _format_version(reader.metadata, location)
+            num_rows, found, single = _scan(reader, wanted, at_once, location, batches)
+            lacking = _without_bounds(single, request.where_unbounded)
+            if lacking:
+                # Other manifests of the table will lack them, too.
+                self._unbounded |= lacking
+                more = _among(request.where_unbounded, lacking)
+                single |= _scan(reader, frozenset(), more, location)[2]
+            _check_whole(manifest, size, num_rows)
             columns = _conformed(found, partition_type, location)
             _validate(columns, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
@@ -175,17 +232,35 @@ class ManifestReader:
         return _Decoded(entries, frozenset(single))
 
 
+def _columns(request: ManifestRequest) -> frozenset[int]:
+    """The columns to read: the status always, and what inheritance needs."""
+    wanted = request.columns | {f.STATUS}
+    return wanted | {f.RECORD_COUNT} if f.FIRST_ROW_ID in wanted else wanted
+
+
 _Single = dict[StatisticKey, pa.Array | None]
 
 
+def _read_request(
+    schema: pa.Schema, wanted: frozenset[int], statistics: StatisticsRequest, location: str
+) -> ReadRequest:
+    fields = select_fields(schema, wanted | frozenset(statistics), location)
+    map_keys = {kind: ids for kind, ids in statistics.items() if kind not in wanted}
+    return ReadRequest(columns=fields, map_keys=map_keys)
+
+
 def _scan(
-    reader: FormatReader, wanted: frozenset[int], statistics: StatisticsRequest, location: str
+    reader: FormatReader,
+    wanted: frozenset[int],
+    statistics: StatisticsRequest,
+    location: str,
+    batches: list[pa.RecordBatch] | None = None,
 ) -> tuple[int, dict[int, pa.Array], _Single]:
     """Go through the file once: the number of entries, the wanted columns as they are, and single statistics."""
-    fields = select_fields(reader.schema, wanted | frozenset(statistics), location)
-    map_keys = {kind: ids for kind, ids in statistics.items() if kind not in wanted}
-    batches = list(reader.read(ReadRequest(columns=fields, map_keys=map_keys)))
-    found = flatten(batches or [_empty(fields)], location)
+    request = _read_request(reader.schema, wanted, statistics, location)
+    if batches is None:
+        batches = list(reader.read(request))
+    found = flatten(batches or [_empty(request.columns)], location)
     single: _Single = {}
     for kind, ids in statistics.items():
         if kind in found:
@@ -295,12 +370,10 @@ def _check_whole(manifest: ManifestFile, size: int, num_rows: int) -> None:
 
     Neither sign alone proves it: foreign writers err in counts, and files were rewritten a little shorter.
     """
-    counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
-    expected = sum(count for count in counts if count is not None and count > 0)
-    if size < manifest.manifest_length and num_rows < expected:
+    if size < manifest.manifest_length and num_rows < manifest.entry_count:
         raise InvalidMetadata(
             f"manifest {manifest.manifest_path} is cut short: {size} of {manifest.manifest_length} bytes, "
-            f"{num_rows} of {expected} entries",
+            f"{num_rows} of {manifest.entry_count} entries",
             location=manifest.manifest_path,
         )
 

@@ -12,14 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
+from icefield.errors import IcefieldError
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
 """Entries that are handed out together, where so many are decoded already."""
 
-_DECODED_AT_ONCE: Final = 4096
+_DECODED_AT_ONCE: Final = 8192
 """Entries that are decoded before they are handed out, where so many are fetched already."""
+
+_DECODED_TOGETHER_BYTES: Final = 8 * 1024 * 1024
 
 _AHEAD_BYTES: Final = 64 * 1024 * 1024
 
@@ -52,6 +55,12 @@ class _Ahead:
     entries: ManifestEntries | None
     data: Future[bytes] | None = None
     size: int = 0
+    is_alone: bool = False
+
+    @property
+    def fetched(self) -> bytes | None:
+        """The file, once it is there; None when it is fetched when its turn comes. Raises what fetching raised."""
+        return None if self.data is None else self.data.result()
 
     @property
     def is_at_hand(self) -> bool:
@@ -87,15 +96,16 @@ class _Reads:
         while self._ahead and (not group or self._joins(group[0], rows, decoded)):
             was_cached = self._ahead[0].entries is not None
             try:
-                entries = self._take()
+                taken = self._take()
             except Exception as error:
                 if not group:
                     raise
                 self._error = error  # after what was read before it
                 break
-            group.append(entries)
-            rows += len(entries)
-            decoded += 0 if was_cached else len(entries)
+            group += taken
+            number = sum(map(len, taken))
+            rows += number
+            decoded += 0 if was_cached else number
         return group
 
     def stop(self) -> None:
@@ -108,15 +118,45 @@ class _Reads:
         same = head.manifest.partition_spec_id == first.spec_id
         return same and rows < GROUP_ROWS and decoded < _DECODED_AT_ONCE and head.is_at_hand
 
-    def _take(self) -> ManifestEntries:
+    def _take(self) -> list[ManifestEntries]:
         head = self._ahead.popleft()
         if head.entries is not None:
             self._rows -= len(head.entries)
-            return head.entries
+            return [head.entries]
+        alike = self._alike(head)
+        if alike:
+            try:
+                together = [head, *alike]
+                typed = [(one.manifest, one.partition_type) for one in together]
+                entries = self._reader.read_together(typed, self._request, [one.fetched for one in together])
+            except IcefieldError:
+                for one in alike:  # one of them is wrong: those before it are read all the same
+                    one.is_alone = True
+            else:
+                for one in alike:
+                    self._ahead.popleft()
+                    self._note_taken(one)
+                self._note_taken(head)
+                return entries
+        self._note_taken(head)
+        return [self._reader.read(head.manifest, head.partition_type, self._request, head.fetched)]
+
+    def _note_taken(self, one: _Ahead) -> None:
         self._fetching -= 1
-        self._bytes -= head.size
-        data = None if head.data is None else head.data.result()
-        return self._reader.read(head.manifest, head.partition_type, self._request, data)
+        self._bytes -= one.size
+
+    def _alike(self, head: _Ahead) -> list[_Ahead]:
+        """Those that follow, are at hand and can be decoded together with the first."""
+        rows, size = head.manifest.entry_count, head.size
+        found: list[_Ahead] = []
+        for other in self._ahead:
+            rows, size = rows + other.manifest.entry_count, size + other.size
+            same = other.manifest.partition_spec_id == head.manifest.partition_spec_id
+            together = same and other.entries is None and other.is_at_hand and not (head.is_alone or other.is_alone)
+            if not together or rows > _DECODED_AT_ONCE or size > _DECODED_TOGETHER_BYTES:
+                break
+            found.append(other)
+        return found
 
     def _fill(self) -> None:
         while self._fetching < 2 * self._workers and self._bytes < _AHEAD_BYTES and self._rows < 2 * GROUP_ROWS:

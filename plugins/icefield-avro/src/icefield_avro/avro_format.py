@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
-from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter, InputFile, OutputStream
+from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter, InputFile, OutputStream, ReadRequest
 from icefield.schema import Schema
 
 from icefield_avro.appending import append_blocks
 from icefield_avro.container import Container
-from icefield_avro.reader import AvroReader
+from icefield_avro.reader import AvroReader, read_together
 from icefield_avro.writer import AvroWriter
 
 
@@ -34,6 +34,12 @@ class AvroFormat(FileFormat):
         except BaseException:
             source.close()
             raise
+
+    def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
+        """The rows of several files, decoded in one go where they have one schema."""
+        ours = [reader for reader in readers if isinstance(reader, AvroReader)]
+        together = read_together(ours, request) if len(ours) == len(readers) else None
+        return super().read_together(readers, request) if together is None else together
 
     def open_writer(
         self,

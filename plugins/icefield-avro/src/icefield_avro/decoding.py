@@ -18,13 +18,22 @@ _FEW_BYTES: Final = 16 * 1024
 
 
 class Decoder:
-    """Decodes blocks of one writer's schema into arrays of structs."""
+    """Decodes blocks of one writer's schema into arrays of structs.
 
-    def __init__(self, record: Record, columns: pa.Schema, map_keys: Mapping[int, frozenset[int]]) -> None:
+    ``memory`` is what the blocks are laid out in; who gives it uses nothing else that lies in it meanwhile.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        columns: pa.Schema,
+        map_keys: Mapping[int, frozenset[int]],
+        memory: Memory | None = None,
+    ) -> None:
         self.failed_block = 0
         self._selection, self._lock_step = _compiled(_Key(record, columns, map_keys))
         self._scalar: ScalarDecoder | None = None
-        self._memory = Memory()
+        self._memory = Memory() if memory is None else memory
 
     def decode(self, payloads: list[bytes], counts: list[int]) -> Iterator[pa.Array]:
         """Yield the records of the blocks in order.

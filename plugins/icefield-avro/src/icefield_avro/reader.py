@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import local
 from typing import Final
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from icefield.metrics import Metrics
 from icefield_avro.codecs import inflater
 from icefield_avro.container import SCHEMA_KEY, Container
 from icefield_avro.decoding import Decoder
+from icefield_avro.lockstep import Memory
 from icefield_avro.nodes import Record, minimum_size
 from icefield_avro.schema_reading import arrow_schema, parse_schema
 from icefield_avro.varints import Malformed
@@ -25,6 +28,9 @@ GROUP_ROWS: Final = 262_144
 
 MAX_EMPTY_RECORDS: Final = 1 << 20
 """The most records that a block may claim to hold when a record may take no byte at all."""
+
+_KEPT: Final = local()
+"""The memory of a thread in which it decoded files together, for the next ones."""
 
 _POSITION: Final = pa.field("_pos", pa.int64(), nullable=False)
 
@@ -50,19 +56,19 @@ class AvroReader(FormatReader):
         if text is None:
             raise container.invalid("the header holds no schema")
         try:
-            self._record: Record = parse_schema(text)
+            self.record: Record = parse_schema(text)
             self._inflate = inflater(container.header.codec)
         except Malformed as error:
             raise container.invalid(str(error)) from None
         except UnsupportedFeature as error:
             message = f"{container.location} cannot be read: {error.message}"
             raise UnsupportedFeature(message, location=container.location) from None
-        self._minimum = minimum_size(self._record)
+        self._minimum = minimum_size(self.record)
 
     @property
     def schema(self) -> pa.Schema:
         """The file's own schema, with the ids that stand in it."""
-        return arrow_schema(self._record)
+        return arrow_schema(self.record)
 
     @property
     def metadata(self) -> Mapping[str, bytes]:
@@ -78,11 +84,11 @@ class AvroReader(FormatReader):
         """Yield the asked-for columns. Raises ``InvalidFile``; ``InvalidArgument`` for columns that are not there."""
         if request.batch_rows < 1:
             raise InvalidArgument("batch_rows must be at least 1")
-        decoder = Decoder(self._record, request.columns, request.map_keys)
+        decoder = Decoder(self.record, request.columns, request.map_keys)
         return self._batches(request, decoder)
 
     def _batches(self, request: ReadRequest, decoder: Decoder) -> Iterator[pa.RecordBatch]:
-        for group in self._groups(request.split, request.positions):
+        for group in self.groups(request.split, request.positions):
             for rows, first in self._decode(decoder, group):
                 for start in range(0, len(rows), request.batch_rows):
                     piece = rows.slice(start, request.batch_rows)
@@ -98,7 +104,8 @@ class AvroReader(FormatReader):
             place = group.offsets[decoder.failed_block]
             raise self._container.invalid(f"in the block at byte {place:,}: {error}") from None
 
-    def _groups(self, split: Split | None, positions: bool) -> Iterator[Group]:
+    def groups(self, split: Split | None = None, positions: bool = False) -> Iterator[Group]:
+        """The blocks, inflated. Raises ``InvalidFile``."""
         start = self._container.header.size
         stop = None
         if split is not None:
@@ -146,6 +153,49 @@ class AvroReader(FormatReader):
     def close(self) -> None:
         """Close the input."""
         self._container.close()
+
+
+def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[list[pa.RecordBatch]] | None:
+    """The batches of each file; None where the files must be read apart: another schema, positions, or damage."""
+    if not readers or request.positions or request.split is not None:
+        return None
+    record = readers[0].record
+    if any(reader.record is not record for reader in readers):
+        return None
+    payloads: list[bytes] = []
+    counts: list[int] = []
+    rows_of = []
+    for reader in readers:
+        before = len(counts)
+        for group in reader.groups():
+            payloads += group.payloads
+            counts += group.counts
+        rows_of.append(sum(counts[before:]))
+    memory = getattr(_KEPT, "memory", None) or Memory()
+    _KEPT.memory = memory if sum(map(len, payloads)) <= GROUP_BYTES * 2 else None
+    decoder = Decoder(record, request.columns, request.map_keys, memory)
+    try:
+        parts = list(decoder.decode(payloads, counts)) if counts else []
+    except Malformed:
+        return None  # read apart, the damaged file is named
+    return [
+        [to_batch(rows, request.columns, None) for rows in pieces if len(rows)] for pieces in _dealt(parts, rows_of)
+    ]
+
+
+def _dealt(parts: list[pa.Array], rows_of: list[int]) -> Iterator[list[pa.Array]]:
+    """The parts, cut so that each file gets its number of rows."""
+    left = deque(parts)
+    for wanted in rows_of:
+        pieces = []
+        while wanted:
+            head = left.popleft()
+            if len(head) > wanted:
+                left.appendleft(head.slice(wanted))
+                head = head.slice(0, wanted)
+            pieces.append(head)
+            wanted -= len(head)
+        yield pieces
 
 
 def to_batch(rows: pa.Array, columns: pa.Schema, first_row: int | None) -> pa.RecordBatch:
