@@ -54,7 +54,7 @@ def test_any_sequence_of_reads_and_seeks_gives_what_a_file_gives(size: int, step
 
 
 def test_a_small_file_is_one_request_even_when_its_size_is_asked_first() -> None:
-    source = Stored(b"x" * TAIL)
+    source = Stored(b"x" * TAIL).open()
     assert source.seek(0, 2) == TAIL
     source.seek(0)
     assert source.read() == b"x" * TAIL

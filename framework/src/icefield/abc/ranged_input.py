@@ -28,7 +28,7 @@ class FetchedRange:
 class RangedInput(ABC):
     """A seekable file over requests for ranges; a store gives ``fetch`` and ``fetch_first``.
 
-    Nothing is asked before the first read or the first seek from the end: a missing file is found then.
+    ``open`` makes the first request, so that a missing file is found at once; what it brings is read from then on.
     """
 
     def __init__(self, location: str) -> None:
@@ -46,7 +46,12 @@ class RangedInput(ABC):
 
     @abstractmethod
     def fetch_first(self) -> FetchedRange:
-        """What to ask when only the size is wanted: the file's last bytes, or its first ones, in one request."""
+        """The file's last bytes, or its first ones, in one request. Raises ``FileMissing``."""
+
+    def open(self) -> Self:
+        """Make the first request. Raises ``FileMissing``."""
+        self.__size_of_file()
+        return self
 
     def read(self, size: int | None = -1, /) -> bytes:
         """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative or None."""
