@@ -1,0 +1,1 @@
+"""Azure Data Lake Storage and Azure Blob Storage for Icefield."""

@@ -1,0 +1,238 @@
+"""The requests that the plugin makes: adlfs with a service client that has time-outs and no retries of its own.
+
+The SDK's retries and adlfs's blocks and listings are passed by. A request is one request, and ``persist`` decides when
+it is made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import aiohttp
+from adlfs import AzureBlobFileSystem
+from azure.core import MatchConditions
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ResourceExistsError,
+    ResourceModifiedError,
+    ResourceNotFoundError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+from azure.storage.blob import BlobBlock
+from azure.storage.blob.aio import BlobServiceClient
+
+from icefield_adls.accounts import Account
+from icefield_adls.patience import persist
+from icefield_adls.settings import Settings
+
+_PARALLEL: Final = 4
+_MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # what the store takes in one request
+T = TypeVar("T")
+
+
+class Client(AzureBlobFileSystem):  # type: ignore[misc]
+    """adlfs on one account, without its cache of listings."""
+
+    cachable = False
+
+    def __init__(self, account: Account, settings: Settings) -> None:
+        self.account, self.settings = account, settings
+        super().__init__(
+            account_name=account.name,
+            credential=account.credential,
+            anon=True,  # or adlfs would look for credentials: that is done
+            use_listings_cache=False,
+        )
+
+    def do_connect(self) -> None:
+        """Build the service client; adlfs calls it."""
+        settings = self.settings
+        options: dict[str, Any] = {
+            "retry_total": 0,
+            "connection_timeout": settings.connect_timeout,
+            "read_timeout": settings.request_timeout,
+            "max_single_put_size": _MOST_IN_ONE,
+            "max_single_get_size": _MOST_IN_ONE,
+            "user_agent": "icefield",
+        }
+        if self.account.connection_string is not None:
+            made = BlobServiceClient.from_connection_string(self.account.connection_string, **options)
+        else:
+            made = BlobServiceClient(self.account.url, credential=self.account.credential, **options)
+        self.service_client = made
+
+    async def _persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        async def once() -> T:
+            try:
+                return await attempt()
+            except ResourceNotFoundError as error:
+                raise FileNotFoundError(_code(error)) from None
+
+        return await persist(self.settings.patience, once, is_passing)
+
+    async def put_blob(self, container: str, path: str, data: bytes, *, create: bool) -> None:
+        """Upload a whole blob in one request; with ``create`` only if none has the name, which the store decides."""
+        blob = self.service_client.get_blob_client(container, path)
+
+        async def attempt() -> None:
+            try:
+                await blob.upload_blob(data, length=len(data), overwrite=not create)
+            except (ResourceExistsError, ResourceModifiedError) as error:
+                if create and _code(error) in ("BlobAlreadyExists", "ConditionNotMet"):
+                    raise FileExistsError from None
+                raise
+
+        await self._persist(attempt)
+
+    async def get_range(self, container: str, path: str, start: int, end: int) -> tuple[bytes, int]:
+        """Bytes from ``start`` to before ``end``, fewer at the end of the blob, and the size of the blob."""
+        blob = self.service_client.get_blob_client(container, path)
+
+        async def attempt() -> tuple[bytes, int]:
+            try:
+                stream = await blob.download_blob(offset=start, length=end - start)
+                data = await stream.readall()
+            except HttpResponseError as error:
+                if status_of(error) != 416:  # nothing lies there
+                    raise
+                return b"", int((await blob.get_blob_properties()).size)
+            return data, int(stream.properties.content_range.rpartition("/")[2])
+
+        return await self._persist(attempt)
+
+    async def get_ranges(self, container: str, path: str, start: int, end: int) -> tuple[bytes, int]:
+        """A long range in several requests at a time."""
+        turns = asyncio.Semaphore(_PARALLEL)
+
+        async def part(first: int) -> tuple[bytes, int]:
+            async with turns:
+                return await self.get_range(container, path, first, min(first + self.settings.read_part, end))
+
+        found = await _all(part(first) for first in range(start, end, self.settings.read_part))
+        return (b"".join(data for data, _ in found) if len(found) > 1 else found[0][0]), found[0][1]
+
+    async def describe(self, container: str, path: str) -> Any:
+        """What the store says of a blob. Raises ``FileNotFoundError``."""
+        return await self._persist(self.service_client.get_blob_client(container, path).get_blob_properties)
+
+    async def page(
+        self, container: str, prefix: str, delimiter: str, token: str | None
+    ) -> tuple[list[Any], str | None]:
+        """One page of a listing, and where the next begins."""
+        store = self.service_client.get_container_client(container)
+
+        async def attempt() -> tuple[list[Any], str | None]:
+            if delimiter:
+                found = store.walk_blobs(prefix, include=["metadata"], delimiter=delimiter)
+            else:
+                found = store.list_blobs(prefix, include=["metadata"])
+            pages = found.by_page(token)
+            async for page in pages:
+                return [item async for item in page], pages.continuation_token
+            return [], None
+
+        return await self._persist(attempt)
+
+    async def delete(self, container: str, paths: list[str]) -> None:
+        """Delete blobs, many with one request; one that is not there is no error."""
+        step = self.settings.batch
+        if len(paths) == 1 or step == 1:
+            await self._delete_each(container, paths)
+            return
+        for start in range(0, len(paths), step * _PARALLEL):
+            some = paths[start : start + step * _PARALLEL]
+            await _all(self._delete_batch(container, some[at : at + step]) for at in range(0, len(some), step))
+
+    async def _delete_batch(self, container: str, paths: list[str]) -> None:
+        store = self.service_client.get_container_client(container)
+
+        async def attempt() -> list[int]:
+            answers = await store.delete_blobs(*paths, delete_snapshots="include", raise_on_any_failure=False)
+            return [answer.status_code async for answer in answers]
+
+        codes = []
+        with suppress(FileNotFoundError, HttpResponseError):  # some accounts and signatures are refused batches
+            codes = await self._persist(attempt)
+        if len(codes) != len(paths):
+            codes = [500] * len(paths)
+        # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
+        left = [path for path, code in zip(paths, codes, strict=True) if code >= 300 and code != 404]
+        await self._delete_each(container, left)
+
+    async def _delete_each(self, container: str, paths: list[str]) -> None:
+        store = self.service_client.get_container_client(container)
+
+        async def delete(path: str) -> None:
+            with suppress(FileNotFoundError):
+                await self._persist(lambda: store.delete_blob(path, delete_snapshots="include"))
+
+        for start in range(0, len(paths), 2 * _PARALLEL):
+            await _all(delete(path) for path in paths[start : start + 2 * _PARALLEL])
+
+    async def stage(self, container: str, path: str, block: str, data: bytes) -> None:
+        """Send a block of a blob that is not there yet."""
+        blob = self.service_client.get_blob_client(container, path)
+        await self._persist(lambda: blob.stage_block(block, data, length=len(data)))
+
+    async def commit(self, container: str, path: str, blocks: list[str]) -> None:
+        """Publish a blob of the blocks that were sent."""
+        blob = self.service_client.get_blob_client(container, path)
+        await self._persist(lambda: blob.commit_block_list([BlobBlock(block) for block in blocks]))
+
+    async def discard(self, container: str, path: str) -> None:
+        """Have the store forget the blocks of a blob that was never published.
+
+        It does so when a blob is put in one request, and in no other way short of a week. So an empty one is put if
+        none is there, and deleted if it still is the same.
+        """
+        blob = self.service_client.get_blob_client(container, path)
+
+        async def attempt() -> None:
+            try:
+                put = await blob.upload_blob(b"", length=0, overwrite=False)
+            except (ResourceExistsError, ResourceModifiedError):  # published after all: it keeps no blocks besides
+                return
+            with suppress(ResourceNotFoundError, ResourceModifiedError):
+                await blob.delete_blob(etag=put["etag"], match_condition=MatchConditions.IfNotModified)
+
+        await self._persist(attempt)
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error is about."""
+    status = getattr(error, "status_code", None)
+    return int(status) if isinstance(status, int) else None
+
+
+def _code(error: BaseException) -> str:
+    """The store's own name of an error, as ``BlobAlreadyExists``."""
+    code = getattr(error, "error_code", None)
+    return str(getattr(code, "value", code) or "")
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether trying again may help."""
+    status = status_of(error)
+    if status is not None:
+        return status in (408, 429) or (status >= 500 and status not in (501, 505))
+    if isinstance(error, ClientAuthenticationError):
+        return False
+    if isinstance(error, AzureError):
+        return isinstance(error, ServiceRequestError | ServiceResponseError | HttpResponseError)
+    return isinstance(error, aiohttp.ClientError | ConnectionError | TimeoutError | InterruptedError)
+
+
+async def _all(awaitables: Iterable[Any]) -> list[Any]:
+    """Await all together; the first error ends the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in awaitables]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,11 @@
+"""What this plugin provides."""
+
+from __future__ import annotations
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_file_systems() -> list[Provider]:
+    schemes = ("abfs", "abfss", "az", "wasb", "wasbs")
+    return [Provider(schemes, "icefield_adls.adls_file_system:AdlsFileSystem")]

@@ -1,0 +1,261 @@
+"""The requests that the plugin makes, over gcsfs: its credentials, its session, its form of a request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import uuid4
+
+import aiohttp
+from gcsfs.core import GCSFileSystem
+from gcsfs.retry import NonRetryableError, is_retriable, validate_response
+
+from icefield_gcs.patience import persist
+from icefield_gcs.settings import Settings
+
+_PARALLEL: Final = 4
+_GONE: Final = {404, 410}
+_ANSWER: Final = re.compile(rb"^HTTP/[\d.]+ +(\d{3})", re.MULTILINE)
+Reply = tuple[int, Mapping[str, str], bytes]
+
+
+class Client(GCSFileSystem):  # type: ignore[misc]
+    """gcsfs with time-outs, with retries that end, and without its cache of listings.
+
+    It is the class of ``gcsfs.core``: the one that gcsfs hands out by default asks over gRPC what kind of bucket it
+    has before each operation, for a minute where nobody answers.
+    """
+
+    cachable = False
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        super().__init__(
+            project=settings.project or "",
+            access=settings.access,
+            token=settings.token,
+            endpoint_url=settings.endpoint,
+            requester_pays=settings.user_project,
+            default_location=settings.location,
+            session_kwargs=settings.session,
+            requests_timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=settings.connect_timeout, sock_read=settings.request_timeout
+            ),
+            use_listings_cache=False,
+        )
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *args: str,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        data: Any = None,
+        cache_type: Any = None,
+        cache_source: Any = None,
+        **params: Any,
+    ) -> tuple[int, Any, Any, bytes]:
+        """gcsfs's one way to the network, here with an end to its retries."""
+
+        async def attempt() -> tuple[int, Any, Any, bytes]:
+            url = self._format_path(path, args)
+            return await self._once(method, url, headers, self._get_params(params), json=json, data=data)
+
+        return await persist(self.settings.patience, attempt, is_passing)
+
+    async def _once(
+        self, method: str, url: str, headers: Mapping[str, str] | None, params: Mapping[str, Any], **body: Any
+    ) -> tuple[int, Any, Any, bytes]:
+        # A refresh of the credentials blocks: it has a thread of its own.
+        if self.credentials.credentials is not None:
+            await asyncio.to_thread(self.credentials.maybe_refresh)
+        await self._set_session()
+        async with self.session.request(
+            method=method,
+            url=url,
+            params=params,
+            headers=self._get_headers(headers),
+            timeout=self.requests_timeout,
+            allow_redirects=False,  # 308 says how much of an upload has arrived
+            **body,
+        ) as answer:
+            contents = await answer.read()
+            _check(answer.status, contents)
+            return answer.status, answer.headers, answer.request_info, contents
+
+    async def ask(self, method: str, path: str, *args: str, **more: Any) -> Reply:
+        """One request: status, headers, body."""
+        status, headers, _, contents = await self._request(method, path, *args, **more)
+        return status, headers, contents
+
+    async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> None:
+        """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides.
+
+        Whatever its size: gcsfs would cut a large one into a resumable upload, whose condition some servers ignore.
+        """
+        boundary = uuid4().hex
+        described = json.dumps({"name": key}).encode()
+        body = b"".join(
+            (
+                f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n".encode(),
+                described,
+                f"\r\n--{boundary}\r\nContent-Type: application/octet-stream\r\n\r\n".encode(),
+                data,
+                f"\r\n--{boundary}--".encode(),
+            )
+        )
+        condition = {"ifGenerationMatch": "0"} if create else {}
+        await self.ask(
+            "POST",
+            self._upload_url(bucket),
+            headers={"Content-Type": f"multipart/related; boundary={boundary}"},
+            data=body,
+            uploadType="multipart",
+            **condition,
+        )
+
+    async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, bytes, int]:
+        """Bytes by a ``Range``: their offset, they, and the size of the object."""
+        url = f"{self._location}/download/storage/v1/b/{quote(bucket, safe='')}/o/{quote(key, safe='')}?alt=media"
+        try:
+            status, headers, data = await self.ask("GET", url, headers={"Range": wanted})
+        except Exception as error:
+            if status_of(error) != 416:  # nothing lies there
+                raise
+            return 0, b"", int((await self.describe(bucket, key))["size"])
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", "")) if status == 206 else None
+        return (int(found[1]), data, int(found[2])) if found else (0, data, len(data))
+
+    async def get_ranges(self, bucket: str, key: str, start: int, end: int) -> tuple[bytes, int]:
+        """A long range in several requests at a time: its bytes, and the size of the object."""
+        turns = asyncio.Semaphore(_PARALLEL)
+
+        async def part(first: int) -> tuple[int, bytes, int]:
+            async with turns:
+                last = min(first + self.settings.read_part, end) - 1
+                return await self.get_range(bucket, key, f"bytes={first}-{last}")
+
+        found = await _all(part(first) for first in range(start, end, self.settings.read_part))
+        data = b"".join(data for _, data, _ in found) if len(found) > 1 else found[0][1]
+        size = found[0][2]
+        if found[0][0] == 0 and len(found[0][1]) == size:  # a server that knows no ranges sends the whole
+            return found[0][1][start:end], size
+        return data, size
+
+    async def describe(self, bucket: str, key: str) -> dict[str, Any]:
+        """What the store says of an object. Raises ``FileNotFoundError``."""
+        found: dict[str, Any] = await self._get_object(f"{bucket}/{key}")
+        return found
+
+    async def page(self, bucket: str, prefix: str, delimiter: str, token: str | None) -> dict[str, Any]:
+        """One page of a listing."""
+        _, _, contents = await self.ask(
+            "GET",
+            "b/{}/o",
+            bucket,
+            prefix=prefix or None,
+            delimiter=delimiter or None,
+            pageToken=token,
+            maxResults="1000",
+            fields="nextPageToken,prefixes,items(name,size,updated)",
+        )
+        page: dict[str, Any] = json.loads(contents)
+        return page
+
+    async def delete(self, objects: list[tuple[str, str]]) -> None:
+        """Delete objects, many with one request; one that is not there is no error."""
+        step = self.settings.batch
+        if len(objects) == 1 or step == 1:
+            await _all(self._delete_one(*found) for found in objects)
+            return
+        for start in range(0, len(objects), step * _PARALLEL):
+            some = objects[start : start + step * _PARALLEL]
+            await _all(self._delete_batch(some[at : at + step]) for at in range(0, len(some), step))
+
+    async def _delete_one(self, bucket: str, key: str) -> None:
+        with suppress(FileNotFoundError):
+            await self.ask("DELETE", "b/{}/o/{}", bucket, key)
+
+    async def _delete_batch(self, objects: list[tuple[str, str]]) -> None:
+        boundary = uuid4().hex
+        query = "".join(f"?userProject={quote(str(name))}" for name in self._get_params({}).values())
+        parts = [
+            f"--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n"
+            f"Content-ID: <{boundary}+{number}>\r\n\r\n"
+            f"DELETE /storage/v1/b/{quote(bucket, safe='')}/o/{quote(key, safe='')}{query} HTTP/1.1\r\n\r\n"
+            for number, (bucket, key) in enumerate(objects)
+        ]
+        body = "\r\n".join([*parts, f"--{boundary}--"]).encode()
+        headers = {"Content-Type": f"multipart/mixed; boundary={boundary}"}
+        try:
+            _, _, contents = await self.ask("POST", self.batch_url_base, headers=headers, data=body)
+            codes = [int(code) for code in _ANSWER.findall(contents)]
+        except Exception as error:
+            if status_of(error) not in (404, 405, 501):  # emulators that know no batches
+                raise
+            codes = []
+        if len(codes) != len(objects):
+            codes = [500] * len(objects)
+        # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
+        left = [found for found, code in zip(objects, codes, strict=True) if code >= 300 and code not in _GONE]
+        for start in range(0, len(left), 2 * _PARALLEL):
+            await _all(self._delete_one(*found) for found in left[start : start + 2 * _PARALLEL])
+
+    async def start_upload(self, bucket: str, key: str) -> str:
+        """Begin an upload in parts; the address that its parts go to."""
+        headers = {"X-Upload-Content-Type": "application/octet-stream"}
+        url = self._upload_url(bucket)
+        _, answered, _ = await self.ask("POST", url, headers=headers, json={"name": key}, uploadType="resumable")
+        return str(answered["Location"])
+
+    async def send(self, upload: str, headers: Mapping[str, str], data: bytes) -> Reply:
+        """One request of an upload in parts, tried once: the sender asks what has arrived before it tries again."""
+        status, answered, _, contents = await self._once("PUT", upload, headers, {}, data=data)
+        return status, answered, contents
+
+    def _upload_url(self, bucket: str) -> str:
+        return f"{self._location}/upload/storage/v1/b/{quote(bucket, safe='')}/o"
+
+
+def _check(status: int, contents: bytes) -> None:
+    """Raise what gcsfs would, with the status on it."""
+    try:
+        validate_response(status, contents, "")
+    except Exception as error:
+        error.status = status  # type: ignore[attr-defined]
+        raise
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error is about."""
+    status = getattr(error, "status", None) or getattr(error, "code", None)
+    try:
+        return int(status) if status is not None else None
+    except (TypeError, ValueError):
+        return None
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether trying again may help."""
+    if isinstance(error, NonRetryableError):
+        return False
+    status = status_of(error)
+    if status is not None and status != 401:
+        return status in (408, 429) or status >= 500
+    return bool(is_retriable(error)) or isinstance(error, ConnectionError | TimeoutError | InterruptedError)
+
+
+async def _all(awaitables: Iterable[Any]) -> list[Any]:
+    """Await all together; the first error ends the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in awaitables]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

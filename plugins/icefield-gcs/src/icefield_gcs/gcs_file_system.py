@@ -1,0 +1,163 @@
+"""Google Cloud Storage: ``gs://bucket/path`` and ``gcs://bucket/path``.
+
+A file is created by one request under the condition that no generation of it is there, and the store decides. The
+properties are in the plugin's README.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from weakref import WeakValueDictionary
+
+import google.auth.exceptions
+from fsspec.asyn import sync
+from icefield.abc import FileInfo, FileSystemAbility, FsspecFileSystem, InputFile, OutputStream, PutMode
+from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
+
+from icefield_gcs.client import Client, is_passing, status_of
+from icefield_gcs.reading import GcsInput
+from icefield_gcs.settings import PREFIX, settings_of
+from icefield_gcs.writing import GcsOutput
+
+# One client for all file systems of the same properties, as long as one of them lives; a fork has clients of its own.
+_CLIENTS: WeakValueDictionary[tuple[Any, ...], Client] = WeakValueDictionary()
+
+
+class GcsFileSystem(FsspecFileSystem):
+    """Files of Google Cloud Storage. Properties begin with ``gcs.``."""
+
+    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(properties)
+        self._process = os.getpid()
+
+    def connect(self) -> Client:
+        return Client(settings_of(self.properties))
+
+    @property
+    def fs(self) -> Client:
+        """The client of this process."""
+        if self._fs is None or self._process != os.getpid():
+            mine = sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX))
+            key = (os.getpid(), *mine)
+            client = _CLIENTS.get(key)
+            if client is None:
+                client = _CLIENTS.setdefault(key, self.connect())
+            self._fs, self._process = client, os.getpid()
+        return self._fs
+
+    def path(self, location: str) -> str:
+        return "/".join(_split(location))
+
+    def is_passing(self, error: Exception) -> bool:
+        return is_passing(error)
+
+    def open_input(self, location: str) -> InputFile:
+        with self.translated(location):
+            return GcsInput(self.fs, location, *_split(location), self.translated).open()
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        with self.translated(location, writing=True):
+            client = self.fs
+            sync(client.loop, client.put_object, *_split(location), data, create=mode is PutMode.CREATE)
+
+    def open_output(self, location: str) -> OutputStream:
+        with self.translated(location):
+            return GcsOutput(self.fs, location, *_split(location), self._translated_in_writing)
+
+    def stat(self, location: str) -> FileInfo:
+        with self.translated(location):
+            client = self.fs
+            found = sync(client.loop, client.describe, *_split(location))
+            if found["name"].endswith("/"):
+                raise FileNotFoundError  # what some tools put there to have a folder
+            return _info(location, found)
+
+    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        root = prefix.rstrip("/")
+        with self.translated(prefix):
+            bucket, folder = _split_folder(root)
+        token = None
+        while True:
+            with self.translated(prefix):
+                client = self.fs
+                page = sync(client.loop, client.page, bucket, folder, "/" if shallow else "", token)
+            for name in page.get("prefixes", ()):
+                yield FileInfo(f"{root}/{name[len(folder) :]}", 0)
+            for item in page.get("items", ()):
+                if not item["name"].endswith("/"):
+                    yield _info(f"{root}/{item['name'][len(folder) :]}", item)
+            token = page.get("nextPageToken")
+            if not token:
+                return
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        found = list(locations)
+        if found:
+            with self.translated(found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"):
+                client = self.fs
+                sync(client.loop, client.delete, [_split(location) for location in found])
+
+    @contextmanager
+    def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
+        """Turn errors of gcsfs into Icefield's. Their texts are not shown: they may hold what was sent."""
+        try:
+            yield
+        except IcefieldError:
+            raise
+        except FileNotFoundError:
+            if writing:
+                message = f"cannot write {location}: the bucket is not there; create it, or correct the location"
+                raise StorageError(message, location=location) from None
+            raise FileMissing(f"no file {location}", location=location) from None
+        except FileExistsError:
+            raise FileExists(f"a file {location} is there already", location=location) from None
+        except Exception as error:
+            message = f"Google Cloud Storage failed on {location}: {_said(error)}"
+            raise StorageError(message, retryable=is_passing(error), location=location) from None
+
+    def _translated_in_writing(self, location: str) -> Any:
+        return self.translated(location, writing=True)
+
+
+def _split(location: str) -> tuple[str, str]:
+    """Bucket and key, to the letter."""
+    bucket, _, key = location.partition("://")[2].partition("/")
+    if not bucket or not key:
+        raise FileMissing(f"{location} is no file: a file is gs://bucket/path", location=location)
+    return bucket, key
+
+
+def _split_folder(root: str) -> tuple[str, str]:
+    """Bucket and prefix of what lies below a folder, or in the whole bucket."""
+    bucket, _, key = root.partition("://")[2].partition("/")
+    return bucket, f"{key}/" if key else ""
+
+
+def _info(location: str, entry: Mapping[str, Any]) -> FileInfo:
+    updated = entry.get("updated")
+    modified = int(datetime.fromisoformat(updated).timestamp() * 1_000) if updated else None
+    return FileInfo(location, int(entry.get("size") or 0), modified)
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, and what can be done about it."""
+    status = status_of(error)
+    if status == 401 or isinstance(error, google.auth.exceptions.GoogleAuthError):
+        return "the credentials were refused or have expired; renew them, or set gcs.oauth2.token"
+    if status == 403 or str(error).startswith("Forbidden"):
+        return "403, access denied; give the credentials the right to read and write objects of the bucket"
+    if status == 429 or (status is not None and status >= 500):
+        return f"it answers {status}, throttled or out of service; try again later, or raise gcs.retry.total-timeout-ms"
+    if status is not None:
+        return f"it answers {status}"
+    if isinstance(error, TimeoutError):
+        return "no answer in time; check gcs.service.host and the network, or raise gcs.retry.total-timeout-ms"
+    if is_passing(error):
+        return f"no connection ({type(error).__name__}); check gcs.service.host and the network"
+    return type(error).__name__

@@ -1,0 +1,10 @@
+"""What this plugin provides."""
+
+from __future__ import annotations
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_file_systems() -> list[Provider]:
+    return [Provider(("gs", "gcs"), "icefield_gcs.gcs_file_system:GcsFileSystem")]

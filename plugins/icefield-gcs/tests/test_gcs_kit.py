@@ -1,0 +1,61 @@
+"""The plugin passes the kit on a server."""
+
+from __future__ import annotations
+
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+from uuid import uuid4
+
+import pytest
+from icefield.abc import CommitStrategy, FileSystem
+from icefield.builtin.create import CreateStrategy
+from icefield.testing import CommitStrategySuite, FileSystemSuite
+from icefield_gcs.gcs_file_system import GcsFileSystem
+from servers.gcs import Gcs
+
+
+class OnServer:
+    """A bucket that is written and read without the plugin."""
+
+    @pytest.fixture(autouse=True)
+    def server(self, gcs: Gcs) -> None:
+        self.gcs = gcs
+
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return GcsFileSystem(self.gcs.properties)
+
+    @pytest.fixture
+    def root(self) -> str:
+        return f"gs://{self.gcs.bucket}/{uuid4().hex}"
+
+    @pytest.fixture
+    def location(self, root: str) -> str:
+        return f"{root}/db/t"
+
+    def raw_get(self, location: str) -> bytes | None:
+        key = quote(location.removeprefix(f"gs://{self.gcs.bucket}/"), safe="")
+        try:
+            with urlopen(f"{self.gcs.url}/storage/v1/b/{self.gcs.bucket}/o/{key}?alt=media", timeout=10) as answer:
+                return answer.read()
+        except HTTPError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def raw_put(self, location: str, data: bytes) -> None:
+        key = quote(location.removeprefix(f"gs://{self.gcs.bucket}/"), safe="")
+        url = f"{self.gcs.url}/upload/storage/v1/b/{self.gcs.bucket}/o?uploadType=media&name={key}"
+        urlopen(Request(url, data=data, headers={"Content-Type": "application/octet-stream"}), timeout=10).close()
+
+
+@pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
+class TestGcs(OnServer, FileSystemSuite):
+    pass
+
+
+@pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")
+class TestCreateOnGcs(OnServer, CommitStrategySuite):
+    def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+        return CreateStrategy(("db", "t"), location, file_system)
