@@ -257,10 +257,10 @@ def _scan(
     batches: list[pa.RecordBatch] | None = None,
 ) -> tuple[int, dict[int, pa.Array], _Single]:
     """Go through the file once: the number of entries, the wanted columns as they are, and single statistics."""
-    request = _read_request(reader.schema, wanted, statistics, location)
-    if batches is None:
-        batches = list(reader.read(request))
-    found = flatten(batches or [_empty(request.columns)], location)
+    if not batches:
+        request = _read_request(reader.schema, wanted, statistics, location)
+        batches = list(reader.read(request)) or [_empty(request.columns)]
+    found = flatten(batches, location)
     single: _Single = {}
     for kind, ids in statistics.items():
         if kind in found:

@@ -51,6 +51,27 @@ class IntMapStep(ArrayStep):
         end = self._walk(tape, at, entries)
         return partial(self._finish_map, tape, entries, rows), end
 
+    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Items | None, live: Vector | None) -> Vector:
+        most = int(count.max())
+        if not isinstance(self.item, _SizedEntry) or most != int(count.min()):
+            return super()._pass_block(tape, at, count, items, live)
+        # As long as all rows have the same keys and lengths, the next entry is as far from the first in each.
+        distance, room = 0, tape.room_behind(at)
+        for _ in range(most):
+            pair = tape.common_pair(at, distance) if distance <= room else None
+            if pair is not None and not pair & _SHORT_PAIR:
+                key, length = _of_pair(int(pair))
+                if items is not None and (self.keys is None or key in self.keys):
+                    cast("_Entries", items).found.append((live, key, at + (distance + 1)))
+                distance += 2 + length
+                continue
+            at = np.minimum(at + distance, tape.dead) if distance else at
+            if items is not None:
+                self._note(tape, at, items, live, 0)
+            at = np.minimum(self.item.skip(tape, at), tape.dead)
+            distance, room = 0, tape.room_behind(at)
+        return np.minimum(at + distance, tape.dead) if distance else at
+
     def _note(self, tape: Tape, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
         entries = cast("_Entries", items)
         known = _common_key(tape, at)
@@ -116,6 +137,12 @@ class _Entries(Items):
         for place, key in enumerate(known):
             keys[:, place] = key
         return keys.ravel()
+
+
+def _of_pair(pair: int) -> tuple[int, int]:
+    """Key and length of an entry that spell in a byte each."""
+    key = pair & 0x7F
+    return (key >> 1) ^ -(key & 1), pair >> 9
 
 
 def _common_key(tape: Tape, at: Vector) -> tuple[int, int] | None:

@@ -82,7 +82,7 @@ class Memory:
 class Tape:
     """The data of some blocks. ``end`` is where it ends; from there to the end of ``raw`` there are zeros."""
 
-    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "raw", "words")
+    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "pairs", "raw", "words")
 
     def __init__(self, payloads: list[bytes], padding: int, memory: Memory) -> None:
         self.ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
@@ -92,9 +92,20 @@ class Tape:
         self.bytes = np.frombuffer(self.raw, np.uint8)
         # the eight bytes from each position on, little end first
         self.words = np.lib.stride_tricks.as_strided(self.bytes[:8].view("<u8"), (len(self.raw) - 8,), (1,))
+        self.pairs = np.lib.stride_tricks.as_strided(self.bytes[:2].view("<u2"), (len(self.raw) - 2,), (1,))
         self.dead = self.end + 1
         self.item_limit = _NO_LIMIT
         """The most items of an array that are believed: guesses at record starts set it low."""
+
+    def room_behind(self, at: Vector) -> int:
+        """How far behind each of the positions there is still something to read."""
+        return len(self.pairs) - 1 - int(np.maximum.reduce(at))
+
+    def common_pair(self, at: Vector, distance: int) -> np.uint16 | None:
+        """The two bytes that lie at the distance behind all of the positions; None when they differ."""
+        here = self.pairs[at + distance] if distance else self.pairs[at]
+        first: np.uint16 = here[0]
+        return first if np.count_nonzero(here == first) == len(at) else None
 
     def longs(self, at: Vector) -> tuple[Vector, Vector]:
         """The integers at the positions, and the positions after them."""
