@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import google.auth.exceptions
 from fsspec.asyn import sync
+from gcsfs.retry import NonRetryableError
 from icefield.abc import FileInfo, FileSystemAbility, FsspecFileSystem, InputFile, OutputStream, PutMode
 from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
 
@@ -148,7 +149,7 @@ def _info(location: str, entry: Mapping[str, Any]) -> FileInfo:
 def _said(error: Exception) -> str:
     """What went wrong, and what can be done about it."""
     status = status_of(error)
-    if status == 401 or isinstance(error, google.auth.exceptions.GoogleAuthError):
+    if status == 401 or isinstance(error, google.auth.exceptions.GoogleAuthError | NonRetryableError):
         return "the credentials were refused or have expired; renew them, or set gcs.oauth2.token"
     if status == 403 or str(error).startswith("Forbidden"):
         return "403, access denied; give the credentials the right to read and write objects of the bucket"

@@ -1,0 +1,25 @@
+"""Many processes commit to a table in a container; and what happens where the store's condition is not kept."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import many_writers
+import pytest
+from servers.azure import Azure
+
+PROCESSES, COMMITS = 8, 20
+
+
+def catalog_of(azure: Azure, scheme: str = "az") -> dict[str, str]:
+    warehouse = f"{scheme}://{azure.container}/{uuid4().hex}"
+    return {"type": "directory", "warehouse": warehouse, "commit": "create", **azure.properties}
+
+
+@pytest.mark.slow
+@pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-10", "FS-13", "META-01")
+def test_no_commit_of_many_processes_is_lost(azure: Azure) -> None:
+    table, ended = many_writers.race(catalog_of(azure), PROCESSES, COMMITS)
+    assert ended == [0] * PROCESSES
+    assert many_writers.lost(table, PROCESSES, COMMITS) == set()
+    many_writers.check_history(table, PROCESSES * COMMITS)
