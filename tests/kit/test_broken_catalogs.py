@@ -1,0 +1,297 @@
+"""Catalogs that are broken on purpose: the kit must reject each of them, by the check that is meant for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from icefield import Plugins
+from icefield.abc import (
+    CatalogBackend,
+    CommitStrategy,
+    Committed,
+    Conflict,
+    NamespaceName,
+    Page,
+    Pointer,
+    TableName,
+)
+from icefield.errors import (
+    InvalidArgument,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    TableExists,
+)
+from icefield.file_io import FileIO
+from icefield.metadata import TableMetadata, encode_metadata
+from icefield.publishing import publish_by_create
+from icefield.testing import CatalogSuite
+from kit_checks import checks, failures
+
+
+class Right(CatalogBackend):
+    """Names in dictionaries: as small as a right backend can be. The broken ones break one thing of it."""
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        self.namespaces: dict[NamespaceName, dict[str, str]] = {}
+        self.pointers: dict[TableName, str] = {}
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        mine = dict(properties)
+        if self.namespaces.setdefault(namespace, mine) is not mine:
+            raise NamespaceExists(f"namespace {namespace} exists", namespace=namespace)
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        self.check(namespace)
+        inside = [*self.pointers, *self.namespaces]
+        if any(name[:-1] == namespace for name in inside):
+            raise NamespaceNotEmpty(f"namespace {namespace} is not empty", namespace=namespace)
+        del self.namespaces[namespace]
+
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        if parent:
+            self.check(parent)
+        return self.page([name for name in self.namespaces if name[:-1] == parent], token, size)
+
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        self.check(namespace)
+        return dict(self.namespaces[namespace])
+
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        self.check(namespace)
+        kept = {key: value for key, value in self.namespaces[namespace].items() if key not in removals}
+        self.namespaces[namespace] = {**kept, **updates}
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        self.check(namespace)
+        return self.page([name for name in self.pointers if name[:-1] == namespace], token, size)
+
+    def table_location(self, table: TableName) -> str:
+        self.check(table[:-1])
+        return f"{self.properties['warehouse']}/{'/'.join(table)}"
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        return RightStrategy(self, table, location or f"{self.properties['warehouse']}/{'/'.join(table)}")
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        self.check(table[:-1])
+        if table in self.pointers:
+            raise TableExists(f"table {table} exists", table=table)
+        self.pointers[table] = metadata_location
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        if source not in self.pointers:
+            raise NoSuchTable(f"no table {source}", table=source)
+        self.check(target[:-1])
+        if target in self.pointers:
+            raise TableExists(f"table {target} exists", table=target)
+        self.pointers[target] = self.pointers.pop(source)
+
+    def check(self, namespace: NamespaceName) -> None:
+        if namespace not in self.namespaces:
+            raise NoSuchNamespace(f"no namespace {'.'.join(namespace)}", namespace=namespace)
+
+    def page(self, names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
+        left = sorted(name for name in names if token is None or name[-1] > token)
+        if size is None or len(left) <= size:
+            return Page(tuple(left))
+        return Page(tuple(left[:size]), left[size - 1][-1])
+
+
+class RightStrategy(CommitStrategy):
+    """The pointer of one table in the backend's dictionary."""
+
+    def __init__(self, backend: Right, table: TableName, location: str) -> None:
+        super().__init__(table, location, backend.io.file_system(location), {})
+        self.backend = backend
+
+    def load(self) -> Pointer | None:
+        location = self.backend.pointers.get(self.table)
+        return None if location is None else Pointer(location)
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        location = f"{self.location}/metadata/{uuid4()}.metadata.json"
+        publish_by_create(self.file_system, location, encode_metadata(metadata))
+        if self.load() != base:
+            return Conflict(self.load())
+        self.backend.pointers[self.table] = location
+        return Committed(Pointer(location))
+
+    def drop(self) -> None:
+        if self.backend.pointers.pop(self.table, None) is None:
+            raise NoSuchTable(f"no table {self.table}", table=self.table)
+
+
+class LooksThenCreates(Right):
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        there = namespace in self.namespaces
+        time.sleep(0.05)
+        if there:
+            raise NamespaceExists(f"namespace {namespace} exists", namespace=namespace)
+        self.namespaces[namespace] = dict(properties)
+
+
+class ReplacesNamespaces(Right):
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        self.namespaces[namespace] = dict(properties)
+
+
+class LeaksItsMarkers(Right):
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        return {**super().namespace_properties(namespace), "exists": "true"}
+
+
+class NeverRemovesProperties(Right):
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        super().update_namespace_properties(namespace, updates, frozenset())
+
+
+class TakesMissingForEmpty(Right):
+    def check(self, namespace: NamespaceName) -> None:
+        self.namespaces.setdefault(namespace, {})
+
+
+class ListsEveryLevel(Right):
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        return self.page([name for name in self.namespaces if name[: len(parent)] == parent != name], token, size)
+
+
+class DropsWhatIsInUse(Right):
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        self.check(namespace)
+        del self.namespaces[namespace]
+
+
+class RemembersDroppedNamespaces(Right):
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        self.old: dict[NamespaceName, dict[str, str]] = {}
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        old = self.namespaces.get(namespace, {})
+        super().drop_namespace(namespace)
+        self.old[namespace] = old
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        super().create_namespace(namespace, {**self.old.get(namespace, {}), **properties})
+
+
+class ListsByPrefix(Right):
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        self.check(namespace)
+        found = [name for name in self.pointers if ".".join(name).startswith(".".join(namespace))]
+        return self.page(found, token, size)
+
+
+class ListsInNoOrder(Right):
+    def page(self, names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
+        return Page(tuple(names))
+
+
+class SkipsANameBetweenPages(Right):
+    def page(self, names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
+        page = super().page(names, token, size)
+        return replace(page, items=page.items[1:] if token is not None else page.items)
+
+
+class ListsDroppedTables(Right):
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        self.seen: set[TableName] = set()
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        self.check(namespace)
+        self.seen |= {*self.pointers}
+        return self.page([name for name in self.seen if name[:-1] == namespace], token, size)
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        self.seen.add(table) if location else None
+        return super().strategy(table, location)
+
+
+class CopiesInsteadOfRenaming(Right):
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        super().rename_table(source, target)
+        self.pointers[source] = self.pointers[target]
+
+
+class RenamesOverATable(Right):
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        self.pointers.pop(target, None)
+        super().rename_table(source, target)
+
+
+class RegistersOverATable(Right):
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        self.check(table[:-1])
+        self.pointers[table] = metadata_location
+
+
+class RaisesItsOwnErrors(Right):
+    def check(self, namespace: NamespaceName) -> None:
+        if namespace not in self.namespaces:
+            raise InvalidArgument("there is no such thing")
+
+
+BROKEN = {
+    LooksThenCreates: "test_one_of_many_creators_of_a_namespace_wins",
+    ReplacesNamespaces: "test_creating_a_namespace_twice_is_refused",
+    LeaksItsMarkers: "test_a_created_namespace_is_listed_with_its_properties",
+    NeverRemovesProperties: "test_namespace_properties_are_set_and_removed_together",
+    TakesMissingForEmpty: "test_a_namespace_that_is_not_there_is_said_so",
+    ListsEveryLevel: "test_nested_namespaces_are_listed_level_by_level",
+    DropsWhatIsInUse: "test_a_namespace_in_use_is_not_dropped",
+    RemembersDroppedNamespaces: "test_a_dropped_namespace_can_be_created_again",
+    ListsByPrefix: "test_tables_of_other_namespaces_are_not_listed",
+    ListsInNoOrder: "test_a_created_table_is_listed_and_loads",
+    SkipsANameBetweenPages: "test_listing_comes_in_pages",
+    ListsDroppedTables: "test_a_dropped_table_is_gone",
+    CopiesInsteadOfRenaming: "test_a_renamed_table_keeps_its_metadata",
+    RenamesOverATable: "test_renaming_refuses_what_cannot_be",
+    RegistersOverATable: "test_a_table_that_is_there_can_be_registered",
+    RaisesItsOwnErrors: "test_a_namespace_that_is_not_there_is_said_so",
+}
+
+
+def fresh(kind: type[CatalogBackend]) -> CatalogBackend:
+    properties = {"warehouse": f"memory://kit/{uuid4().hex}"}
+    return kind("test", properties, FileIO(Plugins.installed(), properties))
+
+
+@pytest.mark.parametrize(("kind", "check"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_a_broken_catalog_is_rejected_by_the_check_for_it(kind: type[CatalogBackend], check: str) -> None:
+    alone = type("Suite", (CatalogSuite,), {name: None for name, _ in checks(CatalogSuite) if name != check})
+    assert failures(alone, {"backend": lambda _: fresh(kind)}) == [check]
+
+
+def test_a_right_catalog_passes_every_check() -> None:
+    assert failures(CatalogSuite, {"backend": lambda _: fresh(Right)}) == []
+
+
+def test_there_is_a_broken_catalog_for_every_check() -> None:
+    assert {name for name, _ in checks(CatalogSuite)} == set(BROKEN.values())
+
+
+def test_every_check_tells_what_to_look_at_when_it_fails() -> None:
+    for name, check in checks(CatalogSuite):
+        assert "If this fails" in (check.__doc__ or ""), name

@@ -1,0 +1,352 @@
+"""File formats that are broken on purpose: the kit must reject each of them, by the check that is meant for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from icefield import Plugins
+from icefield.abc import (
+    FileFormat,
+    FormatAbility,
+    FormatReader,
+    FormatWriter,
+    InputFile,
+    OutputStream,
+    ReadRequest,
+    WrittenFile,
+)
+from icefield.errors import InvalidFile
+from icefield.metrics import Metrics
+from icefield.schema import Schema
+from icefield.testing import FileFormatSuite
+from kit_checks import checks, failures
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Reader(FormatReader):
+    """A right reader, handed on."""
+
+    def __init__(self, inner: FormatReader) -> None:
+        self.inner = inner
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.inner.schema
+
+    @property
+    def metadata(self) -> Mapping[str, bytes]:
+        return self.inner.metadata
+
+    def read(self, request: ReadRequest) -> Batches:
+        return self.inner.read(request)
+
+    def metrics(self) -> Metrics:
+        return self.inner.metrics()
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class Writer(FormatWriter):
+    """A right writer, handed on."""
+
+    def __init__(self, inner: FormatWriter) -> None:
+        self.inner = inner
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.inner.write(batch)
+
+    @property
+    def estimated_size(self) -> int:
+        return self.inner.estimated_size
+
+    def close(self) -> WrittenFile:
+        return self.inner.close()
+
+    def abort(self) -> None:
+        self.inner.abort()
+
+
+class Right(FileFormat):
+    """The format ``avro`` through another class: what the broken ones break one thing of."""
+
+    name: ClassVar[str] = "avro"
+    extension: ClassVar[str] = "avro"
+    abilities = frozenset({FormatAbility.SPLITS, FormatAbility.MAP_KEYS})
+    reader: ClassVar[type[Reader]] = Reader
+    writer: ClassVar[type[Writer]] = Writer
+
+    @property
+    def inner(self) -> FileFormat:
+        return Plugins.installed().file_format("avro")
+
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        return self.reader(self.inner.open_reader(source, location, size=size))
+
+    def open_writer(self, sink: OutputStream, schema: Schema, **options: Any) -> FormatWriter:
+        return self.writer(self.inner.open_writer(sink, schema, **options))
+
+
+def broken_reading(change: Callable[[FormatReader, ReadRequest], Batches]) -> type[Reader]:
+    """A reader whose ``read`` is another."""
+    return type("BrokenReader", (Reader,), {"read": lambda self, request: change(self.inner, request)})
+
+
+def broken_metrics(change: Callable[[Metrics], Metrics]) -> type[Writer]:
+    """A writer that tells other metrics."""
+
+    def close(self: Writer) -> WrittenFile:
+        written = self.inner.close()
+        return replace(written, metrics=change(written.metrics))
+
+    return type("BrokenWriter", (Writer,), {"close": close})
+
+
+class DropsFieldIds(Right):
+    class reader(Reader):
+        @property
+        def schema(self) -> pa.Schema:
+            return pa.schema([pa.field(field.name, field.type) for field in self.inner.schema])
+
+
+class LosesTheLastBatch(Right):
+    class writer(Writer):
+        held: pa.RecordBatch | None = None
+
+        def write(self, batch: pa.RecordBatch) -> None:
+            if self.held is not None:
+                self.inner.write(self.held)
+            self.held = batch
+
+
+class WritesInAnotherOrder(Right):
+    class writer(Writer):
+        def __init__(self, inner: FormatWriter) -> None:
+            super().__init__(inner)
+            self.held: list[pa.RecordBatch] = []
+
+        def write(self, batch: pa.RecordBatch) -> None:
+            self.held.append(batch)
+
+        def close(self) -> WrittenFile:
+            for batch in reversed(self.held):
+                self.inner.write(batch)
+            return self.inner.close()
+
+
+class TakesEmptyForNull(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        for batch in inner.read(request):
+            columns = [
+                pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
+                if pa.types.is_list(column.type)
+                else column
+                for column in batch.columns
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    reader = broken_reading(_read)
+
+
+class RestartsPositions(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        for batch in inner.read(request):
+            if request.positions:
+                at = batch.schema.get_field_index("_pos")
+                batch = batch.set_column(at, batch.schema.field(at), pa.array(range(batch.num_rows), pa.int64()))
+            yield batch
+
+    reader = broken_reading(_read)
+
+
+class IgnoresTheBatchSize(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        yield from inner.read(replace(request, batch_rows=1 << 20))
+
+    reader = broken_reading(_read)
+
+
+class IgnoresTheOrderOfColumns(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        names = [name for name in inner.schema.names if name in request.columns.names]
+        columns = pa.schema([request.columns.field(name) for name in names])
+        yield from inner.read(replace(request, columns=columns))
+
+    reader = broken_reading(_read)
+
+
+class IgnoresSplits(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        yield from inner.read(replace(request, split=None))
+
+    reader = broken_reading(_read)
+
+
+class LosesTheFirstRowOfASplit(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        first = request.split is not None and request.split.start > 0
+        for batch in inner.read(request):
+            yield batch.slice(1) if first else batch
+            first = False
+
+    reader = broken_reading(_read)
+
+
+class SkipsByAnUnsoundFilter(Right):
+    abilities = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
+
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        for batch in inner.read(request):
+            yield batch if request.row_filter is None else batch.slice(0, batch.num_rows // 2)
+
+    reader = broken_reading(_read)
+
+
+class DropsWantedMapKeys(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        keys = {number: frozenset([min(wanted)]) for number, wanted in request.map_keys.items()}
+        yield from inner.read(replace(request, map_keys=keys))
+
+    reader = broken_reading(_read)
+
+
+class ForgetsMetadata(Right):
+    class reader(Reader):
+        @property
+        def metadata(self) -> Mapping[str, bytes]:
+            return {}
+
+
+class TellsBoundsThatAreTooTight(Right):
+    writer = broken_metrics(lambda told: replace(told, upper_bounds=told.lower_bounds))
+
+
+class CountsNoNulls(Right):
+    writer = broken_metrics(lambda told: replace(told, null_value_counts=dict.fromkeys(told.null_value_counts, 0)))
+
+
+class CountsRowsTwice(Right):
+    writer = broken_metrics(lambda told: replace(told, record_count=2 * told.record_count))
+
+
+class TellsNanForABound(Right):
+    writer = broken_metrics(
+        lambda told: replace(
+            told,
+            upper_bounds={
+                number: float("nan") if isinstance(bound, float) else bound
+                for number, bound in told.upper_bounds.items()
+            },
+        )
+    )
+
+
+class TellsAWrongSize(Right):
+    class writer(Writer):
+        def close(self) -> WrittenFile:
+            written = self.inner.close()
+            return replace(written, size=written.size - 1)
+
+
+class PublishesWhatIsAborted(Right):
+    class writer(Writer):
+        def abort(self) -> None:
+            self.inner.close()
+
+
+class TakesDamageForAnEmptyFile(Right):
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        try:
+            return super().open_reader(source, location, size=size)
+        except InvalidFile:
+            return Nothing()
+
+
+class Nothing(FormatReader):
+    schema = pa.schema([])
+    metadata: ClassVar[dict[str, bytes]] = {}
+
+    def read(self, request: ReadRequest) -> Batches:
+        return iter(())
+
+    def metrics(self) -> Metrics:
+        return Metrics(record_count=0)
+
+    def close(self) -> None:
+        pass
+
+
+class RaisesItsOwnErrors(Right):
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        try:
+            return super().open_reader(source, location, size=size)
+        except InvalidFile as error:
+            raise ZeroDivisionError(str(error)) from None
+
+
+class NamesNoFile(Right):
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+        try:
+            return super().open_reader(source, location, size=size)
+        except InvalidFile:
+            raise InvalidFile("the file is damaged") from None
+
+
+class CannotTravel(Right):
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("holds a connection")
+
+
+BROKEN = {
+    DropsFieldIds: "test_ids_are_kept_at_every_level",
+    LosesTheLastBatch: "test_many_batches_keep_their_order",
+    WritesInAnotherOrder: "test_many_batches_keep_their_order",
+    TakesEmptyForNull: "test_every_nested_shape_reads_back",
+    RestartsPositions: "test_positions_count_rows_of_the_file",
+    IgnoresTheBatchSize: "test_batches_are_bounded",
+    IgnoresTheOrderOfColumns: "test_columns_are_pruned_at_every_level",
+    IgnoresSplits: "test_splits_read_every_row_once",
+    LosesTheFirstRowOfASplit: "test_splits_read_every_row_once",
+    SkipsByAnUnsoundFilter: "test_a_filter_leaves_no_matching_row_out",
+    DropsWantedMapKeys: "test_map_keys_that_are_wanted_come",
+    ForgetsMetadata: "test_key_value_metadata_comes_back",
+    TellsBoundsThatAreTooTight: "test_metrics_tell_the_truth",
+    CountsNoNulls: "test_metrics_tell_the_truth",
+    CountsRowsTwice: "test_metrics_tell_the_truth",
+    TellsNanForABound: "test_a_nan_is_no_bound",
+    TellsAWrongSize: "test_the_size_is_that_of_the_file",
+    PublishesWhatIsAborted: "test_an_aborted_file_is_never_seen",
+    TakesDamageForAnEmptyFile: "test_damage_gets_one_typed_error",
+    RaisesItsOwnErrors: "test_damage_gets_one_typed_error",
+    NamesNoFile: "test_damage_gets_one_typed_error",
+    CannotTravel: "test_it_pickles",
+}
+
+
+@pytest.mark.parametrize(("kind", "check"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_a_broken_file_format_is_rejected_by_the_check_for_it(kind: type[FileFormat], check: str) -> None:
+    alone = type("Suite", (FileFormatSuite,), {name: None for name, _ in checks(FileFormatSuite) if name != check})
+    assert failures(alone, {"file_format": lambda _: kind()}) == [check]
+
+
+def test_a_right_file_format_passes_every_check() -> None:
+    assert failures(FileFormatSuite, {"file_format": lambda _: Right()}) == []
+
+
+def test_every_check_tells_what_to_look_at_when_it_fails() -> None:
+    for name, check in checks(FileFormatSuite):
+        assert "If this fails" in (check.__doc__ or ""), name

@@ -1,0 +1,53 @@
+"""Runs the checks of a suite of the kit one by one, without pytest's own loop, to see which of them reject a fake."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+
+
+def failures(suite: type, fixtures: Mapping[str, Callable[[str], Any]], *, at_most: int | None = None) -> list[str]:
+    """The names of the checks that fail, at most so many.
+
+    ``fixtures`` makes each fixture afresh for each check, given the check's name.
+    """
+    found: list[str] = []
+    for name, check in checks(suite):
+        for given in _parameters(check):
+            wanted = [each for each in inspect.signature(check).parameters if each != "self"]
+            for fixture in wanted:
+                if fixture in fixtures:
+                    given[fixture] = fixtures[fixture](name)
+            try:
+                getattr(suite(), name)(**{each: given[each] for each in wanted if each in given})
+            except pytest.skip.Exception:
+                continue
+            except (Exception, pytest.fail.Exception):
+                found.append(name)
+                break
+        if at_most is not None and len(found) >= at_most:
+            break
+    return found
+
+
+def checks(suite: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The checks of a suite, by name."""
+    for name, check in inspect.getmembers(suite, inspect.isfunction):
+        if name.startswith("test_"):
+            yield name, check
+
+
+def _parameters(check: Callable[..., Any]) -> Iterator[dict[str, Any]]:
+    """What ``parametrize`` gives the check, in all combinations."""
+    axes = []
+    for mark in getattr(check, "pytestmark", []):
+        if mark.name == "parametrize":
+            names = [each.strip() for each in mark.args[0].split(",")]
+            rows = [row if len(names) > 1 else (row,) for row in mark.args[1]]
+            axes.append([dict(zip(names, row, strict=True)) for row in rows])
+    for combination in product(*axes):
+        yield {name: value for part in combination for name, value in part.items()}
