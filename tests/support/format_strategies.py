@@ -113,13 +113,20 @@ def unscaled_values(precision):
 
 PYTHON_DAYS = st.integers(-719_162, 2_932_896)
 PYTHON_MICROS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
-_PYTHON_VALUES = {t.DateType: PYTHON_DAYS, t.TimestampType: PYTHON_MICROS, t.TimestamptzType: PYTHON_MICROS}
+NUMPY_NANOS = st.integers(-(2**63) + 1, 2**63 - 1)
+_PYTHON_VALUES = {
+    t.DateType: PYTHON_DAYS,
+    t.TimestampType: PYTHON_MICROS,
+    t.TimestamptzType: PYTHON_MICROS,
+    t.TimestampNanoType: NUMPY_NANOS,
+    t.TimestamptzNanoType: NUMPY_NANOS,
+}
 
 
 def values(kind, *, finite=False, python=False):
     """Internal values of a type, null excepted; null occurs where it may inside a nested one.
 
-    ``finite`` leaves out what JSON lacks, ``python`` the days that Python's calendar lacks.
+    ``finite`` leaves out what JSON lacks, ``python`` what Python's and numpy's calendars lack.
     """
     match kind:
         case t.DecimalType():

@@ -203,7 +203,9 @@ def test_internal_values_are_shown_as_pythons_objects(kind, internal, shown):
     assert to_python(kind, None) is None
 
 
-@pytest.mark.parametrize(("kind", "internal"), [(DateType(), 2**31 - 1), (TimestampType(), -(2**63))])
+@pytest.mark.parametrize(
+    ("kind", "internal"), [(DateType(), 2**31 - 1), (TimestampType(), -(2**63)), (TimestampNanoType(), -(2**63))]
+)
 def test_a_day_that_python_lacks_is_a_typed_error(kind, internal):
     with pytest.raises(InvalidArgument, match="Python has no"):
         to_python(kind, internal)

@@ -343,7 +343,8 @@ def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
 
     A date, time or timestamp is one of ``datetime`` (UTC in a timestamp with zone), one with nanoseconds a
     ``numpy.datetime64[ns]``; a uuid is a ``uuid.UUID``, a struct a dict by name, a list a list, a map a dict (a
-    list of pairs where its keys are nested). Raises ``InvalidArgument`` for a day that Python's calendar lacks.
+    list of pairs where its keys are nested). Raises ``InvalidArgument`` for a day that Python's calendar lacks,
+    and for the nanosecond that numpy takes for no time at all.
     """
     if internal is None:
         return None
@@ -355,7 +356,7 @@ def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
         case TimestampType() | TimestamptzType():
             return _python_datetime(iceberg_type, internal)
         case TimestampNanoType() | TimestamptzNanoType():
-            return np.datetime64(internal, "ns")
+            return _numpy_datetime(internal)
         case UUIDType():
             return uuid.UUID(bytes=internal)
         case StructType():
@@ -375,6 +376,13 @@ def _python_date(days: int) -> date:
     if not 1 <= year <= 9999:
         raise InvalidArgument(f"Python has no date for {format_date(days)}")
     return date(year, month, day)
+
+
+def _numpy_datetime(nanos: int) -> np.datetime64:
+    shown = np.datetime64(nanos, "ns")
+    if np.isnat(shown):
+        raise InvalidArgument(f"Python has no datetime {nanos} nanoseconds from 1970: numpy means null by it")
+    return shown
 
 
 def _python_datetime(iceberg_type: IcebergType, micros: int) -> datetime:

@@ -33,12 +33,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileExists, FileMissing, UnsupportedFeature
+from icefield.testing.base import Suite
 
 RACERS = 16
 ROUNDS = 10
 
 
-class FileSystemSuite:
+class FileSystemSuite(Suite):
     """Checks of ``icefield.abc.FileSystem``."""
 
     @pytest.fixture
@@ -220,15 +221,19 @@ class FileSystemSuite:
         self.needs(file_system, FileSystemAbility.ATOMIC_CREATE)
         data = b"0123456789abcdef" * 60_000
         seen: set[int] = set()
+        failures: list[Exception] = []
         done = threading.Event()
 
         def watch() -> None:
             reader = self.copy(file_system)
-            while not done.is_set():
+            while not done.is_set() and not failures:
                 for turn in range(ROUNDS):
                     try:
                         seen.add(len(reader.open_input(f"{root}/w{turn}").read()))
                     except FileMissing:
+                        break
+                    except Exception as error:
+                        failures.append(error)
                         break
 
         watcher = threading.Thread(target=watch)
@@ -237,6 +242,7 @@ class FileSystemSuite:
             file_system.put(f"{root}/w{turn}", data, PutMode.CREATE)
         done.set()
         watcher.join()
+        assert not failures
         assert seen <= {len(data)}
 
     def test_renaming_moves_and_refuses_a_taken_name(self, file_system: FileSystem, root: str) -> None:
