@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
+from http_between import Answered, Asked, Forward
 
 from servers.process import answers, free_port, running, unavailable
 
@@ -26,6 +28,46 @@ class Gcs:
     def properties(self) -> dict[str, str]:
         """The properties of a file system that reaches it."""
         return {"gcs.service.host": self.url, "gcs.no-auth": "true"}
+
+
+class Uploads:
+    """Uploads in parts as the real store has them: what has arrived can be asked for, and is not taken twice.
+
+    The server behind takes a question for the end of an upload, and every part as new.
+    """
+
+    def __init__(self) -> None:
+        self.arrived: dict[str, bytearray] = {}
+        self.finished: dict[str, Answered] = {}
+        self.cancelled: set[str] = set()
+
+    def __call__(self, asked: Asked, forward: Forward) -> Answered:
+        found = re.search(r"upload_id=(\w+)", asked.path)
+        if found is None or asked.method not in ("POST", "PUT", "DELETE"):
+            return forward(asked)
+        upload = found[1]
+        if asked.method == "DELETE":
+            self.cancelled.add(upload)
+            self.arrived.pop(upload, None)
+            return Answered(499)
+        if upload in self.cancelled:
+            return Answered(410)
+        if upload in self.finished:
+            return self.finished[upload]
+        data = self.arrived.setdefault(upload, bytearray())
+        wanted = re.fullmatch(r"bytes (?:\*|(\d+)-\d+)/(\*|\d+)", asked.headers["content-range"])
+        assert wanted is not None
+        if wanted[1] is not None:
+            start = int(wanted[1])
+            assert start <= len(data), "a part is missing"
+            data += asked.body[len(data) - start :]
+        if wanted[2] != "*" and len(data) == int(wanted[2]):
+            whole = f"bytes 0-{len(data) - 1}/{len(data)}"
+            answered = forward(replace(asked, body=bytes(data), headers={**asked.headers, "content-range": whole}))
+            self.finished[upload] = answered
+            del self.arrived[upload]
+            return answered
+        return Answered(308, {"Range": f"bytes=0-{len(data) - 1}"} if data else {})
 
 
 @pytest.fixture(scope="session")

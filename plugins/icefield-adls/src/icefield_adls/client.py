@@ -24,6 +24,7 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
+from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import BlobBlock
 from azure.storage.blob.aio import BlobServiceClient
 
@@ -34,6 +35,19 @@ from icefield_adls.settings import Settings
 _PARALLEL: Final = 4
 _MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # what the store takes in one request
 T = TypeVar("T")
+
+
+class Transport(AioHttpTransport):  # type: ignore[misc]
+    """The SDK's transport, where one request is one request.
+
+    aiohttp sends a PUT again by itself when a connection that was used before breaks. The second answer would then hide
+    that the first request, whose answer was lost, may have been carried out.
+    """
+
+    async def open(self) -> None:
+        """Open the session."""
+        await super().open()
+        self.session._retry_connection = False
 
 
 class Client(AzureBlobFileSystem):  # type: ignore[misc]
@@ -55,8 +69,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
         settings = self.settings
         options: dict[str, Any] = {
             "retry_total": 0,
-            "connection_timeout": settings.connect_timeout,
-            "read_timeout": settings.request_timeout,
+            "transport": Transport(connection_timeout=settings.connect_timeout, read_timeout=settings.request_timeout),
             "max_single_put_size": _MOST_IN_ONE,
             "max_single_get_size": _MOST_IN_ONE,
             "user_agent": "icefield",
@@ -188,14 +201,14 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
     async def discard(self, container: str, path: str) -> None:
         """Have the store forget the blocks of a blob that was never published.
 
-        It does so when a blob is put in one request, and in no other way short of a week. So an empty one is put if
-        none is there, and deleted if it still is the same.
+        It does so when a list without them is committed, and in no other way short of a week. So an empty list is, if
+        no blob is there, and the empty blob that it makes is deleted if it still is the same.
         """
         blob = self.service_client.get_blob_client(container, path)
 
         async def attempt() -> None:
             try:
-                put = await blob.upload_blob(b"", length=0, overwrite=False)
+                put = await blob.commit_block_list([], match_condition=MatchConditions.IfMissing)
             except (ResourceExistsError, ResourceModifiedError):  # published after all: it keeps no blocks besides
                 return
             with suppress(ResourceNotFoundError, ResourceModifiedError):

@@ -215,8 +215,11 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         return str(answered["Location"])
 
     async def send(self, upload: str, headers: Mapping[str, str], data: bytes) -> Reply:
-        """One request of an upload in parts, tried once: the sender asks what has arrived before it tries again."""
-        status, answered, _, contents = await self._once("PUT", upload, headers, {}, data=data)
+        """One request of an upload in parts, tried once: the sender asks what has arrived before it tries again.
+
+        By POST, as gcsfs does: a PUT is sent again by aiohttp itself when a connection breaks.
+        """
+        status, answered, _, contents = await self._once("POST", upload, headers, {}, data=data)
         return status, answered, contents
 
     def _upload_url(self, bucket: str) -> str:

@@ -1,0 +1,291 @@
+"""What an object store's plugin must make of a network that fails: a suite over a real server and what breaks between.
+
+A subclass says how to reach the server through ``Between``, and how the store's requests look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import ClassVar
+
+import pyarrow as pa
+import pytest
+from http_between import Asked, Behaviour, Between, answer, lose_reply, lose_request, passing, slow
+from icefield import Table, load_catalog
+from icefield.abc import FileSystem, PutMode
+from icefield.errors import CommitStateUnknown, FileExists, IcefieldError, StorageError
+from icefield.manifest import clear_caches
+from icefield.publishing import publish_by_create
+
+PART = 256 * 1024
+DATA = bytes(range(256)) * (PART // 256) * 3 + b"the rest"
+SCHEMA = pa.schema([("n", pa.int64())])
+FAULTS = ("lose-request", "lose-reply", "half", "503", "429", "slow")
+
+
+class StoreFaults:
+    """Checks of a plugin for an object store, with faults between it and the server."""
+
+    prefix: ClassVar[str]
+    """What its properties begin with."""
+
+    @pytest.fixture
+    def between(self) -> Iterator[Between]:
+        """What stands before the server."""
+        raise pytest.UsageError("give a fixture `between`")
+
+    @pytest.fixture
+    def root(self) -> str:
+        """A fresh location."""
+        raise pytest.UsageError("give a fixture `root`")
+
+    def reached(self, url: str) -> Mapping[str, str]:
+        """The properties that reach the server by an address."""
+        raise pytest.UsageError("give a method `reached(url)`")
+
+    def made(self, properties: Mapping[str, str]) -> FileSystem:
+        """The file system under test."""
+        raise pytest.UsageError("give a method `made(properties)`")
+
+    def is_put(self, asked: Asked) -> bool:
+        """Whether a request uploads a whole file."""
+        raise pytest.UsageError("give a method `is_put(asked)`")
+
+    def is_part(self, asked: Asked) -> bool:
+        """Whether a request uploads a part of a file, or publishes one of parts."""
+        raise pytest.UsageError("give a method `is_part(asked)`")
+
+    def unpublished(self, location: str) -> int:
+        """How many uploads to a location were begun, and neither done nor given up."""
+        raise pytest.UsageError("give a method `unpublished(location)`")
+
+    def raw_get(self, location: str) -> bytes | None:
+        """Read a file without the plugin, and without what stands between."""
+        raise pytest.UsageError("give a method `raw_get(location)`")
+
+    def properties(self, between: Between, **more: str) -> dict[str, str]:
+        quick = {"retry.min-wait-ms": "10", "retry.max-wait-ms": "50", "write": str(PART)}
+        named = {f"{self.prefix}.{name.replace('_', '-')}": value for name, value in {**quick, **more}.items()}
+        for write in ("channel.write.chunk-size-bytes", "write.block-size-bytes"):
+            named[f"{self.prefix}.{write}"] = str(PART)
+        return {**self.reached(between.url), **named}
+
+    def system(self, between: Between, **more: str) -> FileSystem:
+        return self.made(self.properties(between, **{name.replace("__", "."): value for name, value in more.items()}))
+
+    def fault(self, name: str, between: Between) -> Behaviour:
+        faults = {"lose-request": lose_request, "lose-reply": lose_reply, "half": between.half, "slow": slow(1.5)}
+        return faults.get(name) or answer(int(name))
+
+    # -- one small file
+
+    @pytest.mark.parametrize("name", FAULTS)
+    def test_one_fault_does_not_change_who_has_created_a_file(self, between: Between, root: str, name: str) -> None:
+        system = self.system(between, request_timeout="1")
+        between.faulty(self.fault(name, between), self.is_put)
+        assert publish_by_create(system, f"{root}/mine", b"mine")
+        assert self.raw_get(f"{root}/mine") == b"mine"
+        between.faulty(self.fault(name, between), self.is_put)
+        assert not publish_by_create(system, f"{root}/mine", b"late")
+        assert self.raw_get(f"{root}/mine") == b"mine"
+
+    @pytest.mark.spec("COMMIT-02")
+    def test_a_reply_that_stays_lost_is_settled_by_the_bytes(self, between: Between, root: str) -> None:
+        system = self.system(between, retry__num_retries="0")
+        between.faulty(lose_reply, self.is_put, None)
+        with pytest.raises((StorageError, FileExists)) as failed:
+            system.put(f"{root}/a", b"mine", PutMode.CREATE)
+        assert isinstance(failed.value, FileExists) or failed.value.retryable
+        assert publish_by_create(system, f"{root}/b", b"mine")
+        assert self.raw_get(f"{root}/b") == b"mine"
+
+    @pytest.mark.spec("COMMIT-02")
+    @pytest.mark.parametrize("name", ["lose-request", "503"])
+    def test_a_request_that_stays_unanswered_leaves_the_outcome_unknown(
+        self, between: Between, root: str, name: str
+    ) -> None:
+        system = self.system(between)
+        between.faulty(self.fault(name, between), self.is_put, None)
+        with pytest.raises(CommitStateUnknown):
+            publish_by_create(system, f"{root}/a", b"mine")
+        assert self.raw_get(f"{root}/a") is None
+
+    def test_a_refusal_after_a_lost_reply_is_not_taken_for_a_failure(self, between: Between, root: str) -> None:
+        """The first try wrote the file; that the second is refused, as by an expired token, says nothing of it."""
+        tries: list[Asked] = []
+
+        def first_lost_then_refused(asked, forward):
+            tries.append(asked)
+            return lose_reply(asked, forward) if len(tries) == 1 else answer(403)(asked, forward)
+
+        between.faulty(first_lost_then_refused, self.is_put, None)
+        with pytest.raises(StorageError) as failed:
+            self.system(between).put(f"{root}/a", b"mine", PutMode.CREATE)
+        assert failed.value.retryable
+        tries.clear()
+        assert publish_by_create(self.system(between), f"{root}/b", b"mine")
+
+    def test_a_refusal_is_told_at_once(self, between: Between, root: str) -> None:
+        between.faulty(answer(403), lambda asked: True, None)
+        with pytest.raises(StorageError, match="403") as failed:
+            self.system(between).put(f"{root}/a", b"mine", PutMode.CREATE)
+        assert not failed.value.retryable
+        assert len(between.asked) == 1
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_throttling_is_met_with_growing_waits(self, between: Between, root: str, status: int) -> None:
+        times: list[float] = []
+
+        def throttle(asked, forward):
+            times.append(time.monotonic())
+            return answer(status)(asked, forward)
+
+        between.faulty(throttle, self.is_put, 4)
+        system = self.system(between, retry__min_wait_ms="100", retry__max_wait_ms="1000")
+        system.put(f"{root}/a", b"mine", PutMode.CREATE)
+        times.append(time.monotonic())
+        waits = [later - earlier for earlier, later in pairwise(times)]
+        assert all(wait >= 0.05 * 2**turn for turn, wait in enumerate(waits))
+        assert len(waits) == 4
+        assert self.raw_get(f"{root}/a") == b"mine"
+
+    @pytest.mark.parametrize("name", ["lose-request", "503", "slow"])
+    def test_giving_up_takes_no_longer_than_was_asked(self, between: Between, root: str, name: str) -> None:
+        system = self.system(between, retry__num_retries="1000", retry__total_timeout_ms="700", request_timeout="1")
+        between.faulty(self.fault(name, between), lambda asked: True, None)
+        for action in (
+            lambda: system.put(f"{root}/a", b"x", PutMode.CREATE),
+            lambda: system.open_input(f"{root}/a"),
+            lambda: system.stat(f"{root}/a"),
+            lambda: list(system.list(root)),
+        ):
+            begun = time.monotonic()
+            with pytest.raises(StorageError) as failed:
+                action()
+            assert failed.value.retryable
+            assert time.monotonic() - begun < 3
+
+    # -- reading, listing, deleting
+
+    @pytest.mark.parametrize("name", FAULTS)
+    def test_one_fault_of_any_request_changes_no_answer(self, between: Between, root: str, name: str) -> None:
+        system = self.system(between, request_timeout="1")
+        names = {f"{root}/{number}" for number in range(5)}
+        for location in names:
+            system.put(location, DATA, PutMode.CREATE)
+        fault = self.fault(name, between)
+        between.faulty(fault, lambda asked: True)
+        assert system.open_input(f"{root}/0").read() == DATA
+        between.faulty(fault, lambda asked: True)
+        assert system.stat(f"{root}/0").size == len(DATA)
+        between.faulty(fault, lambda asked: True)
+        assert {info.location for info in system.list(root)} == names
+        between.faulty(fault, lambda asked: True)
+        system.delete_many([*names, f"{root}/never"])
+        assert list(system.list(root)) == []
+
+    def test_a_reply_that_ends_early_is_not_taken_for_the_file(self, between: Between, root: str) -> None:
+        system = self.system(between)
+        system.put(f"{root}/a", DATA, PutMode.CREATE)
+        between.faulty(between.half_reply, lambda asked: asked.method == "GET")
+        assert system.open_input(f"{root}/a").read() == DATA
+
+    # -- large files
+
+    @pytest.mark.parametrize("name", FAULTS)
+    def test_a_fault_of_any_part_leaves_the_file_whole(self, between: Between, root: str, name: str) -> None:
+        system = self.system(between, request_timeout="1")
+        requests = 1
+        for step in range(20):
+            seen: list[Asked] = []
+
+            def nth(asked: Asked, seen: list[Asked] = seen, step: int = step) -> bool:
+                if self.is_part(asked):
+                    seen.append(asked)
+                return len(seen) == step + 1
+
+            between.faulty(self.fault(name, between), nth)
+            with system.open_output(f"{root}/large-{step}") as sink:
+                sink.write(DATA)
+            assert self.raw_get(f"{root}/large-{step}") == DATA
+            requests = max(requests, len(seen))
+            if step >= 4 or name == "slow":
+                break
+        assert requests >= 4
+
+    def test_a_part_that_stays_undelivered_leaves_nothing(self, between: Between, root: str) -> None:
+        system = self.system(between, retry__num_retries="1")
+        broken: list[Asked] = []
+
+        def from_the_second(asked: Asked) -> bool:
+            broken.extend([asked] if self.is_part(asked) else [])
+            return self.is_part(asked) and len(broken) > 1
+
+        between.faulty(lose_request, from_the_second, 2)
+
+        def write() -> None:
+            with system.open_output(f"{root}/large") as sink:
+                for start in range(0, len(DATA), 100_000):
+                    sink.write(DATA[start : start + 100_000])
+
+        with pytest.raises(StorageError) as failed:
+            write()
+        assert failed.value.retryable
+        assert self.raw_get(f"{root}/large") is None
+        assert self.unpublished(f"{root}/large") == 0
+
+    def test_an_aborted_upload_leaves_no_parts_with_the_store(self, between: Between, root: str) -> None:
+        system = self.system(between)
+        sink = system.open_output(f"{root}/large")
+        sink.write(DATA)
+        assert self.raw_get(f"{root}/large") is None
+        sink.abort()
+        assert self.raw_get(f"{root}/large") is None
+        assert self.unpublished(f"{root}/large") == 0
+        assert list(system.list(root)) == []
+        assert any(self.is_part(asked) for asked in between.asked)
+
+    # -- commits
+
+    @pytest.mark.spec("COMMIT-02", "FS-13", "FS-14")
+    @pytest.mark.parametrize("name", ["lose-request", "lose-reply", "half", "503"])
+    def test_whatever_request_of_a_commit_fails_what_is_said_is_what_is_so(
+        self, between: Between, root: str, name: str
+    ) -> None:
+        properties = self.properties(between, **{"retry.num-retries": "0"})
+        catalog = load_catalog("test", type="directory", warehouse=root, commit="create", **properties)
+        catalog.create_namespace("db")
+        for step in range(60):
+            table = catalog.create_table(f"db.t{step}", SCHEMA, properties={"commit.retry.num-retries": "0"})
+            table.append(pa.table({"n": [-1]}, schema=SCHEMA))
+            clear_caches()
+            counted: list[Asked] = []
+
+            def nth(asked: Asked, counted: list[Asked] = counted, step: int = step) -> bool:
+                counted.append(asked)
+                return len(counted) == step + 1
+
+            between.faulty(self.fault(name, between), nth)
+            said = _said(table, step)
+            between.faulty(passing, lambda asked: False)
+            found = [row["n"] for row in catalog.load_table(f"db.t{step}").scan().to_arrow().to_pylist()]
+            assert sorted(found) in ([-1], [-1, step])
+            if said is not None:
+                assert (step in found) == said, f"said {said} of request {step}: {counted[step].method}"
+            if len(counted) <= step:
+                break
+        assert 8 < step < 59
+        assert said
+
+
+def _said(table: Table, number: int) -> bool | None:
+    """Append a row: whether it is said to be in; None when it is said to be unknown."""
+    try:
+        table.append(pa.table({"n": [number]}, schema=SCHEMA))
+    except CommitStateUnknown:
+        return None
+    except IcefieldError:
+        return False
+    return True
