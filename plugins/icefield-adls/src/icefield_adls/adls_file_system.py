@@ -180,4 +180,6 @@ def _said(error: Exception) -> str:
         return "no answer in time; check adls.account-host and the network, or raise adls.retry.total-timeout-ms"
     if is_passing(error):
         return f"no connection ({type(error).__name__}); check adls.account-host and the network"
+    if isinstance(error, ValueError) or type(error).__name__ == "AzureSigningError":
+        return "the credentials have a wrong form; check adls.account-key, adls.connection-string and the like"
     return type(error).__name__

@@ -1,0 +1,207 @@
+"""Which account a location belongs to, which credentials go where, and that none is shown."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import pickle
+import subprocess
+import sys
+import traceback
+from typing import Any
+
+import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential
+from icefield import Plugins
+from icefield.abc import FileSystemAbility, PutMode
+from icefield.errors import FileMissing, InvalidArgument, StorageError
+from icefield_adls.accounts import StaticToken, account_of
+from icefield_adls.adls_file_system import AdlsFileSystem
+from icefield_adls.locations import Place, place_of
+from icefield_adls.settings import settings_of
+from servers.process import free_port
+
+SECRET = "planted-secret-of-azure"
+KEY = base64.b64encode(SECRET.encode()).decode()
+SIGNATURE = f"sv=2024-01-01&sig={SECRET}"
+HOST = "account.dfs.core.windows.net"
+QUICK = {"adls.retry.num-retries": "1", "adls.retry.total-timeout-ms": "2000", "adls.connect-timeout": "1"}
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONNECTION_STRING", "ACCOUNT_NAME", "ACCOUNT_KEY", "SAS_TOKEN"):
+        monkeypatch.delenv(f"AZURE_STORAGE_{name}", raising=False)
+
+
+@pytest.mark.parametrize("scheme", ["abfs", "abfss", "az", "wasb", "wasbs"])
+def test_every_scheme_leads_to_the_file_system(scheme: str) -> None:
+    assert Plugins.installed().file_system(scheme) is AdlsFileSystem
+
+
+def test_it_creates_and_lists_and_does_not_rename() -> None:
+    assert AdlsFileSystem.abilities == {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST}
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        (f"abfss://c@{HOST}/a/b", Place(HOST, "c", "a/b")),
+        (
+            "wasbs://c@Account.blob.core.windows.net/a%20b//?#x",
+            Place("account.blob.core.windows.net", "c", "a%20b//?#x"),
+        ),
+        ("az://c/a", Place(None, "c", "a")),
+        ("abfs://c", Place(None, "c", "")),
+    ],
+)
+def test_a_location_is_taken_apart_to_the_letter(location: str, place: Place) -> None:
+    assert place_of(location) == place
+
+
+@pytest.mark.parametrize("location", ["az://", "az:///a", f"abfss://@{HOST}/a", "abfss://c@/a"])
+def test_a_location_without_a_container_is_no_file(location: str) -> None:
+    with pytest.raises(FileMissing, match="abfss://container@account"):
+        place_of(location)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"adls.account-key": KEY}, AzureNamedKeyCredential),
+        ({"adls.sas-token": f"?{SIGNATURE}"}, AzureSasCredential),
+        ({"adls.credential": SIGNATURE}, AzureSasCredential),
+        ({"adls.credential": KEY}, AzureNamedKeyCredential),
+        ({f"adls.sas-token.{HOST}": SIGNATURE, "adls.account-key": KEY}, AzureSasCredential),
+        ({"adls.sas-token.account.blob.core.windows.net": SIGNATURE}, AzureSasCredential),
+        ({"adls.token": SECRET}, StaticToken),
+        ({"adls.client-id": "i", "adls.client-secret": SECRET, "adls.tenant-id": "t"}, ClientSecretCredential),
+        ({"adls.anon": "true"}, type(None)),
+        ({}, DefaultAzureCredential),
+        ({"adls.client-id": "of-a-managed-identity"}, DefaultAzureCredential),
+    ],
+)
+def test_credentials_are_what_the_properties_say(given: dict[str, str], kind: type) -> None:
+    account = account_of(given, HOST)
+    assert (account.name, account.url) == ("account", "https://account.blob.core.windows.net")
+    assert type(account.credential) is kind
+    assert SECRET not in repr(account)
+
+
+def test_a_connection_string_is_taken_for_its_own_account() -> None:
+    text = f"DefaultEndpointsProtocol=https;AccountName=account;AccountKey={KEY}"
+    assert account_of({"adls.connection-string": text}, HOST).connection_string == text
+    assert account_of({"adls.connection-string": text}, None).name == "account"
+    with pytest.raises(InvalidArgument, match=r"adls\.sas-token\.other") as refused:
+        account_of({"adls.connection-string": text}, "other.dfs.core.windows.net")
+    assert KEY not in str(refused.value)
+
+
+def test_the_account_of_a_location_without_one_is_that_of_the_properties() -> None:
+    assert account_of({"adls.account-name": "mine", "adls.account-key": KEY}, None).name == "mine"
+    assert account_of({f"adls.sas-token.{HOST}": SIGNATURE}, None).name == "account"
+    with pytest.raises(InvalidArgument, match=r"adls\.account-name"):
+        account_of({"adls.account-key": KEY}, None)
+
+
+@pytest.mark.parametrize("given", [{"adls.account-key": KEY}, {"adls.sas-token": SIGNATURE}])
+def test_the_key_of_one_account_is_not_used_for_another(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidArgument, match="those of account 'mine'"):
+        account_of({"adls.account-name": "mine", **given}, HOST)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"adls.account-key": KEY}, {"adls.sas-token": SIGNATURE}, {"adls.token": SECRET}, {}, {"adls.account-name": "x"}],
+)
+@pytest.mark.parametrize("host", ["account.evil.example", "127.0.0.1:80", "core.windows.net.evil.example"])
+def test_no_credential_goes_to_a_host_that_a_table_names(given: dict[str, str], host: str) -> None:
+    with pytest.raises(InvalidArgument, match="no host of Azure"):
+        account_of(given, host)
+
+
+def test_other_hosts_are_those_that_the_properties_name() -> None:
+    named = {"adls.account-name": "account", "adls.account-key": KEY}
+    here = {**named, "adls.account-host": "127.0.0.1:10000/account", "adls.blob-storage-scheme": "http"}
+    assert account_of(here, None).url == account_of(here, HOST).url == "http://127.0.0.1:10000/account"
+    private = {**named, "adls.blob-storage-authority": ".blob.cloud.example"}
+    assert account_of(private, None).url == "https://account.blob.cloud.example"
+    assert account_of(private, "account.dfs.cloud.example").url == "https://account.blob.cloud.example"
+    assert account_of(named, "account.dfs.core.usgovcloudapi.net").url.endswith("blob.core.usgovcloudapi.net")
+
+
+def test_the_environment_is_looked_at_when_no_property_is_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
+    assert isinstance(account_of({}, None).credential, AzureNamedKeyCredential)
+    assert isinstance(account_of({"adls.sas-token": SIGNATURE}, None).credential, AzureSasCredential)
+    assert account_of({"adls.anon": "true"}, None).credential is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("adls.retry.num-retries", "many"), ("adls.request-timeout", "0"), ("adls.write.block-size-bytes", "1")],
+)
+def test_a_value_that_cannot_be_used_is_named(name: str, value: str) -> None:
+    with pytest.raises(InvalidArgument, match=name):
+        settings_of({name: value})
+
+
+def test_a_secret_without_a_tenant_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r"adls\.tenant-id") as refused:
+        account_of({"adls.client-id": "i", "adls.client-secret": SECRET}, HOST)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"adls.account-key": KEY},
+        {"adls.account-key": f"{SECRET}-that-is-no-base64"},
+        {"adls.sas-token": SIGNATURE},
+        {
+            "adls.connection-string": f"AccountName=account;AccountKey={KEY};BlobEndpoint=http://127.0.0.1:{{port}}/account"
+        },
+        {"adls.connection-string": f"{SECRET}=nonsense"},
+    ],
+)
+def test_no_credential_is_in_an_error_a_log_line_or_a_repr(
+    given: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    port = str(free_port())
+    properties = {name: value.replace("{port}", port) for name, value in given.items()}
+    reached = {"adls.account-host": f"127.0.0.1:{port}/account", "adls.blob-storage-scheme": "http"}
+    system = AdlsFileSystem({"adls.account-name": "account", **reached, **properties, **QUICK})
+    seen: list[Any] = [repr(system), str(system)]
+    for action in (
+        lambda: system.put("az://c/a", b"x", PutMode.CREATE),
+        lambda: system.open_input("az://c/a"),
+        lambda: list(system.list("az://c/a")),
+        lambda: system.delete_many(["az://c/a", "az://c/b"]),
+    ):
+        with pytest.raises(StorageError, match="az://c/a") as failed:
+            action()
+        seen += traceback.format_exception(failed.value)
+        seen.append(repr(failed.value.data))
+    seen += [record.getMessage() for record in caplog.records]
+    assert SECRET not in "".join(seen)
+    assert KEY not in "".join(seen)
+
+
+def test_file_systems_of_the_same_properties_share_a_client() -> None:
+    given = {"adls.account-name": "account", "adls.account-key": KEY}
+    one = AdlsFileSystem({**given, "other.property": "1"})
+    two = pickle.loads(pickle.dumps(AdlsFileSystem(given)))
+    assert one.fs is two.fs
+    assert one.fs is not AdlsFileSystem({**given, "adls.request-timeout": "9"}).fs
+
+
+def test_listing_plugins_imports_no_sdk() -> None:
+    code = (
+        "import sys, icefield; icefield.Plugins.installed().listing();"
+        "print(sorted({'adlfs', 'azure'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

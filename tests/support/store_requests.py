@@ -1,0 +1,164 @@
+"""Which requests a plugin for an object store makes, and what the suites find where the store does not keep its word.
+
+Mixed into a subclass of ``StoreFaults``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from http_between import Asked, Between, Forward
+from icefield import load_catalog
+from icefield.abc import CommitStrategy, Committed, FileSystem, PutMode
+from icefield.builtin.create import CreateStrategy
+from icefield.manifest import clear_caches
+from icefield.testing import CommitStrategySuite, FileSystemSuite
+
+_MIB = 1024 * 1024
+
+
+class _Suite(CommitStrategySuite):
+    patience_seconds = 20.0
+
+    def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+        return CreateStrategy(("db", "t"), location, file_system)
+
+
+class StoreRequests:
+    """Checks of the number of requests, and the negative control."""
+
+    batch: int
+    """How many files one request deletes."""
+
+    def is_delete(self, asked: Asked) -> bool:
+        """Whether a request deletes one file or many."""
+        raise pytest.UsageError("give a method `is_delete(asked)`")
+
+    def is_listing(self, asked: Asked) -> bool:
+        """Whether a request lists files."""
+        raise pytest.UsageError("give a method `is_listing(asked)`")
+
+    def without_condition(self, asked: Asked) -> Asked:
+        """The request without the condition that no file has the name."""
+        raise pytest.UsageError("give a method `without_condition(asked)`")
+
+    def control(self, between: Between) -> FileSystem:
+        """A file system whose requests may be changed on their way."""
+        raise pytest.UsageError("give a method `control(between)`")
+
+    # -- requests
+
+    def test_files_are_deleted_in_batches(self, between: Between, root: str) -> None:
+        system = self.system(between)
+        names = [f"{root}/{number}" for number in range(self.batch + 5)]
+        odd = [f"{root}/{name}" for name in ("a b", "a%20b", "p=1/q=x%2Fy", "ü-日本", "[x]{y}*?#z&+")]
+        for location in [*names[:3], names[-1], *odd]:
+            system.put(location, b"x", PutMode.OVERWRITE)
+        kept = f"{root}/a"
+        system.put(kept, b"x", PutMode.OVERWRITE)
+        between.asked.clear()
+        system.delete_many([*odd, *names])
+        assert sum(map(self.is_delete, between.asked)) == len(between.asked) == 2
+        assert [info.location for info in system.list(root)] == [kept]
+
+    def test_a_long_listing_comes_in_pages(self, between: Between, root: str) -> None:
+        system = self.system(between)
+        for number in range(3):
+            system.put(f"{root}/d/{number}", b"x", PutMode.OVERWRITE)
+        assert len(list(system.list(f"{root}/d"))) == 3
+        between.asked.clear()
+        assert [info.location for info in system.list(root, shallow=True)] == [f"{root}/d/"]
+        assert list(system.list(f"{root}/no")) == []
+        assert all(map(self.is_listing, between.asked))
+        assert len(between.asked) == 2
+
+    def test_a_small_file_is_one_request_and_a_large_one_comes_in_parts(self, between: Between, root: str) -> None:
+        system = self.system(between)
+        small, large = os.urandom(100_000), os.urandom(20 * _MIB)
+        system.put(f"{root}/small", small, PutMode.CREATE)
+        system.put(f"{root}/large", large, PutMode.CREATE)
+        assert sum(map(self.is_put, between.asked)) == len(between.asked) == 2  # one each, whatever the size
+        between.asked.clear()
+        source = system.open_input(f"{root}/small")
+        assert source.seek(0, 2) == len(small)
+        source.seek(0)
+        assert source.read() == small
+        assert len(between.asked) == 1
+        between.asked.clear()
+        assert system.open_input(f"{root}/large").read() == large
+        assert len(between.asked) == 4
+        between.asked.clear()
+        assert system.stat(f"{root}/large").size == len(large)
+        assert len(between.asked) == 1
+
+    def test_a_table_opens_and_plans_with_no_more_requests_than_files(self, between: Between, root: str) -> None:
+        made = load_catalog("test", type="directory", warehouse=root, commit="create", **self.properties(between))
+        made.create_namespace("db")
+        schema = pa.schema([("n", pa.int64()), ("kind", pa.string())])
+        properties = {"commit.manifest-merge.enabled": "false"}
+        table = made.create_table("db.t", schema, partition_spec="kind", properties=properties)
+        for number in range(6):
+            table.append(pa.table({"n": [number], "kind": [f"k{number % 3}"]}, schema=schema))
+        clear_caches()
+        catalog = load_catalog("test", type="directory", warehouse=root, commit="create", **self.properties(between))
+        between.asked.clear()
+        found = list(catalog.load_table("db.t").scan("kind = 'k1'").plan_files())
+        assert len(found) == 2
+        read = [asked.path for asked in between.asked if asked.method == "GET" and not self.is_listing(asked)]
+        files = Counter(path for path in read if ".avro" in path)
+        # The manifest list and the two manifests of six that a file of this kind may be in, once each.
+        assert len(files) == 3
+        assert set(files.values()) == {1}
+        assert not any(map(self.is_listing, between.asked))
+
+    def test_a_forked_process_has_connections_of_its_own(self, between: Between, root: str) -> None:
+        system = self.system(between)
+        system.put(f"{root}/a", b"before", PutMode.CREATE)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                system.put(f"{root}/b", system.open_input(f"{root}/a").read() + b" and after", PutMode.CREATE)
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert system.open_input(f"{root}/b").read() == b"before and after"
+
+    # -- negative control
+
+    @pytest.fixture
+    def careless(self, between: Between) -> FileSystem:
+        """A file system on a store that does not look at the condition."""
+        system = self.control(between)
+
+        def unconditional(asked: Asked, forward: Forward):
+            return forward(self.without_condition(asked))
+
+        between.behave = unconditional
+        return system
+
+    def test_the_suite_finds_that_a_store_ignores_the_condition(self, careless: FileSystem, root: str) -> None:
+        for check in ("test_creating_refuses_a_taken_name", "test_one_of_many_creators_wins"):
+            with pytest.raises((AssertionError, pytest.fail.Exception)):
+                getattr(FileSystemSuite(), check)(careless, f"{root}/{check}")
+
+    def test_the_suite_finds_the_lost_update(self, careless: FileSystem, root: str) -> None:
+        suite = _Suite()
+        for check in ("test_an_old_base_is_a_conflict_and_leaves_nothing", "test_no_update_of_many_writers_is_lost"):
+            with pytest.raises(AssertionError):
+                getattr(suite, check)(careless, f"{root}/{check}")
+
+    def test_both_of_two_writers_are_told_that_they_committed(self, careless: FileSystem, root: str) -> None:
+        suite, place = _Suite(), f"{root}/t"
+        base = suite.create(careless, place)
+        told = [
+            suite.strategy(careless, place).commit(base, suite.changed(careless, base, key, "1")) for key in ("a", "b")
+        ]
+        assert all(isinstance(outcome, Committed) for outcome in told)
+        current = suite.strategy(careless, place).load()
+        assert current is not None
+        assert set(suite.read(careless, current).properties) == {"b"}
