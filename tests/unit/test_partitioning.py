@@ -146,6 +146,17 @@ def test_partition_values_are_derived_from_the_rows() -> None:
     )
 
 
+@pytest.mark.spec("TRN-12")
+def test_a_decimal_that_rounds_beyond_its_type_is_refused() -> None:
+    schema = Schema(NestedField(1, "d", "decimal(9,2)"))
+    spec = PartitionSpec(PartitionField(1, 1000, "truncate[10]", "d_trunc"))
+    held = pa.record_batch({"d": pa.array([Decimal("-9999999.90"), None, Decimal("9999999.99")], pa.decimal128(9, 2))})
+    assert partition_batch(spec, schema, held).field("d_trunc")[0].as_py() == Decimal("-9999999.90")
+    beyond = pa.record_batch({"d": pa.array([Decimal("-9999999.91")], pa.decimal128(9, 2))})
+    with pytest.raises(InvalidArgument, match="d_trunc"):
+        partition_batch(spec, schema, beyond)
+
+
 def test_what_lies_below_a_null_struct_is_no_partition_value() -> None:
     inner = pa.StructArray.from_arrays([pa.array(["hidden", "seen"])], ["city"])
     at = pa.StructArray.from_arrays([inner], ["at"], mask=pa.array([True, False]))

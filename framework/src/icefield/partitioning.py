@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.arrow_types import to_arrow_field
 from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature
@@ -22,8 +23,9 @@ from icefield.sources import (
     source_ids_to_json,
     transform_from_json,
 )
-from icefield.transforms import IdentityTransform, Transform, VoidTransform, parse_transform
-from icefield.types import IcebergType, NestedField, StructType, UnknownType
+from icefield.transforms import IdentityTransform, Transform, TruncateTransform, VoidTransform, parse_transform
+from icefield.types import DecimalType, IcebergType, NestedField, StructType, UnknownType
+from icefield.values_binary import decimal_from_unscaled
 
 PARTITION_FIELD_ID_START: Final = 1000
 """The id of the first partition field of a table."""
@@ -229,7 +231,8 @@ def partition_batch(spec: PartitionSpec, schema: Schema, batch: pa.RecordBatch) 
     """The partition values of each row, one child for each field of the spec under its name.
 
     Columns are found in ``batch`` by their names in ``schema``. Raises ``InvalidArgument`` for a column that the
-    batch lacks, ``UnsupportedFeature`` for a transform that this version cannot compute.
+    batch lacks or with a value that the partition field cannot hold, ``UnsupportedFeature`` for a transform that this
+    version cannot compute.
     """
     kinds = [to_arrow_field(kind) for kind in spec.partition_type(schema).fields]
     if not kinds:
@@ -254,7 +257,20 @@ def _partition_column(field: PartitionField, schema: Schema, batch: pa.RecordBat
             f"the source of partition field '{field.name}' is not in the schema", field_id=field.field_id
         )
     values = field.transform.apply(source_column(schema, field.source_id, batch), source.field_type)
+    if isinstance(source.field_type, DecimalType) and isinstance(field.transform, TruncateTransform):
+        _check_digits(field, source.field_type, values)
     return values if values.type == kind else values.cast(kind)
+
+
+def _check_digits(field: PartitionField, kind: DecimalType, values: pa.Array) -> None:
+    """Refuse rows that round to a partition value of one digit more than its type has, before any file is written."""
+    least = pa.scalar(decimal_from_unscaled(1 - 10**kind.precision, kind.scale), values.type)
+    if pc.any(pc.less(values, least)).as_py():
+        raise InvalidArgument(
+            f"a value of {kind} is so near to the least one that {field.transform} rounds it down beyond the type: "
+            f"partition field '{field.name}' cannot hold it; give the column a digit more",
+            field_id=field.field_id,
+        )
 
 
 def spec_to_json(spec: PartitionSpec) -> dict[str, Any]:
