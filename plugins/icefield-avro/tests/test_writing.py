@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from avro_files import FORMAT, Sink, open_file, read_file, write_file
 from hypothesis import given, settings
+from icefield.abc import Split
 from icefield.errors import InvalidArgument
 from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.schema import Schema
@@ -149,7 +150,8 @@ def test_metrics_are_collected_of_data_only(properties, collected):
         assert metrics.record_count == 10
 
 
-def test_split_offsets_are_where_blocks_start(monkeypatch):
+def test_split_offsets_are_where_the_markers_before_blocks_start(monkeypatch):
+    """Readers on the JVM look for the next marker from an offset on, and begin behind it."""
     from icefield_avro import writer as module
 
     monkeypatch.setattr(module, "_SPLIT_EVERY", 2000)
@@ -157,11 +159,19 @@ def test_split_offsets_are_where_blocks_start(monkeypatch):
     with FORMAT.open_writer(sink, SCHEMA, properties={"avro.block-size": "500"}) as writer:
         writer.write(batch(0, 5000))
         written = writer.close()
-    starts = {block.offset for block in blocks_of(sink.published)}
-    assert written.split_offsets[0] == min(starts)
-    assert len(written.split_offsets) > 3
-    assert set(written.split_offsets) <= starts
-    assert written.split_offsets == sorted(written.split_offsets)
+    data, offsets = sink.published, written.split_offsets
+    starts = [block.offset for block in blocks_of(data)]
+    with open_file(data) as reader:
+        marker = reader._container.header.sync
+    assert len(offsets) > 3
+    assert offsets == sorted(offsets)
+    assert [data.find(marker, offset) for offset in offsets] == offsets
+    assert offsets[0] + 16 == starts[0]
+    assert {offset + 16 for offset in offsets} <= set(starts)
+    pieces = zip(offsets, [*offsets[1:], len(data)], strict=True)
+    found = [read_file(data, split=Split(start, end - start)) for start, end in pieces]
+    assert min(piece.num_rows for piece in found) > 0
+    assert pa.concat_tables(found).equals(read_file(data))
 
 
 def test_a_null_in_a_required_column_is_refused():

@@ -128,7 +128,9 @@ class AvroWriter(FormatWriter):
         header |= {key: value.encode() for key, value in metadata.items()}
         head = encode_header(header, self._sync)
         self._written = len(head)
-        self._split_offsets = [len(head)]
+        # Other readers look for the sync marker from an offset on and take the block behind it: the offset of a block
+        # is that of the marker before it, or they would pass over the block.
+        self._split_offsets = [len(head) - SYNC_SIZE]
         self._ratio = 1.0
         sink.write(head)
 
@@ -147,7 +149,7 @@ class AvroWriter(FormatWriter):
         if len(body) > MAX_INFLATED:
             raise InvalidArgument(f"a row of more than {MAX_INFLATED:,} bytes does not go into an Avro file")
         if self._written - self._split_offsets[-1] >= _SPLIT_EVERY:
-            self._split_offsets.append(self._written)
+            self._split_offsets.append(self._written - SYNC_SIZE)
         block = encode_block(count, self._deflate(body), self._sync)
         if body:
             self._ratio = len(block) / len(body)
