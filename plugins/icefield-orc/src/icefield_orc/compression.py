@@ -59,6 +59,30 @@ def pack_plain(data: bytes, codec: int, block_size: int) -> bytes:
     return b"".join((len(piece) << 1 | 1).to_bytes(_HEADER, "little") + piece for piece in pieces)
 
 
+def pack(data: bytes, codec: int, block_size: int) -> bytes:
+    """Bytes as compressed chunks; those that do not shrink hold them as they are."""
+    if codec == NONE:
+        return data
+    compress = _COMPRESSORS[codec]
+    out = []
+    for start in range(0, len(data), block_size):
+        piece = data[start : start + block_size]
+        small = compress(piece)
+        kept = len(small) >= len(piece)
+        body = piece if kept else small
+        out.append((len(body) << 1 | kept).to_bytes(_HEADER, "little") + body)
+    return b"".join(out)
+
+
+def _deflate(data: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return stream.compress(data) + stream.flush()
+
+
+def _by_codec(name: str) -> Callable[[bytes], bytes]:
+    return lambda data: pa.Codec(name).compress(data, asbytes=True)
+
+
 def _zlib(data: bytes, size: int) -> bytes:
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
@@ -126,4 +150,11 @@ _DECOMPRESSORS: dict[int, Callable[[bytes, int], bytes]] = {
     SNAPPY: _snappy,
     LZ4: _lz4,
     ZSTD: _zstd,
+}
+
+_COMPRESSORS: dict[int, Callable[[bytes], bytes]] = {
+    ZLIB: _deflate,
+    SNAPPY: _by_codec("snappy"),
+    LZ4: _by_codec("lz4_raw"),
+    ZSTD: _by_codec("zstd"),
 }

@@ -98,3 +98,8 @@ def write_bytes(number: int, data: bytes) -> bytes:
 def write_integer(number: int, value: int) -> bytes:
     """The bytes of a field that holds an unsigned number."""
     return write_varint(number << 3 | _VARINT) + write_varint(value)
+
+
+def write_item(number: int, value: int | bytes) -> bytes:
+    """The bytes of a field as ``items`` gave it; fields of a fixed width are none that it gives apart."""
+    return write_integer(number, value) if isinstance(value, int) else write_bytes(number, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -19,6 +20,7 @@ from icefield_orc.picking import Pick, Selection, select, whole
 from icefield_orc.schema import read_tree
 from icefield_orc.skipping import may_match
 from icefield_orc.statistics import file_metrics
+from icefield_orc.stripes import column_sizes, read_footers
 from icefield_orc.tail import read_stripe_statistics, read_tail
 
 _LARGEST_STRIPE = 4 << 30
@@ -62,7 +64,9 @@ class OrcReader(FormatReader):
 
     def metrics(self) -> Metrics:
         with reading(self._location, "the statistics"):
-            return file_metrics(self._tail, self._root)
+            told = file_metrics(self._tail, self._root)
+            footers = read_footers(self._source, self._tail)
+            return told if footers is None else replace(told, column_sizes=column_sizes(footers, self._root))
 
     def close(self) -> None:
         self._source.close()

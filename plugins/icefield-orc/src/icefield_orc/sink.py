@@ -1,22 +1,33 @@
-"""The stream that pyarrow writes an ORC file to, whose tail is completed before it goes out.
+"""The stream that pyarrow writes an ORC file to, whose end is completed before it goes out.
 
 pyarrow writes no user metadata, so the last bytes of a file are held back, and its footer is written anew with them.
+From the first moment on that pyarrow stores as only some readers understand it (``old_moments``), whole stripes are
+held back as well.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from icefield.abc import OutputStream
 
-from icefield_orc.compression import pack_plain, unpack
-from icefield_orc.protobuf import items, write_bytes, write_integer
-from icefield_orc.tail import Tail, parse_footer, read_postscript
+from icefield_orc.compression import pack, unpack
+from icefield_orc.old_moments import rebuilt, rewritten_footer, rewritten_statistics, timestamp_columns
+from icefield_orc.protobuf import items, write_bytes, write_item
+from icefield_orc.schema import Node, read_tree
+from icefield_orc.stripes import StripeFooter, column_sizes, parse_stripe_footer
+from icefield_orc.tail import Stripe, Tail, parse_footer, read_postscript
 
 _LARGEST_FOOTER = 1 << 30
-_FOOTER_LENGTH = 1
+_LONGEST_POSTSCRIPT = 256
+_FOOTER_LENGTH, _STATISTICS_LENGTH = 1, 5
 _USER_METADATA = 5
+_IN_MEMORY = 64 << 20
+_MOST_KEPT = 32 << 20
+_PIECE = 4 << 20
 
 
 class Sink:
@@ -24,50 +35,120 @@ class Sink:
 
     closed = False
 
-    def __init__(self, stream: OutputStream) -> None:
+    def __init__(self, stream: OutputStream, columns: int) -> None:
         self._stream = stream
         self._aborted = False
-        self._held: list[bytes] | None = None
+        self._held: Any = None
+        self._held_from = 0
         self._length = 0
+        # The footer of a stripe lies at its end, and how long it is stands in the file's: so some bytes are kept.
+        self._window = 4096 + 64 * columns
+        self._last = b""
+        self._ends: dict[int, bytes] = {}
 
     def write(self, data: Any) -> int:
         length = memoryview(data).nbytes
         self._length += length
         if self._aborted:
             return length
-        if self._held is None:
-            return self._stream.write(data)
-        self._held.append(bytes(data))
-        return length
+        if self._held is not None:
+            self._held.write(data)
+            return length
+        tail = bytes(memoryview(data)[-self._window :])
+        self._last = tail if len(tail) == self._window else (self._last + tail)[-self._window :]
+        return self._stream.write(data)
 
     def tell(self) -> int:
         return self._length
 
     def hold(self) -> None:
-        """Keep back what is written from here on: the end of the file."""
-        self._held = []
+        """Keep back what is written from here on, if not already so."""
+        if self._held is None:
+            self._held_from = self._length
+            self._held = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
 
-    def complete(self, metadata: Mapping[str, bytes]) -> Tail:
-        """Write out what was kept back, with user metadata in the footer, and tell what the tail says."""
-        end = b"".join(self._held or [])
-        self._held = None
-        postscript = read_postscript(end)
-        below = len(end) - 1 - postscript.length
-        start = below - postscript.footer_length
-        footer = unpack(end[start:below], postscript.codec, postscript.block_size, _LARGEST_FOOTER)
+    def mark(self) -> None:
+        """A stripe ends here."""
+        if self._held is None and (len(self._ends) + 1) * self._window <= _MOST_KEPT:
+            self._ends[self._length] = self._last
+
+    def complete(self, metadata: Mapping[str, bytes], old_moments: bool) -> tuple[Tail, dict[int, int]]:
+        """Write out what was kept back, with user metadata in the footer. With ``old_moments`` the stripes that were
+        kept back are put together anew.
+
+        Returns what the tail tells, and the sizes of columns by field id if they are known.
+        """
+        postscript = read_postscript(
+            self._piece(max(self._held_from, self._length - _LONGEST_POSTSCRIPT), self._length)
+        )
+        below = self._length - 1 - postscript.length
+        footer_start = below - postscript.footer_length
+        statistics_start = footer_start - postscript.statistics_length
+        footer, statistics = (
+            unpack(self._piece(start, end), postscript.codec, postscript.block_size, _LARGEST_FOOTER)
+            for start, end in ((footer_start, below), (statistics_start, footer_start))
+        )
         for key, value in metadata.items():
             footer += write_bytes(_USER_METADATA, write_bytes(1, key.encode()) + write_bytes(2, value))
-        packed = pack_plain(footer, postscript.codec, postscript.block_size)
-        self._stream.write(end[:start])
-        self._stream.write(packed + _postscript(end[below:-1], len(packed)))
-        return parse_footer(footer, postscript, self._stream.tell())
+        tail = parse_footer(footer, postscript, self._length)
+        root = read_tree(tail.types, tail.metadata)
+        footers = [self._stripe_footer(stripe, tail) for stripe in tail.stripes]
+        if old_moments:
+            stripes = self._rebuild(tail, root, footer, footers)
+            columns = timestamp_columns(root)
+            footer = rewritten_footer(footer, stripes, columns)
+            statistics = rewritten_statistics(statistics, columns)
+        else:
+            self._copy(self._held_from, statistics_start)
+        packed = [pack(part, postscript.codec, postscript.block_size) for part in (statistics, footer)]
+        script = _postscript(self._piece(below, self._length - 1), len(packed[1]), len(packed[0]))
+        self._stream.write(b"".join(packed) + script)
+        known = [each for each in footers if each is not None]
+        sizes = column_sizes(known, root) if len(known) == len(footers) else {}
+        self._held.close()
+        return parse_footer(footer, postscript, self._stream.tell()), sizes
+
+    def _rebuild(self, tail: Tail, root: Node, footer: bytes, footers: list[StripeFooter | None]) -> list[Stripe]:
+        """Put the stripes that were kept back together anew; where all stripes lie then."""
+        stripes: list[Stripe] = []
+        end = self._held_from
+        for number, stripe in enumerate(tail.stripes):
+            if stripe.start < self._held_from:
+                stripes.append(stripe)
+                continue
+            self._copy(end, stripe.start)
+            end = stripe.start + stripe.length
+            body, made, footers[number] = rebuilt(self._piece(stripe.start, end), stripe, tail, root, footer)
+            stripes.append(replace(made, start=self._stream.tell()))
+            self._stream.write(body)
+        return stripes
+
+    def _stripe_footer(self, stripe: Stripe, tail: Tail) -> StripeFooter | None:
+        """The footer of a stripe, None where its bytes were not kept."""
+        end = stripe.start + stripe.length
+        if end - stripe.footer_length >= self._held_from:
+            packed = self._piece(end - stripe.footer_length, end)
+        else:
+            packed = self._ends.get(end, b"")[-stripe.footer_length :]
+        return parse_stripe_footer(packed, tail) if len(packed) == stripe.footer_length else None
+
+    def _piece(self, start: int, end: int) -> bytes:
+        """Bytes that are kept back, by their place in the file."""
+        self._held.seek(start - self._held_from)
+        data: bytes = self._held.read(end - start)
+        return data
+
+    def _copy(self, start: int, end: int) -> None:
+        for at in range(start, end, _PIECE):
+            self._stream.write(self._piece(at, min(end, at + _PIECE)))
 
     def publish(self) -> None:
         self._stream.close()
 
     def abort(self) -> None:
         self._aborted = True
-        self._held = None
+        if self._held is not None:
+            self._held.close()
         self._stream.abort()
 
     # pyarrow asks these of a file, and closes it when the writer is closed: only ``publish`` may do that.
@@ -87,11 +168,8 @@ class Sink:
         return False
 
 
-def _postscript(old: bytes, footer_length: int) -> bytes:
-    """A postscript with another length of the footer, and its own length behind it."""
-    message = b""
-    for number, value in items(old):
-        if number == _FOOTER_LENGTH:
-            value = footer_length
-        message += write_integer(number, value) if isinstance(value, int) else write_bytes(number, value)
+def _postscript(old: bytes, footer_length: int, statistics_length: int) -> bytes:
+    """A postscript with other lengths of what lies before it, and its own length behind it."""
+    told = {_FOOTER_LENGTH: footer_length, _STATISTICS_LENGTH: statistics_length}
+    message = b"".join(write_item(number, told.get(number, value)) for number, value in items(old))
     return message + bytes([len(message)])

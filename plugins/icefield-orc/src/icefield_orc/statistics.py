@@ -21,12 +21,11 @@ _MILLI_NANOS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """One column's statistics: how many values are not null, bytes on disk, and bounds as internal values; what is not
+    """One column's statistics: how many values are not null, and bounds as internal values; what is not
     told is None. A bound may be wider than the values are, never narrower. ``no_nan`` says that none of the values is
     NaN for sure."""
 
     values: int | None = None
-    bytes_on_disk: int | None = None
     lower: Any = None
     upper: Any = None
     no_nan: bool = False
@@ -36,13 +35,12 @@ def decode(data: bytes, node: Node) -> ColumnStatistics:
     """Statistics of one column. Raises ``ValueError`` for damaged bytes."""
     fields = dict(items(data))
     values = integer(fields[1]) if 1 in fields else None
-    size = integer(fields[11]) if 11 in fields else None
     lower, upper = (None, None) if values == 0 else _bounds(fields, node)
-    return ColumnStatistics(values, size, lower, upper, _without_nan(fields, node))
+    return ColumnStatistics(values, lower, upper, _without_nan(fields, node))
 
 
 def file_metrics(tail: Tail, root: Node) -> Metrics:
-    """Counts, sizes and bounds of a whole file, as far as its footer tells them."""
+    """Counts and bounds of a whole file, as far as its footer tells them."""
     metrics = Metrics(tail.rows)
     for child in root.children:
         _gather(child, tail, metrics)
@@ -60,8 +58,6 @@ def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
     if node.column >= len(tail.statistics) or not tail.postscript.sound_statistics:
         return
     told = decode(tail.statistics[node.column], node)
-    if told.bytes_on_disk:
-        metrics.column_sizes[node.field_id] = told.bytes_on_disk
     if told.values is not None and told.values <= tail.rows:
         metrics.value_counts[node.field_id] = tail.rows
         metrics.null_value_counts[node.field_id] = tail.rows - told.values

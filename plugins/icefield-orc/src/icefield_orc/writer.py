@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.orc as po
 from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.arrow_types import child_fields
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metrics import MetricsCollector
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
+from icefield.types import IcebergType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
+from icefield_orc.old_moments import holds_old_fraction
 from icefield_orc.options import write_options
 from icefield_orc.schema import COLUMN_IDS
 from icefield_orc.sink import Sink
 from icefield_orc.storage import column_ids, column_numbers, storage_batch, storage_schema
 
+_MOMENTS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 _BUFFER = 1 << 20
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first stripe has shown it."""
@@ -31,13 +36,17 @@ class OrcWriter(FormatWriter):
         self._schema = schema
         self._arrow_schema = schema_to_arrow(schema)
         self._storage = storage_schema(schema)
+        self._has_moments = any(isinstance(kind, _MOMENTS) for kind in _kinds(schema))
         self._metadata = {key: value.encode() for key, value in metadata.items()}
         ids = column_ids(self._storage)
         if ids is not None:
             self._metadata[COLUMN_IDS] = ids.encode()
         options = write_options(properties, column_numbers(schema, self._storage))
         self._collector = MetricsCollector(self._arrow_schema)
-        self._sink = Sink(sink)
+        self._sink = Sink(sink, _columns(self._storage))
+        self._piece_bytes = max(1, options["stripe_size"] // 4)
+        self._piece_rows = options["batch_size"]
+        self._old_moments = False
         self._given_bytes = 0
         self._shown_bytes = 0
         self._shown_given = 0
@@ -76,17 +85,17 @@ class OrcWriter(FormatWriter):
         try:
             if not self._begun:
                 self._put(pa.RecordBatch.from_pylist([], self._arrow_schema))
-            self._buffered.flush()
-            self._sink.hold()
+            self._hold()
             self._writer.close()
             self._buffered.flush()
-            tail = self._sink.complete(self._metadata)
+            tail, sizes = self._sink.complete(self._metadata, self._old_moments)
             self._sink.publish()
         except BaseException:
             self.abort()
             raise
         self._ended = True
-        return WrittenFile(tail.size, self._collector.metrics(), [stripe.start for stripe in tail.stripes] or None)
+        metrics = replace(self._collector.metrics(), column_sizes=sizes)
+        return WrittenFile(tail.size, metrics, [stripe.start for stripe in tail.stripes] or None)
 
     def abort(self) -> None:
         self._ended = True
@@ -95,9 +104,44 @@ class OrcWriter(FormatWriter):
         self._writer.is_open = False
 
     def _put(self, batch: pa.RecordBatch) -> None:
-        try:
-            self._writer.write(storage_batch(batch, self._schema, self._storage))
-        except pa.ArrowNotImplementedError as error:
-            raise UnsupportedFeature(f"ORC cannot hold this schema: {error}") from error
+        # In pieces so small that at most one stripe ends in each.
+        rows = max(self._piece_rows, batch.num_rows * self._piece_bytes // max(1, batch.nbytes))
+        for start in range(0, max(1, batch.num_rows), rows):
+            self._put_piece(batch.slice(start, rows))
         self._begun = True
         self._given_bytes += batch.nbytes
+
+    def _put_piece(self, batch: pa.RecordBatch) -> None:
+        stored = storage_batch(batch, self._schema, self._storage)
+        if self._has_moments and not self._old_moments and _hold_old_fractions(stored):
+            self._hold()
+            self._old_moments = True
+        before = self._buffered.tell()
+        try:
+            self._writer.write(stored)
+        except pa.ArrowNotImplementedError as error:
+            raise UnsupportedFeature(f"ORC cannot hold this schema: {error}") from error
+        if self._buffered.tell() != before:
+            self._buffered.flush()
+            self._sink.mark()
+
+    def _hold(self) -> None:
+        self._buffered.flush()
+        self._sink.hold()
+
+
+def _hold_old_fractions(table: pa.Table) -> bool:
+    return any(holds_old_fraction(chunk) for column in table.columns for chunk in column.chunks)
+
+
+def _columns(schema: pa.Schema) -> int:
+    """The number of types that a file of the schema has."""
+    return 1 + sum(_count(field.type) for field in schema)
+
+
+def _count(kind: pa.DataType) -> int:
+    return 1 + sum(_count(child.type) for child in child_fields(kind))
+
+
+def _kinds(schema: Schema) -> Iterator[IcebergType]:
+    return (field.field_type for field in schema.id_to_field.values())

@@ -1,0 +1,92 @@
+"""Footers of stripes: which streams a stripe holds, of which column, and how long they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from icefield.abc import InputFile
+
+from icefield_orc.compression import unpack
+from icefield_orc.protobuf import Item, blob, integer, items
+from icefield_orc.schema import Kind, Node
+from icefield_orc.tail import Stripe, Tail
+
+PRESENT, DATA, LENGTH, DICTIONARY, DICTIONARY_COUNT, SECONDARY, ROW_INDEX, BLOOM, BLOOM_UTF8 = range(9)
+INDEXES = frozenset({ROW_INDEX, BLOOM, BLOOM_UTF8})
+STREAMS, ENCODINGS = 1, 2
+_LARGEST_FOOTER = 16 << 20
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One stream: its kind, the number of its column, and its length in bytes."""
+
+    kind: int
+    column: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class StripeFooter:
+    """The streams of a stripe in the order they lie in, the kind of encoding of each column, and all fields."""
+
+    streams: tuple[Stream, ...]
+    encodings: tuple[int, ...]
+    fields: tuple[Item, ...]
+
+
+def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
+    """A footer as it lies in the file. Raises ``ValueError`` for damage."""
+    postscript = tail.postscript
+    data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_FOOTER)
+    streams, encodings, fields = [], [], tuple(items(data))
+    for number, value in fields:
+        if number == STREAMS:
+            parts = {part: integer(held) for part, held in items(blob(value))}
+            streams.append(Stream(*(parts.get(part, 0) for part in (1, 2, 3))))
+        elif number == ENCODINGS:
+            encodings.append(integer(dict(items(blob(value))).get(1, 0)))
+    return StripeFooter(tuple(streams), tuple(encodings), fields)
+
+
+def check_streams(footer: StripeFooter, stripe: Stripe, types: int) -> None:
+    """Make sure that the streams are those of columns that are there, and fill their stripe. Raises ``ValueError``."""
+    if len(footer.encodings) != types or any(stream.column >= types for stream in footer.streams):
+        raise ValueError("a stripe's footer speaks of other columns than the file has")
+    if sum(stream.length for stream in footer.streams) != stripe.index_length + stripe.data_length:
+        raise ValueError("the streams of a stripe do not fill it")
+
+
+def read_stripe_footer(source: InputFile, stripe: Stripe, tail: Tail) -> StripeFooter:
+    """The footer of one stripe, checked. Raises ``ValueError`` for damage."""
+    if stripe.footer_length > _LARGEST_FOOTER:
+        raise ValueError("a stripe's footer claims to be too long")
+    source.seek(stripe.start + stripe.index_length + stripe.data_length)
+    packed = source.read(stripe.footer_length)
+    if len(packed) != stripe.footer_length:
+        raise ValueError("it is shorter than it should be")
+    footer = parse_stripe_footer(packed, tail)
+    check_streams(footer, stripe, len(tail.types))
+    return footer
+
+
+def read_footers(source: InputFile, tail: Tail) -> list[StripeFooter] | None:
+    """The footers of all stripes; None where that would be too much to read."""
+    if sum(stripe.footer_length for stripe in tail.stripes) > _MOST_BYTES:
+        return None
+    return [read_stripe_footer(source, stripe, tail) for stripe in tail.stripes]
+
+
+def column_sizes(footers: Iterable[StripeFooter], root: Node) -> dict[int, int]:
+    """Bytes on disk of each column that has values of its own, by field id: its streams without the indexes."""
+    sizes: Counter[int] = Counter()
+    for footer in footers:
+        for stream in footer.streams:
+            if stream.kind not in INDEXES:
+                sizes[stream.column] += stream.length
+    held = [node for node in root.below() if node.kind not in (Kind.STRUCT, Kind.LIST, Kind.MAP) or node.opaque]
+    found = {node.field_id: sum(sizes[below.column] for below in node.below()) for node in held}
+    return {number: size for number, size in found.items() if number is not None and size}

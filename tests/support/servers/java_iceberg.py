@@ -1,0 +1,107 @@
+"""Iceberg's Java library in a process of its own, which answers requests over its standard input and output.
+
+The program is ``tests/interop/java``; Maven builds it once, with the library from Maven Central.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.process import REPOSITORY, installed, unavailable
+
+SOURCE = REPOSITORY / "tests" / "interop" / "java"
+_BUILD_SECONDS = 900
+
+
+class JavaError(Exception):
+    """What Java answered in place of a result."""
+
+
+class JavaIceberg:
+    """A running judge. Locations are paths; rows are as in ``plain_rows``."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def read(self, metadata: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a table's metadata file; ``given`` is a filter in the JSON form of Java's expressions."""
+        location = metadata.removeprefix("file://")
+        rows: list[dict[str, Any]] = self._ask(do="read", metadata=location, filter=given)["rows"]
+        return rows
+
+    def create(self, location: str, schema: Any, spec: Any = None, properties: Mapping[str, str] | None = None) -> None:
+        """Create a table at a location, from its schema and partition spec as JSON."""
+        self._ask(do="create", location=location, schema=schema, spec=spec, properties=dict(properties or {}))
+
+    def append(self, location: str, file_format: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows into data files of a format."""
+        self._ask(do="append", location=location, format=file_format, rows=list(rows))
+
+    def evolve(self, location: str, **changes: Any) -> None:
+        """``promote``, ``rename`` and ``add`` are mappings of a column's name, ``drop`` a list of names."""
+        self._ask(do="evolve", location=location, **changes)
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise JavaError("the process has ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise JavaError(answer["error"])
+        return answer
+
+
+@pytest.fixture(scope="session")
+def java_iceberg() -> Iterator[JavaIceberg]:
+    """Iceberg's Java library, running until the session ends."""
+    program = _built()
+    java = shutil.which("java")
+    if java is None:
+        unavailable("there is no java")
+    classes = f"{program / 'target' / 'classes'}:{program / 'target' / 'lib'}/*"
+    # A zone far from UTC, so that a wall clock taken for an instant shows.
+    options = ["-Xmx512m", "-XX:+UseSerialGC", "-Duser.timezone=America/Los_Angeles", "-cp", classes]
+    process = subprocess.Popen(
+        [java, *options, "icefield.judge.Judge"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+    )
+    try:
+        yield JavaIceberg(process)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _built() -> Path:
+    maven = shutil.which("mvn")
+    if maven is None:
+        unavailable("there is no Maven")
+    sources = sorted(path for path in SOURCE.rglob("*") if path.suffix in (".java", ".xml"))
+    digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+    def make(folder: Path) -> None:
+        shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
+        command = [maven, "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_BUILD_SECONDS)
+
+    return installed(f"java-iceberg-{digest}", make)
