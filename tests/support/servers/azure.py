@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.error import HTTPError
@@ -83,6 +84,13 @@ class Azure:
 @pytest.fixture(scope="session")
 def azure() -> Iterator[Azure]:
     """A server that ends with the session."""
+    with serve_azure() as server:
+        yield server
+
+
+@contextmanager
+def serve_azure() -> Iterator[Azure]:
+    """A server that ends with the block."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/{ACCOUNT}"
     command = [npm_package("azurite", "3.37.0") / "azurite-blob", "--blobHost", "127.0.0.1", "--blobPort", str(port)]

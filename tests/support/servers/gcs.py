@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,6 +74,13 @@ class Uploads:
 @pytest.fixture(scope="session")
 def gcs() -> Iterator[Gcs]:
     """A server that ends with the session."""
+    with serve_gcs() as server:
+        yield server
+
+
+@contextmanager
+def serve_gcs() -> Iterator[Gcs]:
+    """A server that ends with the block."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["-scheme", "http", "-backend", "memory", "-host", "127.0.0.1", "-port", str(port), "-log-level", "error"]

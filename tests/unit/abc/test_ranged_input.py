@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield.abc import FetchedRange, InputFile, RangedInput
+from icefield.errors import StorageError
 
 TAIL = 100
 
@@ -79,6 +80,17 @@ def test_reading_on_reads_ahead_and_jumping_about_does_not() -> None:
         jumping.seek(place)
         jumping.read(100_000)
     assert jumping.asked == [(place, place + 100_000) for place in (9_000_000, 3_000_000, 12_000_000)]
+
+
+def test_an_answer_of_another_length_is_an_error_and_no_data() -> None:
+    class Short(Stored):
+        def fetch(self, start: int, end: int) -> FetchedRange:
+            fetched = super().fetch(start, end)
+            return FetchedRange(start, fetched.data[:-1], fetched.file_size)
+
+    with pytest.raises(StorageError, match="test://file") as failed:
+        Short(bytes(1_000)).read(100)
+    assert failed.value.retryable
 
 
 def test_it_is_an_input_file_that_pyarrow_reads() -> None:

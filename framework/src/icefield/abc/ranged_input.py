@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from icefield.errors import StorageError
+
 _SMALL: Final = 64 * 1024
 _MOST_AHEAD: Final = 8 * 1024 * 1024
+_MUCH_MORE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,9 @@ class RangedInput(ABC):
         offset, data = window.offset, window.data
         if offset <= start and end <= offset + len(data):
             return data[start - offset : end - offset]
-        # What is there already is not asked for again.
+        # What is there already is not asked for again, unless it is so little that copying costs more.
+        if end - start > _MUCH_MORE * len(data):
+            return self.__fetched(start, end, start == self.__next)
         if offset <= start < offset + len(data):
             known = data[start - offset :]
             return known + self.__fetched(start + len(known), end, start == self.__next)
@@ -157,7 +162,10 @@ class RangedInput(ABC):
         if self.__size is not None:
             until = min(until, self.__size)
         fetched = self.fetch(start, until)
+        if len(fetched.data) != max(0, min(until, fetched.file_size) - start):
+            message = f"{len(fetched.data)} bytes came of {self.location}, where {start} to {until} were asked for"
+            raise StorageError(message, retryable=True, location=self.location)
         self.__size = fetched.file_size
         if len(fetched.data) <= _MOST_AHEAD:
             self.__window = fetched
-        return fetched.data[: end - start]
+        return fetched.data if until == end else fetched.data[: end - start]

@@ -72,6 +72,13 @@ class Client(GCSFileSystem):  # type: ignore[misc]
     async def _once(
         self, method: str, url: str, headers: Mapping[str, str] | None, params: Mapping[str, Any], **body: Any
     ) -> tuple[int, Any, Any, bytes]:
+        status, answered, asked, pieces = await self._pieces(method, url, headers, params, **body)
+        return status, answered, asked, b"".join(pieces)
+
+    async def _pieces(
+        self, method: str, url: str, headers: Mapping[str, str] | None, params: Mapping[str, Any], **body: Any
+    ) -> tuple[int, Any, Any, list[bytes]]:
+        """One request; the answer's body as it comes in, so that a long one is put together once."""
         # A refresh of the credentials blocks: it has a thread of its own.
         if self.credentials.credentials is not None:
             await asyncio.to_thread(self.credentials.maybe_refresh)
@@ -85,9 +92,10 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             allow_redirects=False,  # 308 says how much of an upload has arrived
             **body,
         ) as answer:
-            contents = await answer.read()
-            _check(answer.status, contents)
-            return answer.status, answer.headers, answer.request_info, contents
+            pieces = [piece async for piece in answer.content.iter_any()]
+            if answer.status >= 400:
+                _check(answer.status, b"".join(pieces))
+            return answer.status, answer.headers, answer.request_info, pieces
 
     async def ask(self, method: str, path: str, *args: str, **more: Any) -> Reply:
         """One request: status, headers, body."""
@@ -120,33 +128,36 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             **condition,
         )
 
-    async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, bytes, int]:
-        """Bytes by a ``Range``: their offset, they, and the size of the object."""
+    async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, list[bytes], int]:
+        """Bytes by a ``Range``: their offset, they, in pieces, and the size of the object."""
         url = f"{self._location}/download/storage/v1/b/{quote(bucket, safe='')}/o/{quote(key, safe='')}?alt=media"
+
+        async def attempt() -> tuple[int, Any, Any, list[bytes]]:
+            return await self._pieces("GET", url, {"Range": wanted}, self._get_params({}))
+
         try:
-            status, headers, data = await self.ask("GET", url, headers={"Range": wanted})
+            status, headers, _, pieces = await persist(self.settings.patience, attempt, is_passing)
         except Exception as error:
             if status_of(error) != 416:  # nothing lies there
                 raise
-            return 0, b"", int((await self.describe(bucket, key))["size"])
+            return 0, [], int((await self.describe(bucket, key))["size"])
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", "")) if status == 206 else None
-        return (int(found[1]), data, int(found[2])) if found else (0, data, len(data))
+        return (int(found[1]), pieces, int(found[2])) if found else (0, pieces, sum(map(len, pieces)))
 
     async def get_ranges(self, bucket: str, key: str, start: int, end: int) -> tuple[bytes, int]:
         """A long range in several requests at a time: its bytes, and the size of the object."""
         turns = asyncio.Semaphore(_PARALLEL)
 
-        async def part(first: int) -> tuple[int, bytes, int]:
+        async def part(first: int) -> tuple[int, list[bytes], int]:
             async with turns:
                 last = min(first + self.settings.read_part, end) - 1
                 return await self.get_range(bucket, key, f"bytes={first}-{last}")
 
         found = await _all(part(first) for first in range(start, end, self.settings.read_part))
-        data = b"".join(data for _, data, _ in found) if len(found) > 1 else found[0][1]
-        size = found[0][2]
-        if found[0][0] == 0 and len(found[0][1]) == size:  # a server that knows no ranges sends the whole
-            return found[0][1][start:end], size
-        return data, size
+        offset, pieces, size = found[0]
+        if offset == 0 and sum(map(len, pieces)) == size:  # a server that knows no ranges sends the whole
+            return b"".join(pieces)[start:end], size
+        return b"".join(piece for _, pieces, _ in found for piece in pieces), size
 
     async def describe(self, bucket: str, key: str) -> dict[str, Any]:
         """What the store says of an object. Raises ``FileNotFoundError``."""

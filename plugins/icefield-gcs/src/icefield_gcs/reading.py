@@ -37,5 +37,5 @@ class GcsInput(RangedInput):
     def fetch_first(self) -> FetchedRange:
         client = self._client
         with self._translated(self.location):
-            offset, data, size = sync(client.loop, client.get_range, self._bucket, self._key, f"bytes=-{_TAIL}")
-        return FetchedRange(offset, data, size)
+            offset, pieces, size = sync(client.loop, client.get_range, self._bucket, self._key, f"bytes=-{_TAIL}")
+        return FetchedRange(offset, b"".join(pieces), size)

@@ -1,0 +1,75 @@
+"""Large files in Google Cloud Storage and Azure storage: the plugins beside the plain fsspec clients they build on.
+
+On servers of this machine, so that what is compared is the work of the clients.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from adlfs import AzureBlobFileSystem
+from gcsfs.core import GCSFileSystem
+from harness import compare, main
+from icefield.abc import FileSystem
+from icefield_adls.adls_file_system import AdlsFileSystem
+from icefield_gcs.gcs_file_system import GcsFileSystem
+from servers.azure import serve_azure
+from servers.gcs import serve_gcs
+
+FLOOR = 1 / 1.2
+PIECE = 1024 * 1024
+DATA = os.urandom(64 * PIECE)
+
+
+def write_in_pieces(sink: Any) -> None:
+    with sink:
+        for start in range(0, len(DATA), PIECE):
+            sink.write(DATA[start : start + PIECE])
+
+
+def read_in_pieces(source: Any) -> None:
+    total = 0
+    while piece := source.read(PIECE):
+        total += len(piece)
+    source.close()
+    assert total == len(DATA)
+
+
+def workloads(name: str, ours: FileSystem, scheme: str, peer: Any, place: str) -> None:
+    location, path = f"{scheme}://{place}/ours", f"{place}/theirs"
+    compare(
+        f"{name}: write 64 MiB",
+        lambda: write_in_pieces(ours.open_output(location)),
+        lambda: write_in_pieces(peer.open(path, "wb")),
+        floor=FLOOR,
+    )
+    compare(
+        f"{name}: read 64 MiB in pieces",
+        lambda: read_in_pieces(ours.open_input(location)),
+        lambda: read_in_pieces(peer.open(path, "rb")),
+        floor=FLOOR,
+    )
+    compare(
+        f"{name}: read 64 MiB at once",
+        lambda: ours.open_input(location).read(),
+        lambda: peer.cat_file(path),
+        floor=FLOOR,
+    )
+
+
+def run() -> None:
+    with serve_gcs() as gcs:
+        plain = GCSFileSystem(token="anon", endpoint_url=gcs.url, use_listings_cache=False)
+        workloads("gcs", GcsFileSystem(gcs.properties), "gs", plain, gcs.bucket)
+    with serve_azure() as azure:
+        peer = AzureBlobFileSystem(connection_string=azure.connection_string, use_listings_cache=False)
+        workloads("adls", AdlsFileSystem(azure.properties), "az", peer, azure.container)
+
+
+if __name__ == "__main__":
+    main(run)
