@@ -16,6 +16,7 @@ from icefield.manifest.schemas import entry_schema
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.types import DateType, LongType, NestedField, StringType, StructType
+from icefield_avro import reader as reader_module
 
 SCHEMA = {
     "type": "record",
@@ -206,6 +207,70 @@ def test_chunks_of_rows_make_no_difference(monkeypatch):
     assert read_file(data).equals(whole)
     single = file_of(400, 1)
     assert read_file(single).column("a").to_pylist() == list(range(400))
+
+
+@pytest.mark.parametrize("limit", [1, 3000, 1 << 20])
+def test_what_is_inflated_ahead_is_read_once_and_read_again(limit, monkeypatch):
+    monkeypatch.setattr(reader_module, "_WORTH_A_THREAD", 100)
+    data = file_of(400)
+    with open_file(data) as reader:
+        reader.prepare(limit)
+        reader.prepare(limit)
+        for _ in range(2):
+            table = pa.Table.from_batches(reader.read(ReadRequest(reader.schema)))
+            assert table.column("a").to_pylist() == list(range(400))
+        reader.prepare(limit)
+        half = pa.Table.from_batches(reader.read(ReadRequest(reader.schema, split=Split(0, len(data) // 2))))
+        assert 0 < half.num_rows < 400
+        whole = pa.Table.from_batches(reader.read(ReadRequest(reader.schema, positions=True)))
+        assert whole.column("_pos").to_pylist() == whole.column("a").to_pylist() == list(range(400))
+
+
+def test_a_damaged_block_is_found_when_it_is_inflated_ahead(monkeypatch):
+    monkeypatch.setattr(reader_module, "_WORTH_A_THREAD", 100)
+    data = file_of(400, codec="deflate", pack=deflate)
+    data = data[:-200] + b"\xff" * 184 + data[-16:]  # all of the last block but its first bytes
+    with pytest.raises(InvalidFile, match="block at byte"):
+        open_file(bytes(data)).prepare(1 << 20)
+
+
+def one_a_block(count, codec="null"):
+    pack = deflate if codec == "deflate" else None
+    return container(SCHEMA, [[encode(SCHEMA, row)] for row in rows(count)], codec=codec, pack=pack)
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+@pytest.mark.parametrize("group_bytes", [1, 1000, 1 << 20])
+def test_blocks_of_one_record_are_read_together_and_at_their_positions(group_bytes, codec, monkeypatch):
+    monkeypatch.setattr(reader_module, "GROUP_BYTES", group_bytes)
+    data = one_a_block(300, codec=codec)
+    table = read_file(data, positions=True)
+    assert table.column("_pos").to_pylist() == table.column("a").to_pylist() == list(range(300))
+    assert table.column("b").to_pylist() == [row[1] for row in rows(300)]
+
+
+def test_a_sync_marker_inside_a_block_does_not_end_it():
+    schema = {"type": "record", "name": "t", "fields": [{"name": "a", "type": "bytes", "field-id": 1}]}
+    values = [b"short", b"before" + SYNC + b"behind", SYNC, b"last"]
+    data = container(schema, [[encode(schema, (value,))] for value in values], codec="null")
+    assert read_file(data).column("a").to_pylist() == values
+
+
+def test_a_damaged_block_of_one_record_is_named_by_its_place():
+    data = one_a_block(50)
+    starts = [at for at in range(len(data)) if data.startswith(SYNC, at)]
+    place = starts[20] + len(SYNC)
+    damaged = bytearray(data)
+    damaged[place + 2 : starts[21]] = b"\xff" * (starts[21] - place - 2)
+    with pytest.raises(InvalidFile, match=f"block at byte {place:,}"):
+        read_file(bytes(damaged))
+    empty = data[:place] + b"\x02\x00" + data[starts[21] :]
+    with pytest.raises(InvalidFile, match=f"block at byte {place:,}.* claims 1 records? in 0 bytes"):
+        read_file(empty)
+    with pytest.raises(InvalidFile):
+        read_file(data[:-1])
+    with pytest.raises(InvalidFile):
+        read_file(data + b"\x02")
 
 
 def test_empty_blocks_are_passed_over():

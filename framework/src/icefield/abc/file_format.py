@@ -94,6 +94,13 @@ class FormatReader(ABC):
         Rows come in file order. Raises ``InvalidFile`` with the location when the file is damaged.
         """
 
+    def prepare(self, limit: int) -> None:  # noqa: B027 - optional
+        """Do some of the work of a ``read`` of the whole file ahead, such as inflating about ``limit`` bytes of it.
+
+        A hint, given before ``read`` and perhaps by another thread; by default nothing is done. Best is work that
+        lets other threads run. Raises as ``read`` does.
+        """
+
     @abstractmethod
     def metrics(self) -> Metrics:
         """Counts, sizes and untruncated bounds by field id, as the file's footer tells them; empty where it tells none.

@@ -9,7 +9,7 @@ from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.manifest.partition_types import stored_partition_type
-from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.reader import FetchedManifest, ManifestReader, ManifestRequest, read_manifest
 from icefield.manifest.writer import ManifestWriter
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "DataFile",
     "DataFileContent",
     "EntryStatus",
+    "FetchedManifest",
     "FieldSummary",
     "ManifestContent",
     "ManifestEntries",

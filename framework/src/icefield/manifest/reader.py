@@ -68,6 +68,14 @@ class _Decoded:
         return self.entries.nbytes
 
 
+@dataclass(slots=True)
+class FetchedManifest:
+    """A manifest's bytes, and the reader that was opened on them ahead of its use."""
+
+    data: bytes
+    reader: FormatReader | None = None
+
+
 _PLAN: Final = ManifestRequest()
 
 MANIFESTS: Final[ByteBoundedCache[_Decoded]] = ByteBoundedCache()
@@ -108,27 +116,32 @@ class ManifestReader:
         known = MANIFESTS.get(self._key(manifest, partition_type))
         return None if known is None or _missing(known, request) is not None else known.entries
 
-    def fetch(self, manifest: ManifestFile) -> bytes:
-        """The file itself, to be handed to ``read``."""
-        return self._io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES)
+    def fetch(self, manifest: ManifestFile, inflate: int = 0) -> FetchedManifest:
+        """The file itself, to be handed to ``read``; with ``inflate`` opened, and about so many bytes inflated."""
+        fetched = FetchedManifest(self._io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
+        if inflate:
+            fetched.reader = reader = self._opened(manifest, fetched)
+            with damaged_file("manifest", manifest.manifest_path):
+                reader.prepare(inflate)
+        return fetched
 
     def read(
         self,
         manifest: ManifestFile,
         partition_type: StructType,
         request: ManifestRequest = _PLAN,
-        data: bytes | None = None,
+        fetched: FetchedManifest | None = None,
     ) -> ManifestEntries:
-        """As ``read_manifest``; ``data`` is the file where it was fetched before."""
+        """As ``read_manifest``; ``fetched`` is the file where it was fetched before."""
         key = self._key(manifest, partition_type)
         known = MANIFESTS.get(key) if self._scope is not None else None
         if known is None:
-            decoded = self._decode(manifest, partition_type, request, data)
+            decoded = self._decode(manifest, partition_type, request, fetched)
         else:
             missing = _missing(known, request)
             if missing is None:
                 return known.entries
-            decoded = _merged(known, self._decode(manifest, partition_type, missing, data))
+            decoded = _merged(known, self._decode(manifest, partition_type, missing, fetched))
         if self._scope is not None:
             MANIFESTS.put(key, decoded)
         return decoded.entries
@@ -137,18 +150,18 @@ class ManifestReader:
         self,
         manifests: Sequence[tuple[ManifestFile, StructType]],
         request: ManifestRequest,
-        data: Sequence[bytes | None],
+        fetched: Sequence[FetchedManifest | None],
     ) -> list[ManifestEntries]:
         """As ``read`` of each, decoded in one go, which is faster where each has few entries."""
         if self._scope is not None and any(MANIFESTS.get(self._key(*one)) is not None for one in manifests):
-            return [self.read(*one, request, given) for one, given in zip(manifests, data, strict=True)]
+            return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
         with ExitStack() as opened:
             readers: list[FormatReader] = []
             sizes = []
-            for (manifest, _), given in zip(manifests, data, strict=True):
+            for (manifest, _), given in zip(manifests, fetched, strict=True):
                 whole = self.fetch(manifest) if given is None else given
                 readers.append(opened.enter_context(self._opened(manifest, whole)))
-                sizes.append(len(whole))
+                sizes.append(len(whole.data))
             at_once = self._at_once(request)
             batches = self._batches(readers, request, at_once, manifests[0][0].manifest_path)
             made = [
@@ -189,14 +202,22 @@ class ManifestReader:
         )
 
     def _decode(
-        self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest, data: bytes | None
+        self,
+        manifest: ManifestFile,
+        partition_type: StructType,
+        request: ManifestRequest,
+        fetched: FetchedManifest | None,
     ) -> _Decoded:
-        data = self.fetch(manifest) if data is None else data
-        with self._opened(manifest, data) as reader:
-            return self._decoded(manifest, partition_type, request, reader, len(data), self._at_once(request))
+        whole = self.fetch(manifest) if fetched is None else fetched
+        with self._opened(manifest, whole) as reader:
+            return self._decoded(manifest, partition_type, request, reader, len(whole.data), self._at_once(request))
 
-    def _opened(self, manifest: ManifestFile, data: bytes) -> FormatReader:
-        location = manifest.manifest_path
+    def _opened(self, manifest: ManifestFile, fetched: FetchedManifest) -> FormatReader:
+        """The reader that was opened ahead, handed out once; else a new one."""
+        reader, fetched.reader = fetched.reader, None
+        if reader is not None:
+            return reader
+        location, data = manifest.manifest_path, fetched.data
         refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
             return self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))

@@ -1,7 +1,7 @@
 """Manifests fetched by threads, a few ahead of the consumer, and decoded in order as they are drawn.
 
-Threads wait for storage, and nothing else: decoding is a long row of short vector operations, which threads only slow
-down as long as they share one interpreter.
+Threads wait for storage, and inflate what they fetched while the consumer decodes. They do not decode: that is a long
+row of short vector operations, which threads only slow down as long as they share one interpreter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from icefield.errors import IcefieldError
-from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
+from icefield.manifest import FetchedManifest, ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
@@ -25,6 +25,9 @@ _DECODED_AT_ONCE: Final = 8192
 _DECODED_TOGETHER_BYTES: Final = 8 * 1024 * 1024
 
 _AHEAD_BYTES: Final = 64 * 1024 * 1024
+
+_INFLATED_AHEAD_BYTES: Final = 4 * 1024 * 1024
+"""How much of each manifest that is fetched ahead is inflated ahead."""
 
 
 def manifest_groups(
@@ -53,12 +56,12 @@ class _Ahead:
     manifest: ManifestFile
     partition_type: StructType
     entries: ManifestEntries | None
-    data: Future[bytes] | None = None
+    data: Future[FetchedManifest] | None = None
     size: int = 0
     is_alone: bool = False
 
     @property
-    def fetched(self) -> bytes | None:
+    def fetched(self) -> FetchedManifest | None:
         """The file, once it is there; None when it is fetched when its turn comes. Raises what fetching raised."""
         return None if self.data is None else self.data.result()
 
@@ -174,9 +177,9 @@ class _Reads:
             self._bytes += size
             self._ahead.append(_Ahead(manifest, partition_type, None, self._fetch(manifest), size))
 
-    def _fetch(self, manifest: ManifestFile) -> Future[bytes] | None:
+    def _fetch(self, manifest: ManifestFile) -> Future[FetchedManifest] | None:
         if self._workers == 1:
             return None  # fetched when its turn comes
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
-        return self._pool.submit(self._reader.fetch, manifest)
+        return self._pool.submit(self._reader.fetch, manifest, _INFLATED_AHEAD_BYTES)

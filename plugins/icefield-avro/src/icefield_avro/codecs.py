@@ -20,6 +20,11 @@ from icefield_avro.varints import Malformed
 MAX_INFLATED: Final = 256 * 1024 * 1024
 """The most bytes that one block may hold once inflated."""
 
+_MOST_FOR_A_BYTE: Final = 1032
+"""The most bytes that deflate can make of one."""
+
+_FIRST_GUESS: Final = 1 << 18
+
 _ISAL_ERRORS: Final = (cast("type[Exception]", isal_zlib.error), EOFError, ValueError)
 
 _XZ_MEMORY: Final = 256 * 1024 * 1024
@@ -51,6 +56,8 @@ def _inflate_null(data: bytes | memoryview) -> bytes:
 
 
 def _inflate_deflate(data: bytes | memoryview) -> bytes:
+    if len(data) * _MOST_FOR_A_BYTE <= MAX_INFLATED:
+        return _inflate_at_once(data)
     try:
         inflater = isal_zlib.decompressobj(-15)
         out: bytes = inflater.decompress(data, MAX_INFLATED + 1)
@@ -60,6 +67,15 @@ def _inflate_deflate(data: bytes | memoryview) -> bytes:
         raise _too_big()
     if not inflater.eof:
         raise Malformed("a deflated block ends early")
+    return out
+
+
+def _inflate_at_once(data: bytes | memoryview) -> bytes:
+    """Without an object for the state, which costs as much as a small block."""
+    try:
+        out: bytes = isal_zlib.decompress(data, -15, min(6 * len(data), _FIRST_GUESS))
+    except _ISAL_ERRORS as error:
+        raise Malformed(f"a block that is not deflated: {error}") from None
     return out
 
 

@@ -130,7 +130,7 @@ class Container:
         kept = b""
         if self._start <= start < self._start + len(self._buffer):
             kept = self._buffer[start - self._start :]
-        parts = [kept]
+        parts = [kept] if kept else []
         have = len(kept)
         if have < size:
             self.source.seek(start + have)
@@ -140,7 +140,7 @@ class Container:
                 raise self.invalid(f"it ends after {start + have:,} bytes instead of {self.size:,}")
             parts.append(bytes(part) if not isinstance(part, bytes) else part)
             have += len(part)
-        self._buffer = b"".join(parts) if len(parts) > 1 else kept
+        self._buffer = b"".join(parts) if len(parts) != 1 else parts[0]
         self._start = start
 
     def _view(self, start: int, size: int) -> tuple[bytes, int]:
@@ -163,6 +163,10 @@ class Container:
             block = self._buffered_block(position) or self._block(position, payloads)
             yield block
             position = block.end
+
+    def whole(self) -> bytes | None:
+        """The file, if all of it is in memory."""
+        return self._buffer if self._start == 0 and len(self._buffer) == self.size else None
 
     def _buffered_block(self, position: int) -> Block | None:
         """The block at a position if all of it is in the buffer and sound: the way of nearly all blocks."""

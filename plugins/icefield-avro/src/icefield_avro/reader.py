@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from threading import local
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from icefield.abc import FormatReader, ReadRequest, Split
@@ -19,6 +20,7 @@ from icefield_avro.decoding import Decoder
 from icefield_avro.lockstep import Memory
 from icefield_avro.nodes import Record, minimum_size
 from icefield_avro.schema_reading import arrow_schema, parse_schema
+from icefield_avro.single_records import single_records
 from icefield_avro.varints import Malformed
 
 GROUP_BYTES: Final = 8 * 1024 * 1024
@@ -28,6 +30,8 @@ GROUP_ROWS: Final = 262_144
 
 MAX_EMPTY_RECORDS: Final = 1 << 20
 """The most records that a block may claim to hold when a record may take no byte at all."""
+
+_WORTH_A_THREAD: Final = 16 * 1024
 
 _KEPT: Final = local()
 """The memory of a thread in which it decoded files together, for the next ones."""
@@ -47,6 +51,14 @@ class Group:
     rows: int = 0
 
 
+class _Inflated(NamedTuple):
+    """A block: its bytes, the number of its records, and where it starts in the file."""
+
+    payload: bytes
+    records: int
+    offset: int
+
+
 class AvroReader(FormatReader):
     """An open Avro file."""
 
@@ -64,6 +76,7 @@ class AvroReader(FormatReader):
             message = f"{container.location} cannot be read: {error.message}"
             raise UnsupportedFeature(message, location=container.location) from None
         self._minimum = minimum_size(self.record)
+        self._prepared: tuple[list[_Inflated], Iterator[_Inflated]] | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -104,31 +117,68 @@ class AvroReader(FormatReader):
             place = group.offsets[decoder.failed_block]
             raise self._container.invalid(f"in the block at byte {place:,}: {error}") from None
 
+    def prepare(self, limit: int) -> None:
+        """Inflate blocks up to about ``limit`` bytes ahead, for the next read of the whole file.
+
+        Not small ones: between two of them the interpreter changes hands, which costs more than is won.
+        """
+        if self._prepared is None:
+            rest = self._inflated(self._container.header.size, None)
+            ahead = []
+            for block in rest:
+                ahead.append(block)
+                limit -= len(block.payload)
+                if len(block.payload) < _WORTH_A_THREAD:
+                    return
+                if limit <= 0:
+                    break
+            self._prepared = ahead, rest
+
     def groups(self, split: Split | None = None, positions: bool = False) -> Iterator[Group]:
         """The blocks, inflated. Raises ``InvalidFile``."""
-        start = self._container.header.size
-        stop = None
-        if split is not None:
-            first = self._container.first_block(split.start)
-            if first is None:
-                return
-            start, stop = first, split.start + split.length
-        row = self._rows_before(start) if positions else 0
-        group = Group(row)
+        if split is None:
+            yield from self._groups_of_all()
+            return
+        start = self._container.first_block(split.start)
+        if start is not None:
+            blocks = self._inflated(start, split.start + split.length)
+            yield from _grouped(blocks, self._rows_before(start) if positions else 0)
+
+    def _groups_of_all(self) -> Iterator[Group]:
+        if self._prepared is not None:
+            blocks = chain(*self._prepared)
+            self._prepared = None
+            return _grouped(blocks, 0)
+        single = single_records(self._container)
+        if single is not None:
+            return self._groups_of_single_records(*single)
+        return _grouped(self._inflated(self._container.header.size, None), 0)
+
+    def _groups_of_single_records(self, blocks: list[bytes], offsets: list[int]) -> Iterator[Group]:
+        group = Group(0, offsets=offsets)
+        inflate, payloads, size = self._inflate, group.payloads, 0
+        for number, block in enumerate(blocks, 1):
+            try:
+                payload = inflate(block)
+            except Malformed:
+                payload = b""
+            if len(payload) < self._minimum or not payload:
+                payload = self._payload(block, 1, offsets[number - 1])  # names what is wrong
+            payloads.append(payload)
+            size += len(payload)
+            if size >= GROUP_BYTES or number == len(blocks):
+                group.rows = len(payloads)
+                group.counts = [1] * group.rows
+                yield group
+                group = Group(number, offsets=offsets[number:])
+                payloads, size = group.payloads, 0
+
+    def _inflated(self, start: int, stop: int | None) -> Iterator[_Inflated]:
+        """The blocks that hold records. Raises ``InvalidFile``."""
         for block in self._container.blocks(start, stop):
             payload = self._payload(block.payload, block.records, block.offset)
-            if block.records == 0:
-                continue
-            group.payloads.append(payload)
-            group.counts.append(block.records)
-            group.offsets.append(block.offset)
-            group.size += len(payload)
-            group.rows += block.records
-            if group.size >= GROUP_BYTES or group.rows >= GROUP_ROWS:
-                yield group
-                group = Group(group.first_row + group.rows)
-        if group.rows:
-            yield group
+            if block.records:
+                yield _Inflated(payload, block.records, block.offset)
 
     def _payload(self, packed: bytes | memoryview, count: int, offset: int) -> bytes:
         try:
@@ -153,6 +203,21 @@ class AvroReader(FormatReader):
     def close(self) -> None:
         """Close the input."""
         self._container.close()
+
+
+def _grouped(blocks: Iterable[_Inflated], first_row: int) -> Iterator[Group]:
+    group = Group(first_row)
+    for payload, records, offset in blocks:
+        group.payloads.append(payload)
+        group.counts.append(records)
+        group.offsets.append(offset)
+        group.size += len(payload)
+        group.rows += records
+        if group.size >= GROUP_BYTES or group.rows >= GROUP_ROWS:
+            yield group
+            group = Group(group.first_row + group.rows)
+    if group.rows:
+        yield group
 
 
 def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[list[pa.RecordBatch]] | None:

@@ -26,6 +26,7 @@ _LOW: Final = _U64(0x7F7F7F7F7F7F7F7F)
 _LOW_AND_FIRST: Final = _U64(0x7F7F7F7F7F7F7FFF)
 _FEW_ITEMS: Final = 32  # believed without a look at how much of the block is left
 _NO_LIMIT: Final = 1 << 62
+_SMALL_BLOCK: Final = 8192  # bytes
 
 
 class Doubt(Exception):
@@ -70,6 +71,8 @@ class Memory:
         if len(self._room) < size + zeros:
             self._room = bytearray(size + zeros)
         view = memoryview(self._room)
+        if len(payloads) * _SMALL_BLOCK > size:  # one by one costs more than copying twice
+            payloads = [b"".join(payloads)]
         start = 0
         for payload in payloads:
             end = start + len(payload)
