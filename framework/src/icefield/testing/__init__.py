@@ -4,6 +4,8 @@ Needs the extra ``icefield[testing]`` (pytest and Hypothesis). A check is skippe
 each check's docstring tells what to look at when it fails.
 """
 
+from icefield.testing.base import Suite
+from icefield.testing.behaviour import TableBehaviourSuite
 from icefield.testing.catalog import CatalogSuite
 from icefield.testing.commit_strategy import CommitStrategySuite
 from icefield.testing.faults import Crash, FaultyFileSystem
@@ -17,4 +19,6 @@ __all__ = [
     "FaultyFileSystem",
     "FileFormatSuite",
     "FileSystemSuite",
+    "Suite",
+    "TableBehaviourSuite",
 ]

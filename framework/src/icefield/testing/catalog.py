@@ -26,12 +26,13 @@ from icefield.errors import (
 )
 from icefield.metadata import new_table_metadata
 from icefield.schema import Schema
+from icefield.testing.base import Suite
 from icefield.types import LongType, NestedField
 
 RACERS = 8
 
 
-class CatalogSuite:
+class CatalogSuite(Suite):
     """Checks of ``icefield.abc.CatalogBackend``."""
 
     @pytest.fixture

@@ -30,6 +30,7 @@ from icefield.errors import CommitStateUnknown, IcefieldError, NoSuchTable
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
+from icefield.testing.base import Suite
 from icefield.testing.faults import Crash, Fault, FaultyFileSystem
 from icefield.types import LongType, NestedField
 
@@ -37,7 +38,7 @@ WRITERS = 8
 COMMITS = 6
 
 
-class CommitStrategySuite:
+class CommitStrategySuite(Suite):
     """Checks of ``icefield.abc.CommitStrategy``."""
 
     patience_seconds: ClassVar[float] = 60.0

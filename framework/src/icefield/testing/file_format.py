@@ -31,11 +31,12 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import bind, parse
 from icefield.schema import Schema
+from icefield.testing.base import Suite
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table, table_of, tables
 from icefield.types import IcebergType, LongType, NestedField, StructType
 
 
-class FileFormatSuite:
+class FileFormatSuite(Suite):
     """Checks of ``icefield.abc.FileFormat``."""
 
     unsupported: ClassVar[tuple[type[IcebergType], ...]] = ()
