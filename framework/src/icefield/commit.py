@@ -87,18 +87,18 @@ class TableHandle:
         return self.strategy
 
 
-def load_table(handle: TableHandle, known: TableState | None = None) -> TableState | None:
+def load_table(handle: TableHandle, known: TableState | None = None, *, read_again: bool = False) -> TableState | None:
     """The current version of a table, or None when there is no table.
 
-    The metadata file is read only if the pointer has moved on from ``known``. Raises ``InvalidMetadata`` when the
-    table under that name is another one than ``known`` (its uuid differs).
+    The metadata file is read only if the pointer has moved on from ``known``, or ``read_again`` says so. Raises
+    ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
     """
     strategy = handle.writable()
     for tries_left in reversed(range(_LOAD_TRIES)):
         pointer = strategy.load()
         if pointer is None:
             return None
-        if known is not None and pointer.location == known.pointer.location:
+        if known is not None and pointer.location == known.pointer.location and not read_again:
             return known
         try:
             metadata = decode_metadata(handle.io.read(pointer.location), pointer.location)
@@ -326,7 +326,8 @@ def _after_conflict(run: _Run, base: TableState | None, conflict: Conflict) -> T
         last = run.policy.gives_up(run.attempt, run.elapsed)
         if not last:
             run.sleep(run.policy.wait_seconds(run.attempt, attempt_seconds=run.attempt_seconds))
-        refreshed = load_table(run.handle, base)
+        # A table that was dropped and created again may have the same name for its version.
+        refreshed = load_table(run.handle, base, read_again=True)
         if refreshed is None:
             message = f"table '{run.handle.text}' was dropped while it was being changed"
             raise NoSuchTable(message, table=run.handle.name)
