@@ -25,6 +25,8 @@ from icefield_sql.tables import NAMESPACES, TABLES
 # The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
 _MARKER = ("exists", "true")
 
+_TRIES = 20
+
 
 class SqlBackend(CatalogBackend):
     """Rows keyed by the catalog's name, so that several catalogs share a database."""
@@ -77,6 +79,18 @@ class SqlBackend(CatalogBackend):
     def update_namespace_properties(
         self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
     ) -> None:
+        for _ in range(_TRIES):
+            try:
+                self._update(namespace, updates, removals)
+                return
+            except NameTaken:  # another update of the namespace put the same rows in, and is through now
+                continue
+        raise StorageError(
+            f"namespace {'.'.join(namespace)} of catalog '{self.name}' is changed by others all the time",
+            retryable=True,
+        )
+
+    def _update(self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]) -> None:
         text = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)

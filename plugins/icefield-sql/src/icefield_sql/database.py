@@ -30,9 +30,14 @@ class Database:
 
     def __init__(self, catalog: str, properties: Mapping[str, str]) -> None:
         self.catalog = catalog
+        self._properties = dict(properties)
         self.engine = _engine(catalog, properties)
         self._prepared = properties.get("init_catalog_tables", "true").lower() == "false"
         self.has_type_column = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Connections stay behind: another process makes its own.
+        return type(self), (self.catalog, self._properties)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
