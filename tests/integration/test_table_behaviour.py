@@ -1,0 +1,54 @@
+"""One behaviour over every catalog and commit strategy that needs no server, and over PostgreSQL where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from icefield import Catalog, load_catalog
+from icefield.testing import TableBehaviourSuite
+from sqlalchemy import create_engine, text
+
+
+class TestDirectoryWithRename(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self, tmp_path: Path) -> Catalog:
+        return load_catalog("test", type="directory", warehouse=f"file://{tmp_path}/warehouse", commit="rename")
+
+
+class TestDirectoryWithCreate(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self, tmp_path: Path) -> Catalog:
+        return load_catalog("test", type="directory", warehouse=f"file://{tmp_path}/warehouse", commit="create")
+
+
+class TestDirectoryInMemory(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self) -> Catalog:
+        return load_catalog("test", type="directory", warehouse=f"memory://behaviour/{uuid4().hex}")
+
+
+class TestSqlite(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self, tmp_path: Path) -> Iterator[Catalog]:
+        uri = f"sqlite:///{tmp_path}/catalog.db"
+        with load_catalog("test", type="sql", uri=uri, warehouse=f"file://{tmp_path}/warehouse") as catalog:
+            yield catalog
+
+
+@pytest.fixture(scope="module")
+def database(postgres: str) -> str:
+    """A database that the tests share: each works in a namespace of its own."""
+    name = uuid4().hex
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    return postgres.rpartition("/")[0] + "/" + name
+
+
+class TestPostgres(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self, database: str, tmp_path: Path) -> Iterator[Catalog]:
+        with load_catalog("test", type="sql", uri=database, warehouse=f"file://{tmp_path}/warehouse") as catalog:
+            yield catalog
