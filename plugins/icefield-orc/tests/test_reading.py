@@ -16,7 +16,8 @@ from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.expressions import bind, parse
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
-from icefield.types import ListType, MapType, NestedField, StructType, TimestampNanoType
+from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, TimestampNanoType
+from icefield.values import decimal_from_unscaled
 from icefield_orc.compression import pack_plain
 from icefield_orc.picking import select
 from icefield_orc.protobuf import write_bytes, write_integer, write_varint
@@ -196,6 +197,18 @@ class TestStripes:
                 wanted = sum(math.isnan(value) for value in values)
                 found = read(data, row_filter=bind(schema, parse(text))).column(name).to_pylist()
                 assert sum(math.isnan(value) for value in found) == wanted
+
+    @pytest.mark.spec("ORC-18")
+    @pytest.mark.parametrize("precision", [5, 18, 19, 29, 38])
+    def test_bounds_of_decimals_of_any_length_are_those_of_the_values(self, precision):
+        schema = Schema(NestedField(1, "d", DecimalType(precision, 3)))
+        values = [decimal_from_unscaled(unscaled, 3) for unscaled in (10**precision - 1, 1 - 10**precision, 0, 10)]
+        data, _ = write_rows(schema, [{"d": value} for value in values])
+        with reader_of(data) as reader:
+            metrics = reader.metrics()
+        assert (metrics.lower_bounds[1], metrics.upper_bounds[1]) == (values[1], values[0])
+        assert read(data, row_filter=bind(schema, parse(f"d = {values[0]}"))).num_rows == 4
+        assert metrics.lower_bounds[1].as_tuple().exponent == -3
 
     def test_metrics_of_a_footer_agree_with_those_that_were_gathered(self):
         data, written = self.file()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.metrics import Metrics
+from icefield.values import decimal_from_unscaled
 
 from icefield_orc.protobuf import blob, integer, items, zigzag
 from icefield_orc.schema import TIMESTAMPS, Kind, Node
@@ -17,6 +18,7 @@ from icefield_orc.tail import Tail
 _INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
 _TEXTS = frozenset({Kind.STRING, Kind.VARCHAR})
 _MILLI_NANOS = 1_000_000
+_MOST_PLACES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +122,23 @@ def _text_bounds(value: int | bytes) -> tuple[str | None, str | None]:
 
 def _decimal_bounds(value: int | bytes, data_type: pa.Decimal128Type) -> tuple[Decimal | None, Decimal | None]:
     texts = [None if raw is None else blob(raw).decode("ascii") for raw in _pair(value)]
-    step = Decimal(1).scaleb(-data_type.scale)
     made = [None if text is None or len(text) > 80 else Decimal(text) for text in texts]
-    if any(number is not None and number % step != 0 for number in made):
+    unscaled = [None if number is None else _unscaled(number, data_type.scale) for number in made]
+    if any(number is not None and exact is None for number, exact in zip(made, unscaled, strict=True)):
         return None, None
-    return tuple(None if number is None else number.quantize(step) for number in made)  # type: ignore[return-value]
+    lower, upper = (None if exact is None else decimal_from_unscaled(exact, data_type.scale) for exact in unscaled)
+    return lower, upper
+
+
+def _unscaled(number: Decimal, scale: int) -> int | None:
+    """A decimal without its point, by integers: Python's decimals round to 28 digits. None if it has more places."""
+    sign, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or abs(exponent) > _MOST_PLACES:
+        return None
+    shift = exponent + scale
+    whole = int("".join(map(str, digits)))
+    found, rest = (whole * 10**shift, 0) if shift >= 0 else divmod(whole, 10**-shift)
+    return None if rest else -found if sign else found
 
 
 def _moment_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
