@@ -57,7 +57,7 @@ def _module_lines(module: str, homes: dict[type, str]) -> Iterator[str]:
         elif homes[value] != f"{module}.{name}":
             yield f"{name} = {homes[value]}"
         else:
-            bases = ", ".join(_bases(value, homes))
+            bases = ", ".join(dict.fromkeys(_bases(value, homes)))
             yield f"class {name}({bases})" if bases else f"class {name}"
             yield from (f"    {line}" for line in _class_lines(value, homes))
 

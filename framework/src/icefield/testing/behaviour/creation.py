@@ -242,7 +242,7 @@ class CreationChecks(BehaviourChecks):
 
     def test_a_registered_table_can_be_changed(self, catalog: Catalog) -> None:
         """If this fails, the strategy cannot commit on a pointer that it did not write."""
-        self.needs_registration(catalog)
+        self._needs_registration(catalog)
         source = self.create(catalog)
         source.append(rows([1]))
         table = catalog.register_table(f"{self.space(catalog)}.registered", source.metadata_location)
@@ -251,7 +251,7 @@ class CreationChecks(BehaviourChecks):
 
     def test_registering_under_a_taken_name_is_refused(self, catalog: Catalog) -> None:
         """If this fails, registering replaces a table."""
-        self.needs_registration(catalog)
+        self._needs_registration(catalog)
         source, there = self.create(catalog), self.create(catalog)
         there.append(rows([9]))
         with pytest.raises(TableExists):
@@ -260,7 +260,7 @@ class CreationChecks(BehaviourChecks):
 
     def test_registering_into_a_missing_namespace_is_refused(self, catalog: Catalog) -> None:
         """If this fails, a table is registered that no listing shows."""
-        self.needs_registration(catalog)
+        self._needs_registration(catalog)
         source = self.create(catalog)
         name = self.fresh()
         with pytest.raises(NoSuchNamespace):
@@ -270,7 +270,7 @@ class CreationChecks(BehaviourChecks):
     @pytest.mark.parametrize("content", [None, b"", b"{", b'{"format-version": 99}', b"\x1f\x8b\x08"], ids=repr)
     def test_registering_what_is_no_metadata_is_refused(self, catalog: Catalog, content: bytes | None) -> None:
         """If this fails, a table is registered that nobody can load, and whose name is taken."""
-        self.needs_registration(catalog)
+        self._needs_registration(catalog)
         source = self.create(catalog)
         location = f"{source.location()}/metadata/damaged.metadata.json"
         if content is not None:
@@ -283,7 +283,7 @@ class CreationChecks(BehaviourChecks):
 
     # -- helpers
 
-    def needs_registration(self, catalog: Catalog) -> None:
+    def _needs_registration(self, catalog: Catalog) -> None:
         """Skip where registration is a declared gap."""
         if not backend_of(catalog).supports_registration:
             pytest.skip("the backend declares no registration")

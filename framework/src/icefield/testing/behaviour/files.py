@@ -64,7 +64,7 @@ class FileChecks(BehaviourChecks):
             "write.metadata.previous-versions-max": "1",
         }
         if not self.is_metastore(catalog):
-            self.check_refused(catalog, table, wanted)
+            self._check_refused(catalog, table, wanted)
             return
         table.set_properties(wanted)
         for number in range(4):
@@ -84,7 +84,7 @@ class FileChecks(BehaviourChecks):
         table = self.create(catalog)
         folder = f"{table.location()}/elsewhere"
         if not self.is_metastore(catalog):
-            self.check_refused(catalog, table, {"write.metadata.path": folder})
+            self._check_refused(catalog, table, {"write.metadata.path": folder})
             return
         table.set_properties({"write.metadata.path": folder})
         table.append(rows([1]))
@@ -116,7 +116,7 @@ class FileChecks(BehaviourChecks):
         assert {at for at in stored - named if not at.endswith("/version-hint.text")} == set()
         assert named - stored == set()
 
-    def check_refused(self, catalog: Catalog, table: Table, properties: Mapping[str, str]) -> None:
+    def _check_refused(self, catalog: Catalog, table: Table, properties: Mapping[str, str]) -> None:
         """Setting the properties is refused, on the table and at its creation, and changes nothing."""
         changes: list[Callable[[], Table]] = [
             lambda: table.set_properties(properties),

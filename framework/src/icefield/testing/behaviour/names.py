@@ -100,13 +100,13 @@ class NameChecks(BehaviourChecks):
 
     def test_a_renamed_table_can_be_changed(self, catalog: Catalog) -> None:
         """If this fails, the strategy of the new name does not find the old pointer."""
-        table = self.renamable(catalog)
+        table = self._renamable(catalog)
         catalog.rename_table(table.name(), (table.name()[0], "other")).append(rows([2]))
         assert ids(self.another(catalog).load_table((table.name()[0], "other"))) == [1, 2]
 
     def test_a_table_is_renamed_into_another_namespace(self, catalog: Catalog) -> None:
         """If this fails, renaming changes the last level of the name only."""
-        table = self.renamable(catalog)
+        table = self._renamable(catalog)
         target = (self.space(catalog), "moved")
         catalog.rename_table(table.name(), target)
         assert catalog.list_tables(table.name()[0]) == []
@@ -115,7 +115,7 @@ class NameChecks(BehaviourChecks):
 
     def test_the_old_name_is_free_after_renaming(self, catalog: Catalog) -> None:
         """If this fails, the old name still leads somewhere, or the two tables share files."""
-        table = self.renamable(catalog)
+        table = self._renamable(catalog)
         catalog.rename_table(table.name(), (table.name()[0], "other"))
         new = self.create(catalog, ".".join(table.name()))
         new.append(rows([7]))
@@ -124,7 +124,7 @@ class NameChecks(BehaviourChecks):
 
     def test_renaming_to_a_taken_name_is_refused(self, catalog: Catalog) -> None:
         """If this fails, renaming replaces a table."""
-        table, there = self.renamable(catalog), self.renamable(catalog)
+        table, there = self._renamable(catalog), self._renamable(catalog)
         with pytest.raises(TableExists):
             catalog.rename_table(table.name(), there.name())
         assert self.held_again(catalog, table).metadata.table_uuid == table.metadata.table_uuid
@@ -132,14 +132,14 @@ class NameChecks(BehaviourChecks):
 
     def test_renaming_what_is_not_there_is_refused(self, catalog: Catalog) -> None:
         """If this fails, renaming invents a table."""
-        space = self.renamable(catalog).name()[0]
+        space = self._renamable(catalog).name()[0]
         with pytest.raises(NoSuchTable):
             catalog.rename_table(f"{space}.nothing", f"{space}.other")
         assert not catalog.table_exists(f"{space}.other")
 
     def test_renaming_into_a_missing_namespace_is_refused(self, catalog: Catalog) -> None:
         """If this fails, a table goes where no listing shows it."""
-        table = self.renamable(catalog)
+        table = self._renamable(catalog)
         name = self.fresh()
         with pytest.raises(NoSuchNamespace):
             catalog.rename_table(table.name(), f"{name}.t")
@@ -148,7 +148,7 @@ class NameChecks(BehaviourChecks):
 
     def test_a_change_under_the_old_name_is_not_lost_in_silence(self, catalog: Catalog) -> None:
         """If this fails, whoever holds the table under its old name creates it a second time."""
-        table = self.renamable(catalog)
+        table = self._renamable(catalog)
         late = self.held_again(catalog, table)
         catalog.rename_table(table.name(), (table.name()[0], "other"))
         with pytest.raises(IcefieldError):
@@ -245,7 +245,7 @@ class NameChecks(BehaviourChecks):
         assert ids(found) == []
         assert "late" not in found.properties
 
-    def renamable(self, catalog: Catalog) -> Table:
+    def _renamable(self, catalog: Catalog) -> Table:
         """A table with one row, where tables can be renamed."""
         if not backend_of(catalog).supports_rename:
             pytest.skip("the backend declares no renaming")

@@ -46,14 +46,14 @@ class NamespaceChecks(BehaviourChecks):
         name = self.fresh()
         given = {"owner": "jürgen", "comment": "a 'quoted' \"text\"\nof two lines", "empty": "", "a.b-c_d": "日本"}
         catalog.create_namespace(name, given)
-        assert self.shown(catalog, name) == given
-        assert self.shown(self.another(catalog), name) == given
+        assert self._shown(catalog, name) == given
+        assert self._shown(self.another(catalog), name) == given
 
     def test_values_of_namespace_properties_become_text(self, catalog: Catalog) -> None:
         """If this fails, numbers and booleans reach the store as they are."""
         name = self.fresh()
         catalog.create_namespace(name, {"level": 1, "open": True})
-        assert self.shown(catalog, name) == {"level": "1", "open": "true"}
+        assert self._shown(catalog, name) == {"level": "1", "open": "true"}
 
     def test_a_namespace_is_not_created_twice(self, catalog: Catalog) -> None:
         """If this fails, the second creation succeeds, or changes the first one's properties."""
@@ -63,14 +63,14 @@ class NamespaceChecks(BehaviourChecks):
             self.another(catalog).create_namespace(name, {"n": "2"})
         assert caught.value.data["namespace"] == (name,)
         assert name in str(caught.value)
-        assert self.shown(catalog, name) == {"n": "1"}
+        assert self._shown(catalog, name) == {"n": "1"}
 
     def test_creating_a_namespace_if_there_is_none_leaves_one_that_is(self, catalog: Catalog) -> None:
         """If this fails, ``create_namespace`` raises something else than ``NamespaceExists``, or changes properties."""
         name = self.fresh()
         catalog.create_namespace_if_not_exists(name, {"n": "1"})
         catalog.create_namespace_if_not_exists(name, {"n": "2"})
-        assert self.shown(catalog, name) == {"n": "1"}
+        assert self._shown(catalog, name) == {"n": "1"}
 
     def test_namespace_properties_are_set_and_removed_in_one_step(self, catalog: Catalog) -> None:
         """If this fails, look at ``update_namespace_properties``: removals, updates, or what it leaves alone."""
@@ -78,14 +78,14 @@ class NamespaceChecks(BehaviourChecks):
         catalog.create_namespace(name, {"kept": "1", "changed": "1", "gone": "1"})
         summary = catalog.update_namespace_properties(name, ["gone", "never"], {"changed": "2", "new": "3"})
         assert (summary.removed, summary.updated, summary.missing) == (["gone"], ["changed", "new"], ["never"])
-        assert self.shown(self.another(catalog), name) == {"kept": "1", "changed": "2", "new": "3"}
+        assert self._shown(self.another(catalog), name) == {"kept": "1", "changed": "2", "new": "3"}
 
     def test_every_property_of_a_namespace_can_be_removed(self, catalog: Catalog) -> None:
         """If this fails, the namespace exists only as long as it has properties."""
         name = self.fresh()
         catalog.create_namespace(name, {"a": "1", "b": "2"})
         catalog.update_namespace_properties(name, ["a", "b"])
-        assert self.shown(catalog, name) == {}
+        assert self._shown(catalog, name) == {}
         assert catalog.namespace_exists(name)
 
     def test_a_property_that_is_both_set_and_removed_is_refused(self, catalog: Catalog) -> None:
@@ -94,7 +94,7 @@ class NamespaceChecks(BehaviourChecks):
         catalog.create_namespace(name, {"a": "1"})
         with pytest.raises(InvalidArgument):
             catalog.update_namespace_properties(name, ["a"], {"a": "2"})
-        assert self.shown(catalog, name) == {"a": "1"}
+        assert self._shown(catalog, name) == {"a": "1"}
 
     @pytest.mark.parametrize(
         "operation",
@@ -146,7 +146,7 @@ class NamespaceChecks(BehaviourChecks):
         catalog.create_namespace(name, {"old": "1"})
         catalog.drop_namespace(name)
         catalog.create_namespace(name, {"new": "1"})
-        assert self.shown(catalog, name) == {"new": "1"}
+        assert self._shown(catalog, name) == {"new": "1"}
 
     def test_a_namespace_with_a_table_is_not_dropped(self, catalog: Catalog) -> None:
         """If this fails, tables go with their namespace, or a namespace whose tables are gone stays for ever."""
@@ -163,7 +163,7 @@ class NamespaceChecks(BehaviourChecks):
 
     def test_nested_namespaces_are_listed_level_by_level(self, catalog: Catalog) -> None:
         """If this fails, a level is missing, repeated, or shown together with those below it."""
-        if self.refuses_nesting(catalog):
+        if self._refuses_nesting(catalog):
             return
         top = self.space(catalog)
         for name in (f"{top}.b", f"{top}.a", f"{top}.a.x"):
@@ -172,11 +172,11 @@ class NamespaceChecks(BehaviourChecks):
         assert catalog.list_namespaces(f"{top}.a") == [(top, "a", "x")]
         assert catalog.list_namespaces((top, "b")) == []
         assert (top,) in catalog.list_namespaces()
-        assert self.shown(catalog, f"{top}.a.x") == {"called": f"{top}.a.x"}
+        assert self._shown(catalog, f"{top}.a.x") == {"called": f"{top}.a.x"}
 
     def test_a_namespace_with_another_below_is_not_dropped(self, catalog: Catalog) -> None:
         """If this fails, dropping takes what lies below with it, or leaves it without a parent."""
-        if self.refuses_nesting(catalog):
+        if self._refuses_nesting(catalog):
             return
         top = self.space(catalog)
         catalog.create_namespace(f"{top}.below")
@@ -189,7 +189,7 @@ class NamespaceChecks(BehaviourChecks):
 
     def test_tables_live_at_every_level(self, catalog: Catalog) -> None:
         """If this fails, a table below is listed above, or one name hides another."""
-        if self.refuses_nesting(catalog):
+        if self._refuses_nesting(catalog):
             return
         top = self.space(catalog)
         catalog.create_namespace(f"{top}.below")
@@ -207,7 +207,7 @@ class NamespaceChecks(BehaviourChecks):
         catalog.create_namespace(longer, {"n": "2"})
         self.create(catalog, f"{longer}.t")
         assert catalog.list_tables(name) == []
-        assert self.shown(catalog, name) == {}
+        assert self._shown(catalog, name) == {}
         catalog.drop_namespace(name)
         assert catalog.list_tables(longer) == [(longer, "t")]
 
@@ -238,14 +238,14 @@ class NamespaceChecks(BehaviourChecks):
 
     # -- helpers
 
-    def shown(self, catalog: Catalog, name: str) -> dict[str, str]:
+    def _shown(self, catalog: Catalog, name: str) -> dict[str, str]:
         """A namespace's properties, without those that the store itself adds to every namespace."""
         bare = self.space(catalog)
         of_the_store = catalog.load_namespace_properties(bare).keys()
         found = catalog.load_namespace_properties(name)
         return {key: value for key, value in found.items() if key not in of_the_store}
 
-    def refuses_nesting(self, catalog: Catalog) -> bool:
+    def _refuses_nesting(self, catalog: Catalog) -> bool:
         """Whether nesting is a declared gap; then it must be refused before anything is made."""
         if backend_of(catalog).supports_nested_namespaces:
             return False

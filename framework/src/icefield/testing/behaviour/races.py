@@ -28,7 +28,7 @@ class RaceChecks(BehaviourChecks):
     def test_one_of_many_creators_of_a_table_wins(self, catalog: Catalog) -> None:
         """If this fails, creation looks first and writes then."""
         name = f"{self.space(catalog)}.raced"
-        outcomes = self.contend(catalog, lambda each, number: self.create(each, name, by=str(number)))
+        outcomes = self._contend(catalog, lambda each, number: self.create(each, name, by=str(number)))
         winners = [outcome for outcome in outcomes if isinstance(outcome, Table)]
         assert len(winners) == 1
         assert all(isinstance(outcome, Table | TableExists) for outcome in outcomes), outcomes
@@ -39,7 +39,7 @@ class RaceChecks(BehaviourChecks):
     def test_many_who_create_a_table_if_there_is_none_get_the_same(self, catalog: Catalog) -> None:
         """If this fails, one that lost the race gets an error, or a table that nobody else sees."""
         name = f"{self.space(catalog)}.raced"
-        outcomes = self.contend(catalog, lambda each, _: each.create_table_if_not_exists(name, SCHEMA))
+        outcomes = self._contend(catalog, lambda each, _: each.create_table_if_not_exists(name, SCHEMA))
         uuids = {outcome.metadata.table_uuid for outcome in outcomes if isinstance(outcome, Table)}
         assert uuids == {catalog.load_table(name).metadata.table_uuid}
         assert all(isinstance(outcome, Table) for outcome in outcomes), outcomes
@@ -53,7 +53,7 @@ class RaceChecks(BehaviourChecks):
                 staged.append(rows([number]))
             return number
 
-        outcomes = self.contend(catalog, stage)
+        outcomes = self._contend(catalog, stage)
         winners = [outcome for outcome in outcomes if isinstance(outcome, int)]
         assert len(winners) == 1
         assert all(isinstance(outcome, int | TableExists) for outcome in outcomes), outcomes
@@ -62,7 +62,7 @@ class RaceChecks(BehaviourChecks):
     def test_one_of_many_creators_of_a_namespace_wins(self, catalog: Catalog) -> None:
         """If this fails, creation of a namespace looks first and writes then."""
         name = self.fresh()
-        outcomes = self.contend(catalog, lambda each, number: each.create_namespace(name, {"by": str(number)}))
+        outcomes = self._contend(catalog, lambda each, number: each.create_namespace(name, {"by": str(number)}))
         won = [number for number, outcome in enumerate(outcomes) if outcome is None]
         assert len(won) == 1
         assert all(outcome is None or isinstance(outcome, NamespaceExists) for outcome in outcomes), outcomes
@@ -71,7 +71,7 @@ class RaceChecks(BehaviourChecks):
     def test_updates_of_a_namespaces_properties_are_all_there(self, catalog: Catalog) -> None:
         """If this fails, ``update_namespace_properties`` writes back what it read before another's change."""
         name = self.space(catalog)
-        outcomes = self.contend(
+        outcomes = self._contend(
             catalog, lambda each, number: each.update_namespace_properties(name, updates={f"k{number}": "1"})
         )
         assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)], outcomes
@@ -86,11 +86,11 @@ class RaceChecks(BehaviourChecks):
             for step in range(3):
                 mine.append(rows([number * 100 + step]))
 
-        outcomes = self.contend(catalog, append)
+        outcomes = self._contend(catalog, append)
         assert outcomes == [None] * self.racers
         found = self.held_again(catalog, table)
         assert ids(found) == sorted(number * 100 + step for number in range(self.racers) for step in range(3))
-        self.check_history(found, self.racers * 3)
+        self._check_history(found, self.racers * 3)
 
     def test_appends_through_one_table_object_are_all_there(self, catalog: Catalog) -> None:
         """If this fails, the strategy or a connection is not safe for several threads."""
@@ -102,7 +102,7 @@ class RaceChecks(BehaviourChecks):
     def test_properties_that_many_set_are_all_there(self, catalog: Catalog) -> None:
         """If this fails, a change without a snapshot overwrites another's."""
         table = self.create(catalog)
-        outcomes = self.contend(
+        outcomes = self._contend(
             catalog, lambda each, number: each.load_table(table.name()).set_properties({f"k{number}": "1"})
         )
         assert all(isinstance(outcome, Table) for outcome in outcomes), outcomes
@@ -119,7 +119,7 @@ class RaceChecks(BehaviourChecks):
         def change(each: Catalog, number: int) -> None:
             evolve(each) if number == 0 else each.load_table(table.name()).append(rows([number]))
 
-        outcomes = self.contend(catalog, change)
+        outcomes = self._contend(catalog, change)
         assert all(outcome is None or isinstance(outcome, CommitFailed) for outcome in outcomes), outcomes
         found = self.held_again(catalog, table)
         done = [number for number, outcome in enumerate(outcomes) if outcome is None]
@@ -155,7 +155,7 @@ class RaceChecks(BehaviourChecks):
     def test_one_of_many_who_drop_a_table_does(self, catalog: Catalog) -> None:
         """If this fails, dropping twice succeeds twice, or fails with something else than ``NoSuchTable``."""
         table = self.create(catalog)
-        outcomes = self.contend(catalog, lambda each, _: each.drop_table(table.name()))
+        outcomes = self._contend(catalog, lambda each, _: each.drop_table(table.name()))
         assert outcomes.count(None) >= 1
         assert all(outcome is None or isinstance(outcome, NoSuchTable) for outcome in outcomes), outcomes
         if self.is_metastore(catalog):
@@ -171,7 +171,7 @@ class RaceChecks(BehaviourChecks):
             def change(each: Catalog, number: int, name: tuple[str, ...] = table.name()) -> None:
                 each.drop_table(name) if number == 0 else each.load_table(name).append(rows([number]))
 
-            outcomes = self.contend(catalog, change)
+            outcomes = self._contend(catalog, change)
             assert outcomes[0] is None, outcomes
             assert all(outcome is None or isinstance(outcome, IcefieldError) for outcome in outcomes), outcomes
             assert not catalog.table_exists(table.name())
@@ -179,11 +179,11 @@ class RaceChecks(BehaviourChecks):
 
     def test_one_of_many_new_names_for_a_table_wins(self, catalog: Catalog) -> None:
         """If this fails, a table has two names after a race, or none."""
-        self.needs_rename(catalog)
+        self._needs_rename(catalog)
         table = self.create(catalog)
         table.append(rows([1]))
         space = table.name()[0]
-        outcomes = self.contend(catalog, lambda each, number: each.rename_table(table.name(), (space, f"n{number}")))
+        outcomes = self._contend(catalog, lambda each, number: each.rename_table(table.name(), (space, f"n{number}")))
         winners = [outcome for outcome in outcomes if isinstance(outcome, Table)]
         assert len(winners) == 1
         assert all(isinstance(outcome, Table | NoSuchTable) for outcome in outcomes), outcomes
@@ -192,11 +192,11 @@ class RaceChecks(BehaviourChecks):
 
     def test_one_of_many_tables_gets_a_name_that_all_want(self, catalog: Catalog) -> None:
         """If this fails, renaming replaces a table that came first."""
-        self.needs_rename(catalog)
+        self._needs_rename(catalog)
         space = self.space(catalog)
         for number in range(self.racers):
             self.create(catalog, f"{space}.n{number}").append(rows([number]))
-        outcomes = self.contend(catalog, lambda each, number: each.rename_table(f"{space}.n{number}", f"{space}.best"))
+        outcomes = self._contend(catalog, lambda each, number: each.rename_table(f"{space}.n{number}", f"{space}.best"))
         winners = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Table)]
         assert len(winners) == 1
         assert all(isinstance(outcome, Table | TableExists) for outcome in outcomes), outcomes
@@ -205,7 +205,7 @@ class RaceChecks(BehaviourChecks):
 
     def test_appends_that_meet_a_renaming_are_there_or_refused(self, catalog: Catalog) -> None:
         """If this fails, an append that was acknowledged is not in the renamed table."""
-        self.needs_rename(catalog)
+        self._needs_rename(catalog)
         table = self.create(catalog)
         table.append(rows([0]))
         new = (table.name()[0], "renamed")
@@ -217,7 +217,7 @@ class RaceChecks(BehaviourChecks):
                 each.load_table(table.name()).append(rows([number]))
             return number
 
-        outcomes = self.contend(catalog, change)
+        outcomes = self._contend(catalog, change)
         done = [outcome for outcome in outcomes if isinstance(outcome, int)]
         assert all(isinstance(outcome, int | IcefieldError) for outcome in outcomes), outcomes
         assert outcomes[0] == 0 or isinstance(outcomes[0], CommitFailed), outcomes
@@ -225,7 +225,7 @@ class RaceChecks(BehaviourChecks):
 
     # -- helpers
 
-    def contend(self, catalog: Catalog, step: Callable[[Catalog, int], T]) -> list[T | Exception]:
+    def _contend(self, catalog: Catalog, step: Callable[[Catalog, int], T]) -> list[T | Exception]:
         """Every racer takes the step at once, through a catalog of its own."""
         catalogs = [self.another(catalog) for _ in range(self.racers)]
         try:
@@ -234,7 +234,7 @@ class RaceChecks(BehaviourChecks):
             for each in catalogs:
                 each.close()
 
-    def check_history(self, table: Table, commits: int) -> None:
+    def _check_history(self, table: Table, commits: int) -> None:
         """One line of snapshots, one for each commit."""
         snapshots = table.snapshots()
         assert len(snapshots) == commits
@@ -242,7 +242,7 @@ class RaceChecks(BehaviourChecks):
         parents = [None, *(snapshot.snapshot_id for snapshot in snapshots[:-1])]
         assert [snapshot.parent_snapshot_id for snapshot in snapshots] == parents
 
-    def needs_rename(self, catalog: Catalog) -> None:
+    def _needs_rename(self, catalog: Catalog) -> None:
         """Skip where renaming is a declared gap."""
         if not backend_of(catalog).supports_rename:
             pytest.skip("the backend declares no renaming")

@@ -108,7 +108,7 @@ class TravelChecks(BehaviourChecks):
         shown: list[Any] = [planted, table, table.io, scan, scan.context, table.write_context(), *scan.plan_files()]
         shown += [table._handle.strategy, planted._backend, table.io.file_system(table.location())]
         for each in shown:
-            self.check_silent(catalog, f"{each!r} {each}", type(each).__name__)
+            self._check_silent(catalog, f"{each!r} {each}", type(each).__name__)
 
     def test_no_credential_is_in_an_error(self, catalog: Catalog) -> None:
         """If this fails, a message holds a URI with its password, or a whole set of properties."""
@@ -129,7 +129,7 @@ class TravelChecks(BehaviourChecks):
         for call in calls:
             with pytest.raises(IcefieldError) as caught:
                 call()
-            self.check_silent(catalog, f"{caught.value} {caught.value!r} {caught.value.data}", "an error")
+            self._check_silent(catalog, f"{caught.value} {caught.value!r} {caught.value.data}", "an error")
 
     def test_no_credential_is_stored_in_a_table(self, catalog: Catalog) -> None:
         """If this fails, properties of the catalog reach the table's metadata or files."""
@@ -138,9 +138,9 @@ class TravelChecks(BehaviourChecks):
         table.append(rows([1]))
         table.set_properties(color="blue")
         for location in self.files(catalog, table.location()):
-            self.check_silent(catalog, catalog.io.read(location).decode("latin-1"), location)
+            self._check_silent(catalog, catalog.io.read(location).decode("latin-1"), location)
 
-    def check_silent(self, catalog: Catalog, text: str, what: str) -> None:
+    def _check_silent(self, catalog: Catalog, text: str, what: str) -> None:
         """No secret is in a text."""
         for secret in (_PLANTED, *_secrets(catalog.properties)):
             assert secret not in text, f"{what} shows a credential"
