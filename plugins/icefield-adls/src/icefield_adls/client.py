@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import aiohttp
-from adlfs import AzureBlobFileSystem
+from adlfs import AzureBlobFileSystem  # type: ignore[import-untyped]
 from azure.core import MatchConditions
 from azure.core.exceptions import (
     AzureError,
@@ -115,7 +115,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 if status_of(error) != 416:  # nothing lies there
                     raise
                 return b"", int((await blob.get_blob_properties()).size)
-            return data, int(stream.properties.content_range.rpartition("/")[2])
+            return data, int(str(stream.properties.content_range).rpartition("/")[2])
 
         return await self._persist(attempt)
 
@@ -141,6 +141,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
         store = self.service_client.get_container_client(container)
 
         async def attempt() -> tuple[list[Any], str | None]:
+            found: Any
             if delimiter:
                 found = store.walk_blobs(prefix, include=["metadata"], delimiter=delimiter)
             else:
@@ -212,7 +213,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             except (ResourceExistsError, ResourceModifiedError):  # published after all: it keeps no blocks besides
                 return
             with suppress(ResourceNotFoundError, ResourceModifiedError):
-                await blob.delete_blob(etag=put["etag"], match_condition=MatchConditions.IfNotModified)
+                await blob.delete_blob(etag=str(put["etag"]), match_condition=MatchConditions.IfNotModified)
 
         await self._persist(attempt)
 

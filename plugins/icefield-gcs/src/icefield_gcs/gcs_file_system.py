@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import google.auth.exceptions
 from fsspec.asyn import sync
-from gcsfs.retry import NonRetryableError
+from gcsfs.retry import NonRetryableError  # type: ignore[import-untyped]
 from icefield.abc import FileInfo, FileSystemAbility, FsspecFileSystem, InputFile, OutputStream, PutMode
 from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
 
@@ -50,7 +50,8 @@ class GcsFileSystem(FsspecFileSystem):
             if client is None:
                 client = _CLIENTS.setdefault(key, self.connect())
             self._fs, self._process = client, os.getpid()
-        return self._fs
+        connected: Client = self._fs
+        return connected
 
     def path(self, location: str) -> str:
         return "/".join(_split(location))

@@ -82,10 +82,11 @@ def _token(properties: Mapping[str, str]) -> Any:
         return _json(token, "gcs.oauth2.token")
     expires = properties.get("gcs.oauth2.token-expires-at")
     if expires is None:
-        return Credentials(token)
+        return Credentials(token)  # type: ignore[no-untyped-call]
     milliseconds = _number(properties, "gcs.oauth2.token-expires-at", 0, 0)
     # google-auth compares with a time without a zone.
-    return Credentials(token, expiry=datetime.fromtimestamp(milliseconds / 1_000, UTC).replace(tzinfo=None))
+    expiry = datetime.fromtimestamp(milliseconds / 1_000, UTC).replace(tzinfo=None)
+    return Credentials(token, expiry=expiry)  # type: ignore[no-untyped-call]
 
 
 def _endpoint(host: str | None) -> str | None:

@@ -29,7 +29,7 @@ class GcsOutput(PartedOutput):
     ) -> None:
         super().__init__(location, client.settings.write_part)
         self._client, self._bucket, self._key, self._translated = client, bucket, key, translated
-        self._upload: str | None = None
+        self._upload = ""
 
     def put_whole(self, data: bytes) -> None:
         with self._translated(self.location):
@@ -44,8 +44,8 @@ class GcsOutput(PartedOutput):
             sync(self._client.loop, self._send, number * self.part_size, data, True)
 
     def cancel(self) -> None:
-        upload, self._upload = self._upload, None
-        if upload is not None:
+        upload, self._upload = self._upload, ""
+        if upload:
             with self._translated(self.location):
                 sync(self._client.loop, self._cancel, upload)
 
@@ -58,7 +58,7 @@ class GcsOutput(PartedOutput):
 
     async def _send(self, start: int, data: bytes, last: bool) -> None:
         """Send a part. What an unanswered request has brought there is asked for, and not sent again."""
-        if self._upload is None:
+        if not self._upload:
             self._upload = await self._client.start_upload(self._bucket, self._key)
         end = start + len(data)
         arrived = start
@@ -72,7 +72,10 @@ class GcsOutput(PartedOutput):
                     raise OSError("the store has lost what had arrived")
             in_doubt = True
             while arrived < end:
+                before = arrived
                 arrived = await self._send_rest(arrived, data[arrived - start :], end if last else None)
+                if arrived <= before:
+                    raise ConnectionError("nothing of a part has arrived")
             in_doubt = False
 
         await persist(self._client.settings.patience, attempt, is_passing)
