@@ -94,7 +94,7 @@ class TrustsTheHint(CreateStrategy):
     """Reads the hint and does not walk on."""
 
     def load(self) -> Pointer | None:
-        version = self._hint()
+        version = self.hint()
         return None if version is None else Pointer(f"{self.folder}/v{version}.metadata.json", version)
 
 

@@ -71,14 +71,15 @@ class MetastoreStrategy(CommitStrategy):
     def _settle(self, base: Pointer | None, ours: str, version: int, lost: Exception) -> Committed | Conflict:
         """Find out by looking: whether the pointer, or the log of what came after, names our file."""
         try:
-            current = self.read_pointer()
-            if current == ours or (current is not None and ours in self._log(current)):
-                return Committed(Pointer(ours, version))
-            # Whoever moved the pointer off the base made our swap impossible; an unmoved one may still be moved by it.
-            moved = current != (None if base is None else base.location)
+            chain = self._chain()
         except IcefieldError:
-            moved = False
-        if not moved:
+            chain = []
+        if ours in chain:
+            return Committed(Pointer(ours, version))
+        # Only what came right after the base proves that our swap is impossible: with an unmoved pointer it may still
+        # happen, and from a log that no longer reaches back to the base it may have been dropped.
+        followed = base is not None and base.location in chain[:-1]
+        if not followed and not (base is None and chain):
             raise CommitStateUnknown(
                 f"the reply to committing {'.'.join(self.table)} was lost and the catalog does not tell yet whether it "
                 f"happened; no file was deleted, {ours} among them: load the table again and look for the change",
@@ -87,6 +88,14 @@ class MetastoreStrategy(CommitStrategy):
             ) from lost
         delete_quietly(self.file_system, ours)
         return Conflict()
+
+    def _chain(self) -> list[str]:
+        """The locations of the versions that the current one knows of, oldest first, and its own."""
+        current = self.read_pointer()
+        if current is None:
+            return []
+        metadata = decode_metadata(read_whole(self.file_system, current), current)
+        return [*(entry.metadata_file for entry in metadata.metadata_log), current]
 
     def _log(self, location: str) -> set[str]:
         metadata = decode_metadata(read_whole(self.file_system, location), location)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, IcefieldError, StorageError
+
+_TRIES = 4
 
 
 def publish_by_create(system: FileSystem, target: str, data: bytes) -> bool:
@@ -51,8 +51,15 @@ def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: s
 
 def delete_quietly(system: FileSystem, location: str) -> None:
     """Delete a file that nothing refers to; a failure leaves an orphan and is no error of anyone."""
-    with suppress(IcefieldError):
-        system.delete_many([location])
+    for _ in range(_TRIES):
+        try:
+            system.delete_many([location])
+        except StorageError as error:
+            if error.retryable:
+                continue
+        except IcefieldError:
+            pass
+        return
 
 
 def read_whole(system: FileSystem, location: str) -> bytes:

@@ -3,6 +3,9 @@
 What every strategy of file-system tables shares: finding the current version, the rules of a commit, and
 ``version-hint.text``, which is best effort only. A plugin that has an atomic step of its own subclasses
 ``VersionedStrategy``. See "File System Tables" of the table specification.
+
+A table is to be dropped when nobody writes to it: a writer that was at work may publish once more, and takes that back,
+but what others built on it in between is lost with it.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Final
 import msgspec
 
 from icefield.abc import CommitStrategy, Committed, Conflict, FileSystemAbility, Pointer, PutMode
-from icefield.errors import FileMissing, IcefieldError, InvalidMetadata, NoSuchTable, UnsupportedFeature
+from icefield.errors import FileMissing, IcefieldError, InvalidMetadata, NoSuchTable, StorageError, UnsupportedFeature
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
 from icefield.publishing import delete_quietly, read_whole
 
@@ -23,6 +26,7 @@ HINT: Final = "version-hint.text"
 _NAME = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _GZIP_NAMES: Final = ("v{}.gz.metadata.json", "v{}.metadata.json.gz")
 _MAX_HINT = 32
+_LOOKS: Final = 4
 
 
 class _Identity(msgspec.Struct):
@@ -125,10 +129,15 @@ class VersionedStrategy(CommitStrategy):
 
     def _still_there(self, base: Pointer, metadata: TableMetadata) -> bool:
         """The same after publishing, when a failure to look must not undo what is done."""
-        try:
-            return self.is_current_table(base, metadata)
-        except IcefieldError:
-            return True
+        for _ in range(_LOOKS):
+            try:
+                return self.is_current_table(base, metadata)
+            except StorageError as error:
+                if not error.retryable:
+                    break
+            except IcefieldError:
+                break
+        return True
 
     def _uuid(self, data: bytes, location: str) -> str | None:
         if data[:2] == b"\x1f\x8b":

@@ -32,6 +32,7 @@ from icefield_dynamodb.options import ClientOptions, LockOptions
 PREFIX = "icefield-version:"
 FILE = "metadataFile"
 TABLE_UUID = "tableUuid"
+_TRIES = 4
 
 
 class _Identity(msgspec.Struct):
@@ -96,14 +97,19 @@ class DecidedByItem(VersionedStrategy):
         return True
 
     def withdraw(self, target: str) -> None:
-        with suppress(IcefieldError, ReplyLost):
-            self._items.delete(_key(target), {FILE: self._durable})
-            other = self._item_of(target)
-            if other is None:
-                self.file_system.delete_many([target])
-            else:  # our copy may have come over theirs
-                self.file_system.put(target, read_whole(self.file_system, other[FILE]), PutMode.OVERWRITE)
-            self.file_system.delete_many([self._durable])
+        for _ in range(_TRIES):
+            with suppress(IcefieldError, ReplyLost):
+                self._take_back(target)
+                return
+
+    def _take_back(self, target: str) -> None:
+        self._items.delete(_key(target), {FILE: self._durable})
+        other = self._item_of(target)
+        if other is None:
+            self.file_system.delete_many([target])
+        else:  # our copy may have come over theirs
+            self.file_system.put(target, read_whole(self.file_system, other[FILE]), PutMode.OVERWRITE)
+        self.file_system.delete_many([self._durable])
 
     def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
         item = self._item(self._version(base))

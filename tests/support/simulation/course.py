@@ -1,0 +1,165 @@
+"""One course of events: writers, a reader and perhaps one who drops the table, and what must hold in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from icefield.abc import CommitStrategy, Committed, Conflict, Pointer
+from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
+from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata, with_metadata_log
+from icefield.metadata.updates import SetProperties
+from icefield.schema import Schema
+from icefield.types import LongType, NestedField
+
+from simulation.stores import SimulatedFileSystem
+from simulation.world import Odds, World
+
+LOCATION = "sim://wh/t"
+ATTEMPTS = 12
+# So that the log of versions soon no longer tells what came right after a base.
+_SHORT_LOG = {"write.metadata.previous-versions-max": "2"}
+Build = Callable[[SimulatedFileSystem], CommitStrategy]
+
+
+class Wrong(AssertionError):
+    """A promise was broken in this course of events."""
+
+
+@dataclass
+class Account:
+    """What the writers were told, by the uuid of the table."""
+
+    done: dict[str, set[str]] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    bases: dict[tuple[str, str], str] = field(default_factory=dict)
+    is_dropped: bool = False
+
+
+class Course:
+    """A course of events with one seed; with ``drops``, the table is dropped and created again in some of them."""
+
+    def __init__(self, build: Build, seed: int, *, drops: bool = False, writers: int = 3, commits: int = 2) -> None:
+        self._drops = drops and seed % 10 < 3
+        # A request that arrives after the table was dropped and the files it would collide with are gone makes a file
+        # that nothing tells from a new table's: no protocol on a store helps against that.
+        self.world = World(seed, Odds(late=0) if self._drops else Odds())
+        self.files: dict[str, bytes] = {}
+        self.account = Account()
+        self._build = build
+        self._commits = commits
+        self._writers = writers
+
+    def run(self) -> None:
+        """Run it and look at the end. Raises ``Wrong`` with the trace."""
+        try:
+            metadata = self._fresh()
+            self._first = metadata.table_uuid
+            assert isinstance(self._strategy().commit(None, metadata), Committed)
+            for number in range(self._writers):
+                self.world.start(f"writer {number}", lambda number=number: self._write(number))  # type: ignore[misc]
+            self.world.start("reader", self._read_on)
+            if self._drops:
+                self.world.start("dropper", self._drop_and_create)
+            self.world.run()
+            self._check()
+        except AssertionError as error:
+            raise Wrong(f"{error}\n" + "\n".join(self.world.trace)) from error
+
+    def _strategy(self) -> CommitStrategy:
+        return self._build(SimulatedFileSystem(self.world, self.files))
+
+    def _fresh(self) -> TableMetadata:
+        schema = Schema(NestedField(1, "id", LongType()))
+        return new_table_metadata(schema, location=LOCATION, properties=_SHORT_LOG)
+
+    def _load(self, strategy: CommitStrategy) -> tuple[Pointer, TableMetadata] | None:
+        pointer = strategy.load()
+        if pointer is None:
+            return None
+        data = strategy.file_system.open_input(pointer.location).read()
+        return pointer, decode_metadata(data, pointer.location)
+
+    def _write(self, writer: int) -> None:
+        strategy = self._strategy()
+        for number in range(self._commits):
+            for attempt in range(ATTEMPTS):
+                name = f"{writer}-{number}-{attempt}"
+                try:
+                    found = self._load(strategy)
+                    if found is None:
+                        break
+                    base, metadata = found
+                    outcome = strategy.commit(base, _changed(base, metadata, name))
+                except CommitStateUnknown:
+                    break
+                except IcefieldError:
+                    # Not committed, says the contract.
+                    self.account.refused.add(name)
+                    continue
+                if isinstance(outcome, Conflict):
+                    self.account.refused.add(name)
+                    continue
+                self._note(name, base, outcome.pointer, metadata)
+                break
+
+    def _note(self, name: str, base: Pointer, made: Pointer, metadata: TableMetadata) -> None:
+        uuid = str(metadata.table_uuid)
+        self.account.done.setdefault(uuid, set()).add(name)
+        other = self.account.bases.setdefault((uuid, base.location), made.location)
+        assert other == made.location, f"two commits on one base: {base.location}"
+
+    def _read_on(self) -> None:
+        strategy = self._strategy()
+        seen: dict[str, set[str]] = {}
+        for _ in range(6):
+            before = {uuid: set(names) for uuid, names in self.account.done.items()}
+            try:
+                found = self._load(strategy)
+            except FileMissing as error:
+                if not self._drops:
+                    raise AssertionError(f"a version that is current is not there: {error}") from error
+                continue
+            except IcefieldError:
+                continue
+            if found is None:
+                assert self._drops, "the table is not there"
+                continue
+            uuid, names = str(found[1].table_uuid), set(found[1].properties)
+            if self._drops:
+                continue  # a stalled writer's version may be seen until it is taken back
+            assert names >= before.get(uuid, set()), "a reader does not see what was committed before"
+            assert names >= seen.get(uuid, set()), "a reader sees less than before"
+            seen[uuid] = names
+
+    def _drop_and_create(self) -> None:
+        strategy = self._strategy()
+        try:
+            strategy.drop()
+            self.account.is_dropped = True
+            strategy.commit(None, self._fresh())
+        except IcefieldError:
+            return
+
+    def _check(self) -> None:
+        found = self._load(self._strategy())
+        if found is None:
+            assert self._drops, "the table is lost"
+            return
+        metadata = found[1]
+        if self.account.is_dropped and metadata.table_uuid == self._first:
+            # A writer that was at work while the table was dropped may have brought it back, never over another's.
+            others = set(self.account.done) - {self._first}
+            assert not others, "a table that was dropped hides the one that was created in its place"
+            return
+        names = set(metadata.properties)
+        lost = self.account.done.get(str(metadata.table_uuid), set()) - names
+        assert not lost, f"committed, and not there: {sorted(lost)}"
+        there = self.account.refused & names
+        assert not there, f"refused, and there: {sorted(there)}"
+
+
+def _changed(base: Pointer, metadata: TableMetadata, name: str) -> TableMetadata:
+    """The next version: the property, and the log of versions that every commit goes on."""
+    changed = apply_updates(metadata, [SetProperties({name: "1"})])
+    return with_metadata_log(changed, base.location, metadata.last_updated_ms)

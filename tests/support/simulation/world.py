@@ -1,0 +1,165 @@
+"""The world in which simulated processes run: whose turn it is, what gets lost, what arrives late, who dies.
+
+A process is a greenlet that runs real code. Each request to a store is a point where others may run: before the
+request arrives and before its reply does. One seed gives one course of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from greenlet import getcurrent, greenlet
+from icefield.errors import IcefieldError
+
+Answer = TypeVar("Answer")
+
+
+class Crash(BaseException):
+    """The process is dead: nothing that it still does reaches anything."""
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How often, of a thousand requests, something goes wrong."""
+
+    lost_request: int = 8
+    lost_reply: int = 12
+    late: int = 8
+    crash_before: int = 4
+    crash_after: int = 6
+
+
+class World:
+    """Turns, faults and the clock of one course of events."""
+
+    def __init__(self, seed: int, odds: Odds) -> None:
+        self.random = Random(seed)
+        self.odds = odds
+        self.now = 0.0
+        self.trace: list[str] = []
+        self.pointers: dict[str, str] = {}
+        """Of a metastore."""
+        self.items: dict[str, dict[str, str]] = {}
+        """Of a table of items."""
+        self._hub = getcurrent()
+        self._running: list[greenlet] = []
+        self._names: dict[greenlet, str] = {}
+        self._dead: set[greenlet] = set()
+        self._late: list[Callable[[], Any]] = []
+        self._failures: list[BaseException] = []
+
+    def start(self, name: str, process: Callable[[], None]) -> None:
+        """Let a process run from now on."""
+
+        def run() -> None:
+            try:
+                process()
+            except Crash:
+                pass
+            except BaseException as error:
+                self._failures.append(error)
+
+        made = greenlet(run, self._hub)
+        self._running.append(made)
+        self._names[made] = name
+
+    def run(self) -> None:
+        """Run all processes to their ends. Raises what one raised that was not meant to."""
+        while self._running:
+            self.now += 0.01
+            if self._late and self.random.random() < 0.05:
+                self._arrive(self._late.pop(self.random.randrange(len(self._late))))
+            chosen = self._running[self.random.randrange(len(self._running))]
+            chosen.switch()
+            if chosen.dead:
+                self._running.remove(chosen)
+            if self._failures:
+                raise self._failures[0]
+        for request in self._late:
+            self._arrive(request)
+        self._late.clear()
+
+    def request(
+        self,
+        what: str,
+        effect: Callable[[], Answer],
+        lost: Callable[[str], BaseException],
+        *,
+        changes: bool = True,
+        may_be_late: bool = True,
+    ) -> Answer:
+        """One request of the running process to a store; ``lost`` makes the error of a connection that broke."""
+        me = getcurrent()
+        if me is self._hub:
+            return effect()
+        self._alive(me)
+        self._hub.switch()
+        verdict = self._verdict(changes, may_be_late)
+        self.trace.append(f"{self._names[me]}: {what}{f' [{verdict}]' if verdict else ''}")
+        if verdict == "crash before":
+            self._die(me)
+        if verdict in ("lost request", "late"):
+            if verdict == "late":
+                self._late.append(effect)
+            raise lost(what)
+        result = effect()
+        if verdict == "lost reply":
+            raise lost(what)
+        if verdict == "crash after":
+            self._die(me)
+        if changes:
+            self._hub.switch()
+        return result
+
+    def pause(self, seconds: float) -> None:
+        """Let the running process sleep."""
+        me = getcurrent()
+        if me is self._hub:
+            self.now += seconds
+            return
+        self._alive(me)
+        until = self.now + seconds
+        while self.now < until:
+            if len(self._running) == 1:
+                self.now = until
+            self._hub.switch()
+
+    @property
+    def somebody_died(self) -> bool:
+        """Whether a process died before its end."""
+        return bool(self._dead)
+
+    def _verdict(self, changes: bool, may_be_late: bool) -> str | None:
+        odds = self.odds
+        drawn = self.random.randrange(1000)
+        for name, share in (
+            ("lost request", odds.lost_request),
+            ("crash before", odds.crash_before),
+            ("crash after", odds.crash_after),
+            ("lost reply", odds.lost_reply),
+            ("late", odds.late),
+        ):
+            drawn -= share
+            if drawn < 0:
+                if not changes and name in ("lost reply", "late"):
+                    return "lost request"
+                return None if name == "late" and not may_be_late else name
+        return None
+
+    def _alive(self, me: greenlet) -> None:
+        if me in self._dead:
+            raise Crash
+
+    def _die(self, me: greenlet) -> None:
+        self._dead.add(me)
+        raise Crash
+
+    def _arrive(self, request: Callable[[], Any]) -> None:
+        self.trace.append("a late request arrives")
+        try:
+            request()
+        except IcefieldError:
+            self.trace.append("  and is refused")
