@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gc
 import logging
 import pickle
 import subprocess
 import sys
 import traceback
+import weakref
 from typing import Any
 
 import pytest
@@ -205,3 +207,21 @@ def test_listing_plugins_imports_no_sdk() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_a_client_that_nobody_holds_is_let_go() -> None:
+    system = AdlsFileSystem({"adls.account-name": "letgo", "adls.anon": "true"})
+    client = weakref.ref(system.fs)
+    assert client() is not None
+    del system
+    gc.collect()
+    assert client() is None
+
+
+def test_a_forked_process_ends_in_peace() -> None:
+    code = (
+        "import os, sys; from icefield_adls.adls_file_system import AdlsFileSystem as F;"
+        "system = F({'adls.account-name': 'letgo', 'adls.anon': 'true'}); system.fs; child = os.fork();"
+        "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import pickle
 import subprocess
 import sys
 import traceback
+import weakref
 from datetime import datetime
 from pathlib import Path
 
@@ -150,3 +152,21 @@ def test_the_users_environment_is_left_alone() -> None:
         environment |= {} if value is None else {name: value}
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         assert said.stdout.strip() == str(value)
+
+
+def test_a_client_that_nobody_holds_is_let_go() -> None:
+    system = GcsFileSystem({"gcs.no-auth": "true", "gcs.project-id": "let-go"})
+    client = weakref.ref(system.fs)
+    assert client() is not None
+    del system
+    gc.collect()
+    assert client() is None
+
+
+def test_a_forked_process_ends_in_peace() -> None:
+    code = (
+        "import os, sys; from icefield_gcs.gcs_file_system import GcsFileSystem as F;"
+        "system = F({'gcs.no-auth': 'true', 'gcs.project-id': 'let-go'}); system.fs; child = os.fork();"
+        "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

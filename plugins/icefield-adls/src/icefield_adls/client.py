@@ -7,6 +7,8 @@ it is made again.
 from __future__ import annotations
 
 import asyncio
+import os
+import weakref
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
@@ -63,6 +65,12 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             anon=True,  # or adlfs would look for credentials: that is done
             use_listings_cache=False,
         )
+        # adlfs's own clean-up keeps each client for ever, and at the end of a forked process waits for a loop that
+        # does not run there.
+        for finalizer, info in list(weakref.finalize._registry.items()):  # type: ignore[attr-defined]
+            if any(argument is self for argument in info.args):
+                finalizer.detach()
+        weakref.finalize(self, _close, os.getpid(), self.loop, self.service_client, account.credential)
 
     def do_connect(self) -> None:
         """Build the service client; adlfs calls it."""
@@ -216,6 +224,19 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 await blob.delete_blob(etag=str(put["etag"]), match_condition=MatchConditions.IfNotModified)
 
         await self._persist(attempt)
+
+
+def _close(process: int, loop: asyncio.AbstractEventLoop, *opened: Any) -> None:
+    """Let go of connections, in the process that made them, without waiting."""
+    if process == os.getpid() and loop.is_running():
+        asyncio.run_coroutine_threadsafe(_close_all(opened), loop)
+
+
+async def _close_all(opened: Iterable[Any]) -> None:
+    for one in opened:
+        closing = getattr(one, "close", None)
+        if closing is not None:
+            await closing()
 
 
 def status_of(error: BaseException) -> int | None:
