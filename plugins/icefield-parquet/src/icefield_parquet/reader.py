@@ -16,6 +16,7 @@ from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.metrics import Metrics
 
+from icefield_parquet.column_chunks import check_column_chunks
 from icefield_parquet.errors import reading
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
@@ -45,6 +46,7 @@ class ParquetReader(FormatReader):
             with reading(location, "the footer"):
                 self._file = _open(source, pre_buffer=not isinstance(source, pa.NativeFile))
                 self._footer = self._file.metadata
+                check_column_chunks(self._footer, source.seek(0, 2))
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._starts = [
                     row_group_start(self._footer.row_group(at)) for at in range(self._footer.num_row_groups)
