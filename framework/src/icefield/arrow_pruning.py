@@ -16,6 +16,8 @@ def prune_batch(batch: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     Raises ``InvalidArgument`` when the batch has no such column or one of another kind.
     """
     arrays = [prune_array(_child(batch.schema, batch.columns, field), field.type, field.name) for field in columns]
+    if not arrays:
+        return batch.select([])  # which keeps the number of rows
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
