@@ -16,7 +16,7 @@ TROUBLESHOOTING: Final = "If this fails"
 pytest.register_assert_rewrite(
     *(
         f"icefield.testing.{name}"
-        for name in ("behaviour", "catalog", "commit_strategy", "file_format", "file_system", "format_checks")
+        for name in ("behaviour", "catalog", "commit_strategy", "file_format", "file_system", "formats")
     )
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import struct
 from decimal import Decimal
 from typing import Any
 
@@ -39,6 +40,17 @@ EDGES: dict[IcebergType, list[Any]] = {
     types.BinaryType(): [b"", b"\0", bytes(range(256))],
 }
 
+_POINT = struct.Struct("<BIdd")
+
+# The same for types that need version 3 of the format; those in EDGES that do have no edges of their own there.
+VERSION_3: dict[IcebergType, list[Any]] = {
+    types.UnknownType(): [None, None],
+    # The empty dictionary of keys, with: null, the boolean true, the number 5.
+    types.VariantType(): [{"metadata": b"\x01\x00\x00", "value": value} for value in (b"\x00", b"\x04", b"\x0c\x05")],
+    types.GeometryType(): [_POINT.pack(1, 1, 30.0, 10.0), _POINT.pack(1, 1, -0.0, 1e300)],
+    types.GeographyType(): [_POINT.pack(1, 1, 180.0, -90.0), b"\x01\x02\x00\x00\x00\x00\x00\x00\x00"],
+}
+
 NESTED: dict[str, IcebergType] = {
     "struct": StructType(
         NestedField(11, "x", types.IntegerType(), required=True),
@@ -51,6 +63,34 @@ NESTED: dict[str, IcebergType] = {
     "map of ints": MapType(31, types.IntegerType(), 32, types.StringType(), value_required=True),
     "struct in map": MapType(31, types.StringType(), 32, StructType(NestedField(33, "v", types.DateType()))),
     "map in list": ListType(21, MapType(22, types.LongType(), 23, types.BooleanType())),
+    "list in map": MapType(31, types.DateType(), 32, ListType(33, types.StringType(), element_required=True)),
+    "map in map": MapType(31, types.StringType(), 32, MapType(33, types.IntegerType(), 34, types.DoubleType())),
+    "map with struct keys": MapType(
+        31,
+        StructType(NestedField(33, "x", types.IntegerType(), required=True), NestedField(34, "y", types.StringType())),
+        32,
+        types.LongType(),
+        value_required=True,
+    ),
+    "structs in list": ListType(
+        21,
+        StructType(
+            NestedField(22, "x", types.IntegerType(), required=True), NestedField(23, "y", types.DecimalType(20, 3))
+        ),
+        element_required=True,
+    ),
+    "required structs": StructType(
+        NestedField(
+            11,
+            "x",
+            StructType(NestedField(12, "y", StructType(NestedField(13, "z", types.LongType())), required=True)),
+            required=True,
+        )
+    ),
+    "lists in struct": StructType(
+        NestedField(11, "x", ListType(12, types.FloatType(), element_required=True), required=True),
+        NestedField(13, "y", MapType(14, types.UUIDType(), 15, types.FixedType(2))),
+    ),
 }
 
 NESTED_ROWS: dict[str, list[Any]] = {
@@ -62,7 +102,16 @@ NESTED_ROWS: dict[str, list[Any]] = {
     "map of ints": [[(1, "a"), (-5, "b")], [], None],
     "struct in map": [[("k", {"v": _EPOCH}), ("l", {"v": None}), ("m", None)], None],
     "map in list": [[[(1, True)], None, []], None],
+    "list in map": [[(_EPOCH, ["a", "b"]), (datetime.date(1969, 1, 1), []), (datetime.date(1, 1, 1), None)], [], None],
+    "map in map": [[("a", [(1, 1.5), (2, None)]), ("b", []), ("c", None)], [], None],
+    "map with struct keys": [[({"x": 1, "y": "a"}, 1), ({"x": 1, "y": None}, 2)], [], None],
+    "structs in list": [[{"x": 1, "y": Decimal("1.500")}, {"x": 2, "y": None}], [], None],
+    "required structs": [{"x": {"y": {"z": 1}}}, {"x": {"y": {"z": None}}}, None],
+    "lists in struct": [{"x": [1.0, -0.0], "y": [(b"\1" * 16, b"ab")]}, {"x": [], "y": None}, None],
 }
+
+PLACES = ("field", "element", "key", "value")
+"""Where a type may lie inside a column."""
 
 
 def table_of(kind: IcebergType, values: list[Any], *, required: bool) -> tuple[Schema, pa.Table]:
@@ -70,12 +119,53 @@ def table_of(kind: IcebergType, values: list[Any], *, required: bool) -> tuple[S
     schema = Schema(NestedField(1, "n", types.LongType(), required=True), NestedField(2, "v", kind, required=required))
     rows = values if required else [*values, None]
     arrow = schema_to_arrow(schema)
-    column = pa.array([v.as_py() if isinstance(v, pa.Scalar) and _fits(v) else v for v in rows], arrow.field(1).type)
-    return schema, pa.Table.from_arrays([pa.array(range(len(rows)), pa.int64()), column], schema=arrow)
+    columns = [pa.array(range(len(rows)), pa.int64()), array_of(arrow.field(1).type, rows)]
+    return schema, pa.Table.from_arrays(columns, schema=arrow)
 
 
-def _fits(value: pa.Scalar) -> bool:
-    return not pa.types.is_timestamp(value.type)
+def array_of(kind: pa.DataType, values: list[Any]) -> pa.Array:
+    """An array of Python values, and of scalars where Python has no value so fine, at any depth."""
+    return pa.array([_without_scalars(value) for value in values], kind)
+
+
+def _without_scalars(value: Any) -> Any:
+    match value:
+        case pa.Scalar():
+            return value.value if pa.types.is_timestamp(value.type) else value.as_py()
+        case dict():
+            return {key: _without_scalars(item) for key, item in value.items()}
+        case list():
+            return [_without_scalars(item) for item in value]
+        case tuple():
+            return tuple(_without_scalars(item) for item in value)
+    return value
+
+
+def placed(kind: IcebergType, place: str, *, required: bool) -> tuple[Schema, pa.Table] | None:
+    """A table with the type inside a column, at one of ``PLACES``; None where the type cannot be there."""
+    values = EDGES.get(kind) or VERSION_3[kind]
+    unknown = isinstance(kind, types.UnknownType)
+    if unknown and (required or place == "key"):
+        return None
+    if place == "key" and isinstance(kind, types.VariantType | types.GeometryType | types.GeographyType):
+        return None
+    inside = values if required or unknown else [*values, None]
+    if place == "field":
+        other = NestedField(12, "y", types.LongType())
+        column: IcebergType = StructType(NestedField(11, "x", kind, required=required), other)
+        rows: list[Any] = [{"x": value, "y": 1} for value in inside]
+    elif place == "element":
+        column = ListType(21, kind, element_required=required)
+        rows = [inside, [], inside[:1]]
+    elif place == "key":
+        # Which of two keys that compare equal a map keeps is another question.
+        keys = [value for at, value in enumerate(values) if value == value and value not in values[:at]]
+        column = MapType(31, kind, 32, types.LongType(), value_required=required)
+        rows = [[(key, at if required or at % 2 else None) for at, key in enumerate(keys)], []]
+    else:
+        column = MapType(31, types.IntegerType(), 32, kind, value_required=required)
+        rows = [[(at, value) for at, value in enumerate(inside)], []]
+    return table_of(column, rows, required=required)
 
 
 def flat_table(rows: int) -> tuple[Schema, pa.Table]:

@@ -32,8 +32,10 @@ def reading(location: str, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except IcefieldError:
-        raise
+    except IcefieldError as error:
+        if "location" in error.data:
+            raise
+        raise type(error)(f"{location}: {error}", **error.data, location=location) from error
     except NotImplementedError as error:
         raise UnsupportedFeature(f"{location}: {what}: {_reason(error)}", location=location) from error
     except OSError as error:

@@ -94,7 +94,7 @@ def rebuilt(data: bytes, stripe: Stripe, tail: Tail, root: Node, file_footer: by
     message = b"".join(write_bytes(STREAMS, _stream(stream)) for stream in streams) + rest
     end = pack(message, tail.postscript.codec, tail.postscript.block_size)
     body = b"".join(parts)
-    made_footer = StripeFooter(tuple(streams), footer.encodings, footer.fields)
+    made_footer = StripeFooter(tuple(streams), footer.encodings, footer.dictionaries, footer.fields)
     return Rebuilt(body + end, Stripe(0, 0, len(body), len(end), stripe.rows), made_footer)
 
 

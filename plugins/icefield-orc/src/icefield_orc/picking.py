@@ -54,6 +54,24 @@ def select(root: Node, columns: pa.Schema) -> Selection:
     return Selection(_pick_fields(root, wanted, "", None), None)
 
 
+def decoded(root: Node, selection: Selection) -> list[Node]:
+    """The types that the library decodes for a selection: those at its paths, all below them and all above."""
+    if selection.paths is None:
+        return list(root.below())
+    found = {root.column: root}
+    _gather(root, "", (), frozenset(selection.paths), found)
+    return list(found.values())
+
+
+def _gather(node: Node, prefix: str, above: tuple[Node, ...], paths: frozenset[str], found: dict[int, Node]) -> None:
+    for child in node.children:
+        path = prefix + child.name if node.kind == Kind.STRUCT else None
+        if path in paths:
+            found.update((each.column, each) for each in (*above, *child.below()))
+        else:
+            _gather(child, prefix if path is None else path + ".", (*above, child), paths, found)
+
+
 def whole(root: Node, field: pa.Field) -> Pick:
     """The pick of one column that is read with all its children."""
     return _pick_fields(root, [field], "", None).parts[0][1]

@@ -13,14 +13,15 @@ from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.errors import UnsupportedFeature
 from icefield.metrics import Metrics
 
+from icefield_orc.checking import Ahead, check_stripe
 from icefield_orc.conversion import check_nulls, converter
 from icefield_orc.errors import damaged, reading
 from icefield_orc.far_timestamps import has_timestamps, out_of_range, read_columns
-from icefield_orc.picking import Pick, Selection, select, whole
-from icefield_orc.schema import read_tree
+from icefield_orc.picking import Pick, Selection, decoded, select, whole
+from icefield_orc.schema import Node, read_tree
 from icefield_orc.skipping import may_match
 from icefield_orc.statistics import file_metrics
-from icefield_orc.stripes import column_sizes, read_footers
+from icefield_orc.stripes import column_sizes, read_footers, read_stripe_footer
 from icefield_orc.tail import read_stripe_statistics, read_tail
 
 _LARGEST_STRIPE = 4 << 30
@@ -41,7 +42,8 @@ class OrcReader(FormatReader):
             with reading(location, "the tail"):
                 self._tail = read_tail(source, source.seek(0, 2) if size is None else size)
                 self._root = read_tree(self._tail.types, self._tail.metadata)
-                self._file = po.ORCFile(source)
+                self._ahead = Ahead(source)
+                self._file = po.ORCFile(self._ahead)
                 if self._file.nstripes != len(self._tail.stripes) or self._file.nrows != self._tail.rows:
                     raise ValueError("its tail is ambiguous")
         except BaseException:
@@ -69,6 +71,7 @@ class OrcReader(FormatReader):
             return told if footers is None else replace(told, column_sizes=column_sizes(footers, self._root))
 
     def close(self) -> None:
+        self._ahead.hold(())
         self._source.close()
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -100,6 +103,7 @@ class OrcReader(FormatReader):
         rows, first = self._tail.stripes[stripe].rows, self._first_rows[stripe]
         self._check_size(rows, selection)
         with reading(self._location, f"stripe {stripe}"):
+            self._check(stripe, decoded(self._root, selection))
             columns = self._columns(stripe, selection, request.columns)
         if any(len(column) != rows for column in columns):
             raise damaged(self._location, f"stripe {stripe} holds another number of rows than the footer promises")
@@ -110,6 +114,12 @@ class OrcReader(FormatReader):
         batch = pa.RecordBatch.from_arrays(columns, schema=schema)
         for start in range(0, rows, request.batch_rows):
             yield batch.slice(start, request.batch_rows)
+
+    def _check(self, stripe: int, nodes: list[Node]) -> None:
+        """Make sure that a stripe holds what it claims of some types, and read these ahead."""
+        place = self._tail.stripes[stripe]
+        footer = read_stripe_footer(self._source, place, self._tail)
+        check_stripe(self._ahead, footer, place, self._tail.postscript, nodes)
 
     def _columns(self, stripe: int, selection: Selection, wanted: pa.Schema) -> list[pa.Array]:
         """The columns of a stripe in exactly the types that are wanted."""
@@ -130,6 +140,8 @@ class OrcReader(FormatReader):
         """The same where a timestamp is beyond what Arrow reads: those columns come by the slow way."""
         picks = [whole(self._root, field) for field in wanted]
         far = [pick.node.column for pick in picks if has_timestamps(pick.node)]
+        below = (node for pick in picks if pick.node.column in far for node in pick.node.below())
+        self._check(stripe, [self._root, *below])
         places = {child.column: place for place, child in enumerate(self._root.children)}
         arrays = read_columns(self._source, self._root, stripe, [places[column] for column in far])
         found = dict(zip(far, arrays, strict=True))

@@ -31,10 +31,12 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class StripeFooter:
-    """The streams of a stripe in the order they lie in, the kind of encoding of each column, and all fields."""
+    """The streams of a stripe in the order they lie in, the kind of encoding and the entries of the dictionary of each
+    column, and all fields."""
 
     streams: tuple[Stream, ...]
     encodings: tuple[int, ...]
+    dictionaries: tuple[int, ...]
     fields: tuple[Item, ...]
 
 
@@ -42,14 +44,16 @@ def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
     """A footer as it lies in the file. Raises ``ValueError`` for damage."""
     postscript = tail.postscript
     data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_FOOTER)
-    streams, encodings, fields = [], [], tuple(items(data))
+    streams, encodings, dictionaries, fields = [], [], [], tuple(items(data))
     for number, value in fields:
         if number == STREAMS:
             parts = {part: integer(held) for part, held in items(blob(value))}
             streams.append(Stream(*(parts.get(part, 0) for part in (1, 2, 3))))
         elif number == ENCODINGS:
-            encodings.append(integer(dict(items(blob(value))).get(1, 0)))
-    return StripeFooter(tuple(streams), tuple(encodings), fields)
+            told = dict(items(blob(value)))
+            encodings.append(integer(told.get(1, 0)))
+            dictionaries.append(integer(told.get(2, 0)))
+    return StripeFooter(tuple(streams), tuple(encodings), tuple(dictionaries), fields)
 
 
 def check_streams(footer: StripeFooter, stripe: Stripe, types: int) -> None:

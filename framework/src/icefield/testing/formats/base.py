@@ -1,0 +1,156 @@
+"""What the checks of a file format share: a format, and files of it in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, settings
+
+from icefield.abc import FileFormat, FormatReader, ReadRequest, WrittenFile
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.errors import UnsupportedFeature
+from icefield.scan.column_projection import ColumnProjection
+from icefield.schema import Schema
+from icefield.testing.base import Suite
+from icefield.types import IcebergType, ListType, MapType, StructType
+
+SOAK: Final = bool(os.environ.get("ICEFIELD_SOAK"))
+
+# Small blocks and row groups, by the properties of the formats that have them.
+SMALL_BLOCKS: Final = {
+    "write.parquet.row-group-size-bytes": "20000",
+    "write.orc.stripe-size-bytes": "20000",
+    "write.avro.block-size-bytes": "4096",
+}
+
+Test = TypeVar("Test", bound=Callable[..., Any])
+
+
+def examples(count: int) -> Callable[[Test], Test]:
+    """So many examples of Hypothesis; forty times as many in a soak."""
+    return settings(max_examples=count * (40 if SOAK else 1), deadline=None, suppress_health_check=list(HealthCheck))
+
+
+class FormatChecks(Suite):
+    """The fixture that an author gives, and helpers."""
+
+    unsupported: ClassVar[tuple[type[IcebergType], ...]] = ()
+    """Types that the format cannot hold: a declared gap, refused by ``open_writer``."""
+
+    unsupported_places: ClassVar[tuple[tuple[type[IcebergType], str], ...]] = ()
+    """Types that it cannot hold as an only ``field`` of a struct, an ``element``, a ``key`` or a ``value``."""
+
+    @pytest.fixture
+    def file_format(self) -> FileFormat:
+        """The file format under test."""
+        raise pytest.UsageError("give a fixture `file_format` that returns the file format under test")
+
+    def refuses(self, file_format: FileFormat, schema: Schema) -> bool:
+        """Whether a type of the schema is a declared gap; then the writer must refuse it and leave no file."""
+        if not any(isinstance(kind, self.unsupported) for kind in kinds_in(schema.as_struct())):
+            return False
+        self.check_refused(file_format, schema)
+        return True
+
+    def check_refused(self, file_format: FileFormat, schema: Schema) -> None:
+        """The writer refuses the schema and leaves no file."""
+        location = fresh()
+        sink = MemoryFileSystem().open_output(location)
+        with pytest.raises(UnsupportedFeature):
+            file_format.open_writer(sink, schema)
+        sink.abort()
+        assert [*MemoryFileSystem().list(location)] == []
+
+    def write(
+        self,
+        file_format: FileFormat,
+        schema: Schema,
+        table: pa.Table,
+        *,
+        batch_rows: int = 10_000,
+        properties: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> tuple[str, WrittenFile]:
+        """Write a table to a fresh location."""
+        location = fresh()
+        sink = MemoryFileSystem().open_output(location)
+        with file_format.open_writer(sink, schema, properties=properties, metadata=metadata) as writer:
+            for batch in table.to_batches(max_chunksize=batch_rows):
+                writer.write(batch)
+            return location, writer.close()
+
+    def open(self, file_format: FileFormat, location: str) -> FormatReader:
+        """Open a file of the memory file system."""
+        return file_format.open_reader(MemoryFileSystem().open_input(location), location)
+
+    def read_all(self, file_format: FileFormat, location: str, schema: Schema) -> pa.Table:
+        """Read every column."""
+        with self.open(file_format, location) as reader:
+            assert len(reader.schema) == len(schema.fields)
+            return self._read(reader)
+
+    def _read(self, reader: FormatReader) -> pa.Table:
+        return pa.Table.from_batches(reader.read(ReadRequest(reader.schema)), reader.schema)
+
+    def read_as(
+        self, file_format: FileFormat, location: str, schema: Schema, constants: Mapping[int, Any] | None = None
+    ) -> pa.Table:
+        """Read what a table of that schema has in the file, as the kernel does."""
+        with self.open(file_format, location) as reader:
+            projection = ColumnProjection.resolve(schema, reader.schema, constants, location=location)
+            request = ReadRequest(projection.file_columns, positions=projection.positions)
+            batches = []
+            for batch in reader.read(request):
+                wanted = [*projection.file_columns.names, *(["_pos"] if projection.positions else [])]
+                assert batch.schema.names == wanted
+                batches.append(projection.apply(batch))
+            return pa.Table.from_batches(batches, projection.schema)
+
+    def check_round_trip(self, file_format: FileFormat, schema: Schema, table: pa.Table) -> None:
+        """What is written reads back to the bit, unless a type is a declared gap."""
+        if self.refuses(file_format, schema):
+            return
+        location, written = self.write(file_format, schema, table)
+        assert written.metrics.record_count == table.num_rows
+        self.check_equal(self.read_as(file_format, location, schema), table)
+
+    def check_equal(self, got: pa.Table, expected: pa.Table) -> None:
+        """Equal to the bit: NaN equals NaN, -0.0 does not equal 0.0."""
+        assert got.column_names == expected.column_names
+        assert got.num_rows == expected.num_rows
+        got.validate(full=True)
+        for name in expected.column_names:
+            ours, theirs = got.column(name), expected.column(name)
+            assert ours.type == theirs.type, f"{name} came back as {ours.type}, not {theirs.type}"
+            assert repr(plain(ours)) == repr(plain(theirs))
+
+
+def plain(column: pa.ChunkedArray) -> list[Any]:
+    """A column as Python values; nanoseconds as numbers, since Python has no time that fine."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(pa.int64())
+    values: list[Any] = column.combine_chunks().to_pylist()
+    return values
+
+
+def fresh() -> str:
+    """A location that no other file has."""
+    return f"memory://kit/{uuid4().hex}"
+
+
+def kinds_in(kind: IcebergType) -> Iterator[IcebergType]:
+    """A type and every type inside it."""
+    yield kind
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from kinds_in(field.field_type)
+    elif isinstance(kind, ListType):
+        yield from kinds_in(kind.element_type)
+    elif isinstance(kind, MapType):
+        yield from kinds_in(kind.key_type)
+        yield from kinds_in(kind.value_type)

@@ -1,0 +1,303 @@
+"""Columns, batches, positions, splits, filters: what a reader is asked for is what it gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icefield.abc import FileFormat, FormatAbility, ReadRequest, Split
+from icefield.expressions import BooleanExpression, bind, parse
+from icefield.schema import Schema
+from icefield.testing.format_data import NESTED, flat_table, table_of, tables
+from icefield.testing.formats.base import SMALL_BLOCKS, FormatChecks, examples
+
+Row = dict[str, Any]
+
+# Filters on ``flat_table``, and what they mean.
+FILTERS: Final[dict[str, Callable[[Row], bool]]] = {
+    "n = 4321": lambda r: r["n"] == 4321,
+    "n < 10": lambda r: r["n"] < 10,
+    "n >= 7990": lambda r: r["n"] >= 7990,
+    "n in (1, 7999)": lambda r: r["n"] in (1, 7999),
+    "n != 17": lambda r: r["n"] != 17,
+    "n = -1": lambda r: False,
+    "s = 'value-5'": lambda r: r["s"] == "value-5",
+    "s is null": lambda r: r["s"] is None,
+    "s like 'value-9%'": lambda r: r["s"] is not None and r["s"].startswith("value-9"),
+    "s not like 'value-9%'": lambda r: r["s"] is not None and not r["s"].startswith("value-9"),
+    "d > 2600.0": lambda r: r["d"] is not None and r["d"] > 2600.0,
+    "d is not null and n > 7000": lambda r: r["d"] is not None and r["n"] > 7000,
+    "p.a = 77": lambda r: r["p"] is not None and r["p"]["a"] == 77,
+    "p.b is null": lambda r: r["p"] is None,
+    "n < 100 or s = 'value-96'": lambda r: r["n"] < 100 or r["s"] == "value-96",
+}
+
+
+class ReadingChecks(FormatChecks):
+    """Checks of what a reader is asked for."""
+
+    def test_columns_are_pruned_at_every_level(self, file_format: FileFormat) -> None:
+        """If this fails, ``ReadRequest.columns`` with fewer children, or in another order, is not honoured."""
+        schema, table = flat_table(100)
+        location, _ = self.write(file_format, schema, table)
+        with self.open(file_format, location) as reader:
+            nested = reader.schema.field("p")
+            pruned = nested.with_type(pa.struct([nested.type.field("b")]))
+            for fields in (
+                [pruned],
+                [reader.schema.field("d"), reader.schema.field("n")],
+                [pruned, reader.schema.field("s")],
+            ):
+                wanted = pa.schema(fields)
+                got = pa.Table.from_batches(reader.read(ReadRequest(wanted)), wanted)
+                assert got.column_names == [field.name for field in fields]
+                assert got.num_rows == 100
+                for field in fields:
+                    expected = table.column(field.name)
+                    if field.name == "p":
+                        expected = pc.if_else(pc.is_null(expected), None, pc.struct_field(expected, "b"))
+                        assert pc.struct_field(got.column("p"), "b").to_pylist() == expected.to_pylist()
+                        assert got.column("p").is_null().to_pylist() == table.column("p").is_null().to_pylist()
+                    else:
+                        assert got.column(field.name).to_pylist() == expected.to_pylist()
+
+    def test_rows_are_counted_without_any_column(self, file_format: FileFormat) -> None:
+        """If this fails, a count of rows reads columns that it does not need, or finds none."""
+        schema, table = flat_table(2_500)
+        location, _ = self.write(file_format, schema, table, batch_rows=700)
+        with self.open(file_format, location) as reader:
+            batches = [*reader.read(ReadRequest(pa.schema([]), batch_rows=300))]
+        assert sum(batch.num_rows for batch in batches) == 2_500
+        assert {batch.num_columns for batch in batches} == {0}
+
+    @pytest.mark.parametrize("batch_rows", [1, 150, 1_999, 2_000, 100_000])
+    def test_batches_are_bounded(self, file_format: FileFormat, batch_rows: int) -> None:
+        """If this fails, ``batch_rows`` is ignored, and a reader of large files runs out of memory."""
+        schema, table = flat_table(2_000 if batch_rows > 1 else 20)
+        location, _ = self.write(file_format, schema, table)
+        with self.open(file_format, location) as reader:
+            batches = list(reader.read(ReadRequest(reader.schema, batch_rows=batch_rows)))
+            self.check_equal(pa.Table.from_batches(batches, reader.schema), table)
+        assert max(batch.num_rows for batch in batches) <= batch_rows
+
+    def test_batches_have_exactly_the_types_asked_for(self, file_format: FileFormat) -> None:
+        """If this fails, a batch comes as large strings, dictionaries, or with other names for elements."""
+        for kind in NESTED.values():
+            schema, table = table_of(kind, [None], required=False)
+            location, _ = self.write(file_format, schema, table)
+            with self.open(file_format, location) as reader:
+                for batch in reader.read(ReadRequest(reader.schema)):
+                    assert batch.schema.equals(reader.schema, check_metadata=False)
+                    batch.validate(full=True)
+
+    def test_one_reader_reads_several_times(self, file_format: FileFormat) -> None:
+        """If this fails, reading moves something in the reader that the next ``read`` begins from."""
+        schema, table = flat_table(3_000)
+        location, _ = self.write(file_format, schema, table, batch_rows=500)
+        with self.open(file_format, location) as reader:
+            first, second = reader.read(ReadRequest(reader.schema)), reader.read(ReadRequest(reader.schema))
+            next(first)
+            self.check_equal(pa.Table.from_batches(second, reader.schema), table)
+
+    def test_many_threads_read_one_file(self, file_format: FileFormat) -> None:
+        """If this fails, readers share a position, a buffer or a cache that is not theirs alone."""
+        schema, table = flat_table(2_000)
+        location, _ = self.write(file_format, schema, table, batch_rows=300)
+        with ThreadPoolExecutor(6) as pool:
+            for got in pool.map(lambda _: self.read_all(file_format, location, schema), range(12)):
+                self.check_equal(got, table)
+
+    def test_files_read_together_are_read_as_one_by_one(self, file_format: FileFormat) -> None:
+        """If this fails, ``read_together`` mixes the rows of files, or loses those of an empty one."""
+        schema, _ = flat_table(0)
+        made = [flat_table(rows)[1].slice(offset) for rows, offset in ((50, 0), (0, 0), (300, 120), (7, 6))]
+        locations = [self.write(file_format, schema, table)[0] for table in made]
+        readers = [self.open(file_format, location) for location in locations]
+        try:
+            request = ReadRequest(readers[0].schema, batch_rows=100)
+            together = file_format.read_together(readers, request)
+            assert len(together) == len(made)
+            for batches, table in zip(together, made, strict=True):
+                self.check_equal(pa.Table.from_batches(batches, request.columns), table)
+        finally:
+            for reader in readers:
+                reader.close()
+
+    # -- positions and splits
+
+    def test_positions_count_rows_of_the_file(self, file_format: FileFormat) -> None:
+        """If this fails, ``_pos`` restarts with each batch or row group."""
+        schema, table = flat_table(3_000)
+        location, _ = self.write(file_format, schema, table, batch_rows=700, properties=SMALL_BLOCKS)
+        with self.open(file_format, location) as reader:
+            wanted = pa.schema([reader.schema.field("n")])
+            found = 0
+            for batch in reader.read(ReadRequest(wanted, positions=True, batch_rows=512)):
+                assert batch.schema.names == ["n", "_pos"]
+                assert batch.schema.field("_pos").type == pa.int64()
+                assert batch.column(0).equals(batch.column(1))
+                found += batch.num_rows
+            assert found == 3_000
+            alone = [*reader.read(ReadRequest(pa.schema([]), positions=True))]
+            assert [pos for batch in alone for pos in batch.column(0).to_pylist()] == list(range(3_000))
+
+    def test_splits_read_every_row_once(self, file_format: FileFormat) -> None:
+        """If this fails, a block that starts on the border of two splits is read twice or never."""
+        self._needs_splits(file_format)
+        schema, table = flat_table(20_000)
+        location, written = self.write(file_format, schema, table, batch_rows=1_000, properties=SMALL_BLOCKS)
+        rng = random.Random(7)
+        for pieces in (1, 2, 3, 7, 40):
+            cuts = sorted({0, written.size, *(rng.randrange(written.size) for _ in range(pieces - 1))})
+            assert sorted(self._through(file_format, location, cuts)) == list(range(20_000))
+
+    def test_splits_at_the_offsets_read_every_row_once(self, file_format: FileFormat) -> None:
+        """If this fails, ``split_offsets`` are not where blocks, row groups or stripes start."""
+        self._needs_splits(file_format)
+        schema, table = flat_table(20_000)
+        location, written = self.write(file_format, schema, table, batch_rows=1_000, properties=SMALL_BLOCKS)
+        offsets = written.split_offsets
+        if not offsets:
+            pytest.skip("the format tells no offsets")
+        with self.open(file_format, location) as reader:
+            assert reader.split_offsets in (None, offsets)
+        for shift in (0, 1, -1):
+            cuts = sorted({0, written.size, *(offset + shift for offset in offsets if offset + shift > 0)})
+            assert sorted(self._through(file_format, location, cuts)) == list(range(20_000))
+        for start, end in pairwise([*offsets, written.size]):
+            assert self._through(file_format, location, [start, end]), "a split at an offset reads nothing"
+
+    def test_split_offsets_lie_inside_the_file(self, file_format: FileFormat) -> None:
+        """If this fails, ``split_offsets`` are unsorted or count from somewhere else than the file's start."""
+        schema, table = flat_table(20_000)
+        _, written = self.write(file_format, schema, table, batch_rows=1_000, properties=SMALL_BLOCKS)
+        offsets = written.split_offsets
+        if offsets is not None:
+            assert offsets == sorted(set(offsets))
+            assert all(0 <= offset < written.size for offset in offsets)
+
+    @examples(15)
+    @given(made=tables(), cuts=st.lists(st.floats(0, 1), max_size=4), batch_rows=st.integers(1, 8))
+    def test_any_table_is_read_in_any_splits(
+        self, file_format: FileFormat, made: tuple[Schema, pa.Table], cuts: list[float], batch_rows: int
+    ) -> None:
+        """If this fails, Hypothesis prints the smallest table and cuts that lose or repeat a row."""
+        schema, table = made
+        location, written = self.write(file_format, schema, table, batch_rows=batch_rows)
+        if FormatAbility.SPLITS not in file_format.abilities:
+            cuts = []
+        places = sorted({0, written.size, *(int(cut * written.size) for cut in cuts)})
+        with self.open(file_format, location) as reader:
+            batches = []
+            for start, end in pairwise(places):
+                split = Split(start, end - start) if cuts else None
+                request = ReadRequest(reader.schema, split=split, positions=True, batch_rows=batch_rows)
+                batches += [*reader.read(request)]
+            positions = [at for batch in batches for at in batch.column(batch.num_columns - 1).to_pylist()]
+            assert positions == list(range(table.num_rows))
+            bare = [batch.select(range(batch.num_columns - 1)) for batch in batches]
+            self.check_equal(pa.Table.from_batches(bare, reader.schema), table)
+
+    # -- filters
+
+    def test_a_filter_leaves_no_matching_row_out(self, file_format: FileFormat) -> None:
+        """If this fails, skipping by statistics is unsound: look at nulls, NaN and truncated bounds."""
+        schema, table = flat_table(8_000)
+        location, _ = self.write(file_format, schema, table, batch_rows=500, properties=SMALL_BLOCKS)
+        for text in FILTERS:
+            with self.open(file_format, location) as reader:
+                request = ReadRequest(reader.schema, row_filter=bind(schema, parse(text)))
+                got = set(pa.Table.from_batches(reader.read(request), reader.schema).column("n").to_pylist())
+            assert got >= _matching(table, text), text
+
+    def test_positions_are_right_under_filters_and_splits(self, file_format: FileFormat) -> None:
+        """If this fails, ``_pos`` counts the rows that were read and not those of the file, or skips with a filter."""
+        schema, table = flat_table(8_000)
+        location, written = self.write(file_format, schema, table, batch_rows=500, properties=SMALL_BLOCKS)
+        splits = FormatAbility.SPLITS in file_format.abilities
+        rng = random.Random(3)
+        for text in FILTERS:
+            row_filter = bind(schema, parse(text))
+            inner = (rng.randrange(written.size) for _ in range(5)) if splits else ()
+            found = self._through(
+                file_format, location, sorted({0, written.size, *inner}), row_filter, whole=not splits
+            )
+            assert len(found) == len(set(found)), text
+            assert set(found) >= _matching(table, text), text
+
+    def test_a_filter_passes_over_nan_and_negative_zero_rightly(self, file_format: FileFormat) -> None:
+        """If this fails, a bound that is NaN, or 0.0 for -0.0, hides a row group that matches."""
+        schema, _ = table_of(_double(), [], required=False)
+        values = [float("nan")] * 50 + [-0.0] * 50 + [0.0] * 50 + [None] * 50 + [5.0, float("nan")] * 25
+        _, table = table_of(_double(), values, required=False)
+        location, _ = self.write(file_format, schema, table, batch_rows=50, properties=SMALL_BLOCKS)
+        expected: dict[str, Callable[[Any], bool]] = {
+            "v = 0.0": lambda v: v == 0.0,
+            "v > 1.0": lambda v: v is not None and v > 1.0,
+            "v >= 0.0": lambda v: v is not None and v >= 0.0,
+            "v < 0.0": lambda v: False,
+            "v is nan": lambda v: v is not None and v != v,
+            "v is not nan": lambda v: v is not None and v == v,
+            "v is null": lambda v: v is None,
+        }
+        for text, matches in expected.items():
+            found = self._through(file_format, location, [], bind(schema, parse(text)), whole=True)
+            wanted = {at for at, value in enumerate([*values, None]) if matches(value)}
+            assert set(found) >= wanted, text
+
+    def test_map_keys_that_are_wanted_come(self, file_format: FileFormat) -> None:
+        """If this fails, ``ReadRequest.map_keys`` drops an entry that was asked for."""
+        schema, table = table_of(NESTED["map of ints"], [[(k, f"v{k}") for k in range(9)]] * 50, required=True)
+        location, _ = self.write(file_format, schema, table)
+        with self.open(file_format, location) as reader:
+            request = ReadRequest(reader.schema, map_keys={2: frozenset({3, 5, 77})})
+            for batch in reader.read(request):
+                for row in batch.column(1).to_pylist():
+                    assert {key: value for key, value in row if key in (3, 5, 77)} == {3: "v3", 5: "v5"}
+
+    # -- helpers
+
+    def _through(
+        self,
+        file_format: FileFormat,
+        location: str,
+        cuts: list[int],
+        row_filter: BooleanExpression | None = None,
+        *,
+        whole: bool = False,
+    ) -> list[int]:
+        """The positions that reading split by split gives; each must be the number of its row."""
+        found: list[int] = []
+        splits: Iterator[Split | None] = iter([None])
+        if not whole:
+            splits = (Split(start, end - start) for start, end in pairwise(cuts))
+        for split in splits:
+            with self.open(file_format, location) as reader:
+                columns = reader.schema if row_filter is not None else pa.schema([reader.schema.field("n")])
+                request = ReadRequest(columns, row_filter, split=split, positions=True)
+                for batch in reader.read(request):
+                    assert batch.column("n").equals(batch.column("_pos"))
+                    found += batch.column("n").to_pylist()
+        return found
+
+    def _needs_splits(self, file_format: FileFormat) -> None:
+        if FormatAbility.SPLITS not in file_format.abilities:
+            pytest.skip("the format declares no SPLITS")
+
+
+def _double() -> Any:
+    return flat_table(0)[0].find_type("d")
+
+
+def _matching(table: pa.Table, text: str) -> set[int]:
+    """The row numbers that a filter matches, found without the library."""
+    return {row["n"] for row in table.to_pylist() if FILTERS[text](row)}

@@ -1,0 +1,206 @@
+"""What is looked at in a stripe before the library decodes it.
+
+The library makes room for as many bytes of text, entries of dictionaries and elements of lists as a stripe claims, and
+ends the process when there is no such room; it does the same for a null among the keys of a map. So the claims are
+compared with what the streams that lie there can hold. Streams are read ahead for that, and the library gets them from
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from icefield.abc import InputFile
+
+from icefield_orc.compression import NONE, unpack
+from icefield_orc.run_lengths import sum_of_lengths
+from icefield_orc.schema import Kind, Node
+from icefield_orc.stripes import DATA, DICTIONARY, INDEXES, LENGTH, PRESENT, Stream, StripeFooter
+from icefield_orc.tail import PostScript, Stripe
+
+_GAP = 1 << 18
+_DICTIONARIES = frozenset({1, 3})
+_SECOND_VERSIONS = frozenset({2, 3})
+_TEXTS = frozenset({Kind.STRING, Kind.VARCHAR, Kind.CHAR, Kind.BINARY})
+_HARMLESS_BYTES = 32 << 20
+_HARMLESS_COUNT = 1 << 20
+_VALUES_IN_A_BYTE = 520
+"""The most values that an encoding puts into a byte: runs of 130 equal bytes of eight flags take two."""
+
+_LARGEST = 4 << 30
+_LONGEST_LENGTHS = 1 << 30
+
+
+class Ahead:
+    """A file of which some pieces are held in memory; a file object as pyarrow takes it."""
+
+    def __init__(self, source: InputFile) -> None:
+        self._source = source
+        self._position = 0
+        self._pieces: list[tuple[int, bytes]] = []
+
+    def hold(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Read pieces ahead, by where they begin and end, in place of those held before; near ones in one go."""
+        self._pieces = []
+        merged: list[list[int]] = []
+        for start, end in sorted(spans):
+            if merged and start - merged[-1][1] <= _GAP:
+                merged[-1][1] = max(end, merged[-1][1])
+            elif end > start:
+                merged.append([start, end])
+        for start, end in merged:
+            self._source.seek(start)
+            data = self._source.read(end - start)
+            if len(data) != end - start:
+                raise ValueError("it is shorter than it should be")
+            self._pieces.append((start, data))
+
+    def piece(self, start: int, length: int) -> bytes:
+        """Bytes of the file."""
+        for first, data in self._pieces:
+            if first <= start and start + length <= first + len(data):
+                return data[start - first : start - first + length]
+        self._source.seek(start)
+        return self._source.read(length)
+
+    def read(self, size: int) -> bytes:
+        data = self.piece(self._position, size)
+        self._position += len(data)
+        return data
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        self._position = self._source.seek(position, whence) if whence else position
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._source.closed)
+
+    def close(self) -> None:
+        """Do nothing: the file is closed by whoever opened it."""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return True
+
+
+def check_stripe(ahead: Ahead, footer: StripeFooter, stripe: Stripe, postscript: PostScript, nodes: list[Node]) -> None:
+    """Read the streams of columns ahead and make sure that they hold what they claim. ``nodes`` are the types that the
+    library will decode. Raises ``ValueError``."""
+    columns = {node.column for node in nodes}
+    streams = _Streams(ahead, postscript)
+    position = stripe.start
+    for stream in footer.streams:
+        if stream.column in columns and stream.kind not in INDEXES:
+            streams.add(stream, position)
+        position += stream.length
+    ahead.hold(streams.spans())
+    for node in nodes:
+        encoding, entries = footer.encodings[node.column], footer.dictionaries[node.column]
+        if encoding in _DICTIONARIES or entries:
+            _check_dictionary(streams, node.column, encoding, entries)
+        elif node.kind in _TEXTS:
+            _check_lengths(streams, node.column, encoding, streams.bytes_of(node.column, DATA), _HARMLESS_BYTES)
+        elif node.kind in (Kind.LIST, Kind.MAP):
+            held = sum(streams.bytes_of(below.column) for child in node.children for below in child.below())
+            _check_lengths(streams, node.column, encoding, held * _VALUES_IN_A_BYTE, _HARMLESS_COUNT)
+        if node.kind == Kind.MAP and streams.has(node.children[0].column, PRESENT):
+            _check_keys(streams, node, encoding)
+
+
+class _Streams:
+    """The streams of a stripe that are needed, by column and kind."""
+
+    def __init__(self, ahead: Ahead, postscript: PostScript) -> None:
+        self._ahead = ahead
+        self._postscript = postscript
+        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+        self._bounds: dict[tuple[int, int], int] = {}
+
+    def add(self, stream: Stream, start: int) -> None:
+        if (stream.column, stream.kind) in self._places:
+            raise ValueError("a stripe has two streams of a kind for a column")
+        self._places[stream.column, stream.kind] = start, stream.length
+
+    def spans(self) -> Sequence[tuple[int, int]]:
+        return [(start, start + length) for start, length in self._places.values()]
+
+    def has(self, column: int, kind: int) -> bool:
+        return (column, kind) in self._places
+
+    def unpacked(self, column: int, kind: int) -> bytes:
+        start, length = self._places.get((column, kind), (0, 0))
+        data = self._ahead.piece(start, length)
+        return unpack(data, self._postscript.codec, self._postscript.block_size, _LONGEST_LENGTHS)
+
+    def bytes_of(self, column: int, kind: int | None = None) -> int:
+        """How many bytes the streams of a column hold at most, when unpacked."""
+        places = [place for place in self._places if place[0] == column and kind in (None, place[1])]
+        return sum(self._bound(place) for place in places)
+
+    def _bound(self, place: tuple[int, int]) -> int:
+        if place not in self._bounds:
+            start, length = self._places[place]
+            if self._postscript.codec == NONE:
+                self._bounds[place] = length
+            else:
+                self._bounds[place] = _unpacked_bound(self._ahead.piece(start, length), self._postscript.block_size)
+        return self._bounds[place]
+
+
+def _unpacked_bound(data: bytes, block_size: int) -> int:
+    position, total = 0, 0
+    while position < len(data) and total < _LARGEST:
+        header = int.from_bytes(data[position : position + 3], "little")
+        length = header >> 1
+        position += 3 + length
+        if position > len(data):
+            raise ValueError("a compressed chunk is cut off")
+        total += length if header & 1 else block_size
+    return total
+
+
+def _check_lengths(streams: _Streams, column: int, encoding: int, room: int, harmless: int) -> int:
+    """Compare what lengths add up to with the room that there is. Returns how many there are."""
+    data, second = streams.unpacked(column, LENGTH), encoding in _SECOND_VERSIONS
+    count, total = sum_of_lengths(data, second)
+    allowed = min(max(room, harmless), _LARGEST)
+    if total > allowed:
+        count, total = sum_of_lengths(data, second, exact=True)
+    if total > allowed:
+        raise ValueError("lengths that add up to more than there is")
+    return count
+
+
+def _check_dictionary(streams: _Streams, column: int, encoding: int, entries: int) -> None:
+    if encoding not in _DICTIONARIES:
+        raise ValueError("a dictionary where there can be none")
+    room = streams.bytes_of(column, DICTIONARY)
+    if _check_lengths(streams, column, encoding, room, _HARMLESS_BYTES) < entries:
+        raise ValueError("a dictionary with fewer entries than it claims")
+
+
+def _check_keys(streams: _Streams, node: Node, encoding: int) -> None:
+    """Make sure that none of a map's keys is null."""
+    _, count = sum_of_lengths(streams.unpacked(node.column, LENGTH), encoding in _SECOND_VERSIONS, exact=True)
+    data, position, flags = streams.unpacked(node.children[0].column, PRESENT), 0, 0
+    while flags < count:
+        if position + 1 >= len(data):
+            raise ValueError("the flags of a map's keys are cut off")
+        control = data[position]
+        run = control + 3 if control < 128 else 256 - control
+        held = data[position + 1 : position + 2] * run if control < 128 else data[position + 1 : position + 1 + run]
+        position += 2 if control < 128 else 1 + run
+        wanted = min(count - flags, len(held) * 8)
+        ones = int.from_bytes(held, "big") >> (len(held) * 8 - wanted)
+        if len(held) != run or ones != (1 << wanted) - 1:
+            raise ValueError("a null among the keys of a map")
+        flags += wanted
