@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,10 +22,13 @@ from icefield.abc import (
     ReadRequest,
     WrittenFile,
 )
-from icefield.errors import InvalidFile
+from icefield.arrow_types import with_field_id
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.errors import InvalidFile, StorageError, UnsupportedFeature
 from icefield.metrics import Metrics
 from icefield.schema import Schema
 from icefield.testing import FileFormatSuite
+from icefield.types import FixedType, UUIDType
 from kit_checks import checks, failures
 
 Batches = Iterator[pa.RecordBatch]
@@ -311,6 +316,195 @@ class CannotTravel(Right):
         raise TypeError("holds a connection")
 
 
+class ForgetsWhatIsRequired(Right):
+    class reader(Reader):
+        @property
+        def schema(self) -> pa.Schema:
+            return pa.schema([field.with_nullable(True) for field in self.inner.schema])
+
+
+class GuessesIdsByPlace(Right):
+    class reader(Reader):
+        @property
+        def schema(self) -> pa.Schema:
+            return pa.schema([with_field_id(field, at) for at, field in enumerate(self.inner.schema, 1)])
+
+
+class TellsSanitisedNames(Right):
+    class reader(Reader):
+        @property
+        def schema(self) -> pa.Schema:
+            return pa.schema([field.with_name(field.name.replace(" ", "_x20")) for field in self.inner.schema])
+
+        def read(self, request: ReadRequest) -> Batches:
+            return self.inner.read(replace(request, columns=self.inner.schema))
+
+
+class LosesRowsWithoutColumns(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        for batch in inner.read(request):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=batch.schema)
+
+    reader = broken_reading(_read)
+
+
+class ReadsOnce(Right):
+    class reader(Reader):
+        begun: Batches | None = None
+
+        def read(self, request: ReadRequest) -> Batches:
+            self.begun = self.begun or self.inner.read(request)
+            return self.begun
+
+
+class MixesFilesReadTogether(Right):
+    def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
+        return super().read_together(readers, request)[::-1]
+
+
+class CountsPositionsOfWhatItReads(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        shift = request.split.start > 0 if request.split else 0
+        for batch in inner.read(request):
+            if request.positions and request.row_filter is not None:
+                at = batch.schema.get_field_index("_pos")
+                batch = batch.set_column(at, batch.schema.field(at), pc.add(batch.column(at), int(shift)))
+            yield batch
+
+    reader = broken_reading(_read)
+
+
+class IgnoresTheOffsetsOfSlices(Right):
+    class writer(Writer):
+        def write(self, batch: pa.RecordBatch) -> None:
+            first = batch.column(0)
+            whole = pa.Array.from_buffers(first.type, len(first), first.buffers())
+            self.inner.write(batch.set_column(0, batch.schema.field(0), whole))
+
+
+class WritesWhatLiesBelowNulls(Right):
+    class writer(Writer):
+        def write(self, batch: pa.RecordBatch) -> None:
+            columns = [
+                pa.StructArray.from_arrays([c.field(i) for i in range(c.type.num_fields)], fields=[*c.type])
+                if pa.types.is_struct(c.type)
+                else c
+                for c in batch.columns
+            ]
+            self.inner.write(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
+
+
+class BoundsWhatLiesBelowNulls(Right):
+    writer = broken_metrics(lambda told: replace(told, lower_bounds={**told.lower_bounds, 3: -999}))
+
+
+class OrdersTextsByUtf16(Right):
+    writer = broken_metrics(
+        lambda told: replace(
+            told,
+            upper_bounds={
+                number: "\uffff" if isinstance(bound, str) and bound > "\uffff" else bound
+                for number, bound in told.upper_bounds.items()
+            },
+        )
+    )
+
+
+class BoundsNegativeZeroByZero(Right):
+    writer = broken_metrics(
+        lambda told: replace(
+            told,
+            lower_bounds={
+                number: 0.0 if isinstance(bound, float) and bound == 0 else bound
+                for number, bound in told.lower_bounds.items()
+            },
+        )
+    )
+
+
+class CountsNullsOfParentsOnly(Right):
+    writer = broken_metrics(
+        lambda told: replace(told, value_counts=dict.fromkeys(told.value_counts, told.record_count))
+    )
+
+
+class SwallowsErrorsOfTheStorage(Right):
+    class writer(Writer):
+        def write(self, batch: pa.RecordBatch) -> None:
+            with suppress(StorageError):
+                self.inner.write(batch)
+
+        def close(self) -> WrittenFile:
+            try:
+                return self.inner.close()
+            except StorageError:
+                return WrittenFile(0, Metrics(record_count=0))
+
+    def open_writer(self, sink: OutputStream, schema: Schema, **options: Any) -> FormatWriter:
+        try:
+            return super().open_writer(sink, schema, **options)
+        except StorageError:
+            return super().open_writer(MemoryFileSystem().open_output(f"memory://lost/{uuid4()}"), schema, **options)
+
+
+class PublishesBeforeTheEnd(Right):
+    class writer(Writer):
+        def write(self, batch: pa.RecordBatch) -> None:
+            self.inner.write(batch)
+            self.done = self.inner.close()
+
+        def close(self) -> WrittenFile:
+            return self.done
+
+
+class LeavesItsInputOpen(Right):
+    class reader(Reader):
+        def close(self) -> None:
+            pass
+
+
+class AppendsNothing(Right):
+    abilities = frozenset({FormatAbility.APPEND_BLOCKS})
+
+    def append_blocks(
+        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
+    ) -> bytes | None:
+        return self.inner.append_blocks(old, schema, batch.slice(0, 0), metadata)
+
+
+class AppendsToAnything(Right):
+    abilities = frozenset({FormatAbility.APPEND_BLOCKS})
+
+    def append_blocks(
+        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
+    ) -> bytes | None:
+        return self.inner.append_blocks(old, schema, batch, metadata) or old
+
+
+class MakesUpRowsWhereTheFileEnds(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        try:
+            yield from inner.read(request)
+        except InvalidFile:
+            yield pa.RecordBatch.from_arrays([pa.nulls(3, f.type) for f in request.columns], schema=request.columns)
+
+    reader = broken_reading(_read)
+
+
+class SaysNothingOfWhereDamageIs(Right):
+    @staticmethod
+    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
+        try:
+            yield from inner.read(request)
+        except InvalidFile:
+            raise InvalidFile("something is wrong") from None
+
+    reader = broken_reading(_read)
+
+
 BROKEN = {
     DropsFieldIds: "test_ids_are_kept_at_every_level",
     LosesTheLastBatch: "test_many_batches_keep_their_order",
@@ -334,6 +528,26 @@ BROKEN = {
     RaisesItsOwnErrors: "test_damage_gets_one_typed_error",
     NamesNoFile: "test_damage_gets_one_typed_error",
     CannotTravel: "test_it_pickles",
+    ForgetsWhatIsRequired: "test_what_is_required_is_kept_at_every_level",
+    GuessesIdsByPlace: "test_a_file_is_read_under_a_later_schema",
+    TellsSanitisedNames: "test_a_column_may_have_any_name",
+    LosesRowsWithoutColumns: "test_rows_are_counted_without_any_column",
+    ReadsOnce: "test_one_reader_reads_several_times",
+    MixesFilesReadTogether: "test_files_read_together_are_read_as_one_by_one",
+    CountsPositionsOfWhatItReads: "test_positions_are_right_under_filters_and_splits",
+    IgnoresTheOffsetsOfSlices: "test_slices_of_batches_are_written_as_they_are",
+    WritesWhatLiesBelowNulls: "test_what_lies_below_nulls_does_not_come_back",
+    BoundsWhatLiesBelowNulls: "test_values_below_null_parents_are_not_counted",
+    OrdersTextsByUtf16: "test_metrics_of_texts_tell_the_truth",
+    BoundsNegativeZeroByZero: "test_metrics_of_floats_tell_the_truth",
+    CountsNullsOfParentsOnly: "test_metrics_of_nested_columns_tell_the_truth",
+    SwallowsErrorsOfTheStorage: "test_a_stream_that_fails_fails_the_file",
+    PublishesBeforeTheEnd: "test_a_file_is_not_seen_before_it_is_closed",
+    LeavesItsInputOpen: "test_a_closed_reader_has_closed_its_input",
+    AppendsNothing: "test_appended_blocks_come_after_the_old_ones",
+    AppendsToAnything: "test_blocks_are_not_appended_to_a_file_of_another_schema",
+    MakesUpRowsWhereTheFileEnds: "test_a_file_that_was_cut_off_gives_an_error_or_its_first_rows",
+    SaysNothingOfWhereDamageIs: "test_damage_to_nested_columns_gets_one_typed_error",
 }
 
 
@@ -345,6 +559,28 @@ def test_a_broken_file_format_is_rejected_by_the_check_for_it(kind: type[FileFor
 
 def test_a_right_file_format_passes_every_check() -> None:
     assert failures(FileFormatSuite, {"file_format": lambda _: Right()}) == []
+
+
+@pytest.mark.parametrize("check", ["test_every_primitive_type_reads_back", "test_every_type_reads_back_at_every_place"])
+def test_a_gap_that_is_declared_must_be_refused(check: str) -> None:
+    others: dict[str, Any] = {name: None for name, _ in checks(FileFormatSuite) if name != check}
+    alone = type("Suite", (FileFormatSuite,), {**others, "unsupported": (FixedType,)})
+    assert failures(alone, {"file_format": lambda _: Right()}) == [check]
+
+
+def test_a_gap_that_is_not_declared_is_rejected() -> None:
+    class HasNoUuids(Right):
+        def open_writer(self, sink: OutputStream, schema: Schema, **options: Any) -> FormatWriter:
+            if any(isinstance(field.field_type, UUIDType) for field in schema.fields):
+                raise UnsupportedFeature("no uuids here")
+            return super().open_writer(sink, schema, **options)
+
+    check = "test_every_primitive_type_reads_back"
+    others: dict[str, Any] = {name: None for name, _ in checks(FileFormatSuite) if name != check}
+    rejecting = type("Suite", (FileFormatSuite,), others)
+    assert failures(rejecting, {"file_format": lambda _: HasNoUuids()}) == [check]
+    declaring = type("Suite", (FileFormatSuite,), {**others, "unsupported": (UUIDType,)})
+    assert failures(declaring, {"file_format": lambda _: HasNoUuids()}) == []
 
 
 def test_every_check_tells_what_to_look_at_when_it_fails() -> None:

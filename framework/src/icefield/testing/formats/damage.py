@@ -15,7 +15,7 @@ from icefield.abc import FileFormat
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import IcefieldError, InvalidFile
 from icefield.testing.format_data import NESTED, NESTED_ROWS, flat_table, table_of
-from icefield.testing.formats.base import SOAK, FormatChecks, plain
+from icefield.testing.formats.base import SMALL_BLOCKS, SOAK, FormatChecks, plain
 
 _DAMAGED: Final = "memory://damaged/file"
 _PATIENCE_SECONDS: Final = 20.0
@@ -56,8 +56,8 @@ class DamageChecks(FormatChecks):
 
     def test_a_file_that_was_cut_off_gives_an_error_or_its_first_rows(self, file_format: FileFormat) -> None:
         """If this fails, rows are made up where the file ends, or a cut is not noticed."""
-        schema, table = flat_table(400)
-        whole = self._bytes(file_format, schema, table, batch_rows=50)
+        schema, table = flat_table(1_500)
+        whole = self._bytes(file_format, schema, table, batch_rows=100)
         expected = plain(table.column("n"))
         step = max(1, len(whole) // (2_000 if SOAK else 100))
         for end in [*range(0, len(whole), step), *range(len(whole) - 12, len(whole))]:
@@ -120,11 +120,16 @@ class DamageChecks(FormatChecks):
         source: Any = pa.BufferReader(data)
         with file_format.open_reader(source, _DAMAGED, size=len(data)) as reader:
             got = self._read(reader)
-        got.validate(full=True)
+        try:
+            got.validate(full=True)
+        except pa.ArrowInvalid as error:
+            # Which bytes a text had nobody can tell, but where they lie must be sound.
+            if "Invalid UTF8" not in str(error):
+                raise
         return got
 
     def _bytes(self, file_format: FileFormat, schema: Any, table: pa.Table, *, batch_rows: int = 500) -> bytes:
-        location, _ = self.write(file_format, schema, table, batch_rows=batch_rows)
+        location, _ = self.write(file_format, schema, table, batch_rows=batch_rows, properties=SMALL_BLOCKS)
         return MemoryFileSystem().open_input(location).read()
 
 
