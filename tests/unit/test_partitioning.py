@@ -21,6 +21,7 @@ from icefield.partitioning import (
     UNPARTITIONED,
     PartitionField,
     PartitionSpec,
+    check_partition_values,
     fields_from_json,
     fields_to_json,
     normalised_key,
@@ -153,8 +154,9 @@ def test_a_decimal_that_rounds_beyond_its_type_is_refused() -> None:
     held = pa.record_batch({"d": pa.array([Decimal("-9999999.90"), None, Decimal("9999999.99")], pa.decimal128(9, 2))})
     assert partition_batch(spec, schema, held).field("d_trunc")[0].as_py() == Decimal("-9999999.90")
     beyond = pa.record_batch({"d": pa.array([Decimal("-9999999.91")], pa.decimal128(9, 2))})
+    check_partition_values(spec, partition_batch(spec, schema, held))
     with pytest.raises(InvalidArgument, match="d_trunc"):
-        partition_batch(spec, schema, beyond)
+        check_partition_values(spec, partition_batch(spec, schema, beyond))
 
 
 def test_what_lies_below_a_null_struct_is_no_partition_value() -> None:

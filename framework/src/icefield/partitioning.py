@@ -231,8 +231,7 @@ def partition_batch(spec: PartitionSpec, schema: Schema, batch: pa.RecordBatch) 
     """The partition values of each row, one child for each field of the spec under its name.
 
     Columns are found in ``batch`` by their names in ``schema``. Raises ``InvalidArgument`` for a column that the
-    batch lacks or with a value that the partition field cannot hold, ``UnsupportedFeature`` for a transform that this
-    version cannot compute.
+    batch lacks, ``UnsupportedFeature`` for a transform that this version cannot compute.
     """
     kinds = [to_arrow_field(kind) for kind in spec.partition_type(schema).fields]
     if not kinds:
@@ -257,13 +256,22 @@ def _partition_column(field: PartitionField, schema: Schema, batch: pa.RecordBat
             f"the source of partition field '{field.name}' is not in the schema", field_id=field.field_id
         )
     values = field.transform.apply(source_column(schema, field.source_id, batch), source.field_type)
-    if isinstance(source.field_type, DecimalType) and isinstance(field.transform, TruncateTransform):
-        _check_digits(field, source.field_type, values)
     return values if values.type == kind else values.cast(kind)
 
 
+def check_partition_values(spec: PartitionSpec, values: pa.StructArray) -> None:
+    """Refuse partition values that no manifest can hold, before any file is written.
+
+    A decimal near to the least one may be rounded down to one digit more than its type has. Raises
+    ``InvalidArgument``.
+    """
+    for place, field in enumerate(spec.fields):
+        column = values.field(place)
+        if pa.types.is_decimal(column.type) and isinstance(field.transform, TruncateTransform):
+            _check_digits(field, DecimalType(column.type.precision, column.type.scale), column)
+
+
 def _check_digits(field: PartitionField, kind: DecimalType, values: pa.Array) -> None:
-    """Refuse rows that round to a partition value of one digit more than its type has, before any file is written."""
     least = pa.scalar(decimal_from_unscaled(1 - 10**kind.precision, kind.scale), values.type)
     if pc.any(pc.less(values, least)).as_py():
         raise InvalidArgument(

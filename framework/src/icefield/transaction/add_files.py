@@ -15,7 +15,7 @@ from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
 from icefield.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
 from icefield.name_mapping import NameMapping, create_name_mapping, parse_name_mapping
-from icefield.partitioning import normalised_key, partition_batch
+from icefield.partitioning import check_partition_values, normalised_key, partition_batch
 from icefield.properties import NAME_MAPPING_DEFAULT
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema
@@ -90,7 +90,9 @@ class FileDescriber:
         columns = self._schema.select_ids(sources)
         found: dict[Any, tuple[Any, ...]] = {}
         for batch in _Reading(columns, reader, file_schema, location).batches():
-            partitions = distinct_partitions(partition_batch(spec, self._schema, batch))
+            values = partition_batch(spec, self._schema, batch)
+            check_partition_values(spec, values)
+            partitions = distinct_partitions(values)
             found.update((normalised_key(values), values) for values in partitions)
             if len(found) > 1:
                 one, other = list(found.values())[:2]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.partitioning import PartitionSpec, partition_batch
+from icefield.partitioning import PartitionSpec, check_partition_values, partition_batch
 from icefield.schema import Schema
 from icefield.values import from_arrow_array
 
@@ -37,6 +37,7 @@ class Partitioner:
         None stands for all rows. Partitions come in the order of the keys, which is that of no value.
         """
         values = partition_batch(self._spec, self._schema, batch)
+        check_partition_values(self._spec, values)
         keys, size = _row_keys(values)
         if size == 1:
             yield from_arrow_array(self._type, values.slice(0, 1))[0], None
