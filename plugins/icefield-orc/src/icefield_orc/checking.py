@@ -27,6 +27,9 @@ _HARMLESS_COUNT = 1 << 20
 _VALUES_IN_A_BYTE = 520
 """The most values that an encoding puts into a byte: runs of 130 equal bytes of eight flags take two."""
 
+_SLACK = 4
+"""What is claimed may be so many times as much as there is room for, as bounds of it can be told faster."""
+
 _LARGEST = 4 << 30
 _LONGEST_LENGTHS = 1 << 30
 
@@ -172,7 +175,7 @@ def _check_lengths(streams: _Streams, column: int, encoding: int, room: int, har
     """Compare what lengths add up to with the room that there is. Returns how many there are."""
     data, second = streams.unpacked(column, LENGTH), encoding in _SECOND_VERSIONS
     count, total = sum_of_lengths(data, second)
-    allowed = min(max(room, harmless), _LARGEST)
+    allowed = min(max(room * _SLACK, harmless), _LARGEST)
     if total > allowed:
         count, total = sum_of_lengths(data, second, exact=True)
     if total > allowed:

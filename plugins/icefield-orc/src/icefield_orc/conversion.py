@@ -12,6 +12,7 @@ from icefield.arrow_arrays import retype, struct_array
 from icefield_orc.picking import Pick
 from icefield_orc.schema import TIMESTAMPS, Kind
 
+_DAY = 86_400_000_000
 Convert = Callable[[pa.Array], pa.Array]
 
 
@@ -30,7 +31,7 @@ def converter(pick: Pick, wanted: pa.DataType) -> Convert:
     if node.kind in TIMESTAMPS:
         return _timestamps(wanted)
     if pa.types.is_time64(wanted):
-        return lambda array: array.cast(pa.int64()).view(wanted)
+        return _times(wanted)
     # Arrow's cast of binary to fixed-size binary makes sure of each length.
     return lambda array: array if array.type == wanted else array.cast(wanted)
 
@@ -97,6 +98,17 @@ def _maps(pick: Pick, wanted: pa.MapType) -> Convert:
 
 def _over(array: pa.Array, wanted: pa.DataType, values: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(wanted, len(array), array.buffers()[:2], array.null_count, array.offset, [values])
+
+
+def _times(wanted: pa.DataType) -> Convert:
+    def convert(array: pa.Array) -> pa.Array:
+        micros = array.cast(pa.int64())
+        ends = pc.min_max(micros)
+        if ends["min"].is_valid and not 0 <= ends["min"].as_py() <= ends["max"].as_py() < _DAY:
+            raise ValueError("a time outside of a day")
+        return micros.view(wanted)
+
+    return convert
 
 
 def _timestamps(wanted: pa.TimestampType) -> Convert:

@@ -130,9 +130,10 @@ class OrcReader(FormatReader):
             if not out_of_range(error):
                 raise
             return self._far_columns(stripe, wanted)
-        # The library makes offsets and texts of damaged bytes that would end the process of whoever uses them.
+        # Of damaged bytes the library makes offsets and texts that would end the process of whoever uses them, and
+        # decimals that are too long.
         for column in batch.columns:
-            column.validate(full=_has_offsets(column.type))
+            column.validate(full=_may_be_unsound(column.type))
         parts = zip(selection.root.parts, wanted, strict=True)
         return [_finished(batch.column(place), pick, field) for (place, pick), field in parts]
 
@@ -168,9 +169,10 @@ def _finished(array: pa.Array, pick: Pick, field: pa.Field) -> pa.Array:
     return made
 
 
-def _has_offsets(data_type: pa.DataType) -> bool:
+def _may_be_unsound(data_type: pa.DataType) -> bool:
     kinds = pa.types
-    return bool(kinds.is_nested(data_type) or kinds.is_string(data_type) or kinds.is_binary(data_type))
+    texts = kinds.is_string(data_type) or kinds.is_binary(data_type)
+    return bool(kinds.is_nested(data_type) or texts or kinds.is_decimal(data_type))
 
 
 def _width(data_type: pa.DataType) -> int:

@@ -68,7 +68,7 @@ def _second(data: bytes, exact: bool) -> tuple[int, int]:
             start, position = position, position + (run * width + 7) // 8
             if position > end:
                 raise ValueError("a run is cut off")
-            total += sum(_unpacked(data[start:position], run, width)) if exact else run * ((1 << width) - 1)
+            total += _sum(data[start:position], run, width) if exact else run * ((1 << width) - 1)
         elif kind == _DELTA:
             added, position = _delta(data, position, run, _WIDTHS[code] if code else 0)
             total += added
@@ -116,7 +116,16 @@ def _patched(data: bytes, position: int, run: int, width: int) -> tuple[int, int
         raise ValueError("a length below zero")
     mask = (1 << patch_width) - 1
     added = sum((entry & mask) << width for entry in _unpacked(data[middle:end], patches, entry_width))
-    return base * run + sum(_unpacked(data[start:middle], run, width)) + added, end
+    return base * run + _sum(data[start:middle], run, width) + added, end
+
+
+def _sum(data: bytes, count: int, width: int) -> int:
+    """What such numbers add up to."""
+    if width == 8:
+        return int(np.add.reduce(np.frombuffer(data, np.uint8), dtype=np.int64))
+    ones = np.unpackbits(np.frombuffer(data, np.uint8))[: count * width].reshape(count, width)
+    set_bits: list[int] = np.add.reduce(ones, axis=0, dtype=np.int64).tolist()
+    return sum(number << width - 1 - place for place, number in enumerate(set_bits))
 
 
 def _unpacked(data: bytes, count: int, width: int) -> list[int]:
