@@ -8,183 +8,75 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from dictionary_catalog import DictionaryBackend
 from icefield import Plugins
 from icefield.abc import (
     CatalogBackend,
     CommitStrategy,
-    Committed,
-    Conflict,
     NamespaceName,
     Page,
-    Pointer,
     TableName,
 )
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
-    NamespaceNotEmpty,
-    NoSuchNamespace,
-    NoSuchTable,
-    TableExists,
 )
 from icefield.file_io import FileIO
-from icefield.metadata import TableMetadata, encode_metadata
-from icefield.publishing import publish_by_create
 from icefield.testing import CatalogSuite
 from kit_checks import checks, failures
 
 
-class Right(CatalogBackend):
-    """Names in dictionaries: as small as a right backend can be. The broken ones break one thing of it."""
-
-    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
-        super().__init__(name, properties, io)
-        self.namespaces: dict[NamespaceName, dict[str, str]] = {}
-        self.pointers: dict[TableName, str] = {}
-
+class LooksThenCreates(DictionaryBackend):
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
-        mine = dict(properties)
-        if self.namespaces.setdefault(namespace, mine) is not mine:
-            raise NamespaceExists(f"namespace {namespace} exists", namespace=namespace)
-
-    def drop_namespace(self, namespace: NamespaceName) -> None:
-        self.check(namespace)
-        inside = [*self.pointers, *self.namespaces]
-        if any(name[:-1] == namespace for name in inside):
-            raise NamespaceNotEmpty(f"namespace {namespace} is not empty", namespace=namespace)
-        del self.namespaces[namespace]
-
-    def list_namespaces(
-        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
-    ) -> Page[NamespaceName]:
-        if parent:
-            self.check(parent)
-        return self.page([name for name in self.namespaces if name[:-1] == parent], token, size)
-
-    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
-        self.check(namespace)
-        return dict(self.namespaces[namespace])
-
-    def update_namespace_properties(
-        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
-    ) -> None:
-        self.check(namespace)
-        kept = {key: value for key, value in self.namespaces[namespace].items() if key not in removals}
-        self.namespaces[namespace] = {**kept, **updates}
-
-    def list_tables(
-        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
-    ) -> Page[TableName]:
-        self.check(namespace)
-        return self.page([name for name in self.pointers if name[:-1] == namespace], token, size)
-
-    def table_location(self, table: TableName) -> str:
-        self.check(table[:-1])
-        return f"{self.properties['warehouse']}/{'/'.join(table)}"
-
-    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
-        return RightStrategy(self, table, location or f"{self.properties['warehouse']}/{'/'.join(table)}")
-
-    def register_table(self, table: TableName, metadata_location: str) -> None:
-        self.check(table[:-1])
-        if table in self.pointers:
-            raise TableExists(f"table {table} exists", table=table)
-        self.pointers[table] = metadata_location
-
-    def rename_table(self, source: TableName, target: TableName) -> None:
-        if source not in self.pointers:
-            raise NoSuchTable(f"no table {source}", table=source)
-        self.check(target[:-1])
-        if target in self.pointers:
-            raise TableExists(f"table {target} exists", table=target)
-        self.pointers[target] = self.pointers.pop(source)
-
-    def check(self, namespace: NamespaceName) -> None:
-        if namespace not in self.namespaces:
-            raise NoSuchNamespace(f"no namespace {'.'.join(namespace)}", namespace=namespace)
-
-    def page(self, names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
-        left = sorted(name for name in names if token is None or name[-1] > token)
-        if size is None or len(left) <= size:
-            return Page(tuple(left))
-        return Page(tuple(left[:size]), left[size - 1][-1])
-
-
-class RightStrategy(CommitStrategy):
-    """The pointer of one table in the backend's dictionary."""
-
-    def __init__(self, backend: Right, table: TableName, location: str) -> None:
-        super().__init__(table, location, backend.io.file_system(location), {})
-        self.backend = backend
-
-    def load(self) -> Pointer | None:
-        location = self.backend.pointers.get(self.table)
-        return None if location is None else Pointer(location)
-
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        location = f"{self.location}/metadata/{uuid4()}.metadata.json"
-        publish_by_create(self.file_system, location, encode_metadata(metadata))
-        if self.load() != base:
-            return Conflict(self.load())
-        self.backend.pointers[self.table] = location
-        return Committed(Pointer(location))
-
-    def drop(self) -> None:
-        if self.backend.pointers.pop(self.table, None) is None:
-            raise NoSuchTable(f"no table {self.table}", table=self.table)
-
-
-class LooksThenCreates(Right):
-    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
-        there = namespace in self.namespaces
+        there = namespace in self.store.namespaces
         time.sleep(0.05)
         if there:
             raise NamespaceExists(f"namespace {namespace} exists", namespace=namespace)
-        self.namespaces[namespace] = dict(properties)
+        self.store.namespaces[namespace] = dict(properties)
 
 
-class ReplacesNamespaces(Right):
+class ReplacesNamespaces(DictionaryBackend):
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
-        self.namespaces[namespace] = dict(properties)
+        self.store.namespaces[namespace] = dict(properties)
 
 
-class LeaksItsMarkers(Right):
+class LeaksItsMarkers(DictionaryBackend):
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
         return {**super().namespace_properties(namespace), "exists": "true"}
 
 
-class NeverRemovesProperties(Right):
+class NeverRemovesProperties(DictionaryBackend):
     def update_namespace_properties(
         self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
     ) -> None:
         super().update_namespace_properties(namespace, updates, frozenset())
 
 
-class TakesMissingForEmpty(Right):
+class TakesMissingForEmpty(DictionaryBackend):
     def check(self, namespace: NamespaceName) -> None:
-        self.namespaces.setdefault(namespace, {})
+        self.store.namespaces.setdefault(namespace, {})
 
 
-class ListsEveryLevel(Right):
+class ListsEveryLevel(DictionaryBackend):
     def list_namespaces(
         self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[NamespaceName]:
-        return self.page([name for name in self.namespaces if name[: len(parent)] == parent != name], token, size)
+        return self.page([name for name in self.store.namespaces if name[: len(parent)] == parent != name], token, size)
 
 
-class DropsWhatIsInUse(Right):
+class DropsWhatIsInUse(DictionaryBackend):
     def drop_namespace(self, namespace: NamespaceName) -> None:
         self.check(namespace)
-        del self.namespaces[namespace]
+        del self.store.namespaces[namespace]
 
 
-class RemembersDroppedNamespaces(Right):
+class RemembersDroppedNamespaces(DictionaryBackend):
     def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, properties, io)
         self.old: dict[NamespaceName, dict[str, str]] = {}
 
     def drop_namespace(self, namespace: NamespaceName) -> None:
-        old = self.namespaces.get(namespace, {})
+        old = self.store.namespaces.get(namespace, {})
         super().drop_namespace(namespace)
         self.old[namespace] = old
 
@@ -192,27 +84,27 @@ class RemembersDroppedNamespaces(Right):
         super().create_namespace(namespace, {**self.old.get(namespace, {}), **properties})
 
 
-class ListsByPrefix(Right):
+class ListsByPrefix(DictionaryBackend):
     def list_tables(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
         self.check(namespace)
-        found = [name for name in self.pointers if ".".join(name).startswith(".".join(namespace))]
+        found = [name for name in self.store.pointers if ".".join(name).startswith(".".join(namespace))]
         return self.page(found, token, size)
 
 
-class ListsInNoOrder(Right):
+class ListsInNoOrder(DictionaryBackend):
     def page(self, names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
         return Page(tuple(names))
 
 
-class SkipsANameBetweenPages(Right):
+class SkipsANameBetweenPages(DictionaryBackend):
     def page(self, names: list[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
         page = super().page(names, token, size)
         return replace(page, items=page.items[1:] if token is not None else page.items)
 
 
-class ListsDroppedTables(Right):
+class ListsDroppedTables(DictionaryBackend):
     def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, properties, io)
         self.seen: set[TableName] = set()
@@ -221,7 +113,7 @@ class ListsDroppedTables(Right):
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
         self.check(namespace)
-        self.seen |= {*self.pointers}
+        self.seen |= {*self.store.pointers}
         return self.page([name for name in self.seen if name[:-1] == namespace], token, size)
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
@@ -229,27 +121,27 @@ class ListsDroppedTables(Right):
         return super().strategy(table, location)
 
 
-class CopiesInsteadOfRenaming(Right):
+class CopiesInsteadOfRenaming(DictionaryBackend):
     def rename_table(self, source: TableName, target: TableName) -> None:
         super().rename_table(source, target)
-        self.pointers[source] = self.pointers[target]
+        self.store.pointers[source] = self.store.pointers[target]
 
 
-class RenamesOverATable(Right):
+class RenamesOverATable(DictionaryBackend):
     def rename_table(self, source: TableName, target: TableName) -> None:
-        self.pointers.pop(target, None)
+        self.store.pointers.pop(target, None)
         super().rename_table(source, target)
 
 
-class RegistersOverATable(Right):
+class RegistersOverATable(DictionaryBackend):
     def register_table(self, table: TableName, metadata_location: str) -> None:
         self.check(table[:-1])
-        self.pointers[table] = metadata_location
+        self.store.pointers[table] = metadata_location
 
 
-class RaisesItsOwnErrors(Right):
+class RaisesItsOwnErrors(DictionaryBackend):
     def check(self, namespace: NamespaceName) -> None:
-        if namespace not in self.namespaces:
+        if namespace not in self.store.namespaces:
             raise InvalidArgument("there is no such thing")
 
 
@@ -285,7 +177,7 @@ def test_a_broken_catalog_is_rejected_by_the_check_for_it(kind: type[CatalogBack
 
 
 def test_a_right_catalog_passes_every_check() -> None:
-    assert failures(CatalogSuite, {"backend": lambda _: fresh(Right)}) == []
+    assert failures(CatalogSuite, {"backend": lambda _: fresh(DictionaryBackend)}) == []
 
 
 def test_there_is_a_broken_catalog_for_every_check() -> None:

@@ -1,0 +1,130 @@
+"""A catalog in the memory of one process: as small as a right backend can be."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists
+from icefield.metastore import MetastoreStrategy
+
+
+class Store:
+    """What lies at one warehouse."""
+
+    def __init__(self) -> None:
+        self.namespaces: dict[NamespaceName, dict[str, str]] = {}
+        self.pointers: dict[TableName, str] = {}
+
+
+STORES: defaultdict[str, Store] = defaultdict(Store)
+LOCK = threading.RLock()
+
+
+class DictionaryStrategy(MetastoreStrategy):
+    """The pointer of one table."""
+
+    @property
+    def pointers(self) -> dict[TableName, str]:
+        return STORES[self.properties["warehouse"]].pointers
+
+    def read_pointer(self) -> str | None:
+        return self.pointers.get(self.table)
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        with LOCK:
+            if self.pointers.get(self.table) != old:
+                return False
+            self.pointers[self.table] = new
+            return True
+
+    def drop(self) -> None:
+        with LOCK:
+            if self.pointers.pop(self.table, None) is None:
+                raise NoSuchTable(f"no table {'.'.join(self.table)}", table=self.table)
+
+
+class DictionaryBackend(CatalogBackend):
+    """Names in dictionaries."""
+
+    strategy_class: type[DictionaryStrategy] = DictionaryStrategy
+
+    @property
+    def store(self) -> Store:
+        return STORES[self.properties["warehouse"]]
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        with LOCK:
+            if namespace in self.store.namespaces:
+                raise NamespaceExists(f"namespace {'.'.join(namespace)} exists", namespace=namespace)
+            self.store.namespaces[namespace] = dict(properties)
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        with LOCK:
+            self.check(namespace)
+            if any(name[:-1] == namespace for name in (*self.store.pointers, *self.store.namespaces)):
+                raise NamespaceNotEmpty(f"namespace {'.'.join(namespace)} is not empty", namespace=namespace)
+            del self.store.namespaces[namespace]
+
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        if parent:
+            self.check(parent)
+        return self.page((name for name in [*self.store.namespaces] if name[:-1] == parent), token, size)
+
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        self.check(namespace)
+        return dict(self.store.namespaces[namespace])
+
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        with LOCK:
+            before = self.namespace_properties(namespace)
+            kept = {key: value for key, value in before.items() if key not in removals}
+            self.store.namespaces[namespace] = {**kept, **updates}
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        self.check(namespace)
+        return self.page((name for name in [*self.store.pointers] if name[:-1] == namespace), token, size)
+
+    def table_location(self, table: TableName) -> str:
+        self.check(table[:-1])
+        return "/".join((self.properties["warehouse"], *table))
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        place = location or self.properties["warehouse"]
+        return self.strategy_class(table, place, self.io.file_system(place), self.properties)
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        with LOCK:
+            self.check(table[:-1])
+            if table in self.store.pointers:
+                raise TableExists(f"table {'.'.join(table)} exists", table=table)
+            self.store.pointers[table] = metadata_location
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        with LOCK:
+            self.check(target[:-1])
+            if source not in self.store.pointers:
+                raise NoSuchTable(f"no table {'.'.join(source)}", table=source)
+            if target in self.store.pointers:
+                raise TableExists(f"table {'.'.join(target)} exists", table=target)
+            self.store.pointers[target] = self.store.pointers.pop(source)
+
+    def check(self, namespace: NamespaceName) -> None:
+        """Raise ``NoSuchNamespace`` where there is none."""
+        if namespace not in self.store.namespaces:
+            raise NoSuchNamespace(f"no namespace {'.'.join(namespace)}", namespace=namespace)
+
+    def page(self, names: Iterable[tuple[str, ...]], token: str | None, size: int | None) -> Page[tuple[str, ...]]:
+        """The names after ``token``, which is the last name of the page before."""
+        left = sorted(name for name in names if token is None or name[-1] > token)
+        if size is None or len(left) <= size:
+            return Page(tuple(left))
+        return Page(tuple(left[:size]), left[size - 1][-1])
