@@ -217,7 +217,7 @@ def _has_unhashable_keys(kind):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(made=tables(), codec=st.sampled_from(["gzip", "snappy", "uncompressed"]))
+@given(made=tables(), codec=st.sampled_from(["gzip", "snappy", "uncompressed", "bzip2", "xz"]))
 def test_fastavro_reads_what_is_written(made, codec):
     schema, table = made
     data = write_file(schema, table.to_batches(), {"write.avro.compression-codec": codec, "avro.block-size": "200"})

@@ -62,6 +62,10 @@ def blocks_of(data):
         ({"write.avro.compression-codec": "zstd", "write.avro.compression-level": "19"}, "zstandard"),
         ({"write.avro.compression-codec": "snappy", "write.avro.compression-level": "19"}, "snappy"),
         ({"write.avro.compression-codec": "uncompressed"}, "null"),
+        ({"write.avro.compression-codec": "bzip2"}, "bzip2"),
+        ({"write.avro.compression-codec": "bzip2", "write.avro.compression-level": "1"}, "bzip2"),
+        ({"write.avro.compression-codec": "xz"}, "xz"),
+        ({"write.avro.compression-codec": "xz", "write.avro.compression-level": "0"}, "xz"),
     ],
 )
 def test_the_codec_is_the_one_asked_for(properties, codec):
@@ -77,6 +81,8 @@ def test_the_codec_is_the_one_asked_for(properties, codec):
         {"write.avro.compression-level": "10"},
         {"write.avro.compression-level": "high"},
         {"write.avro.compression-codec": "zstd", "write.avro.compression-level": "23"},
+        {"write.avro.compression-codec": "bzip2", "write.avro.compression-level": "0"},
+        {"write.avro.compression-codec": "xz", "write.avro.compression-level": "10"},
         {"avro.block-size": "0"},
         {"avro.block-size": "many"},
         {"write.avro.block-size-bytes": "-1"},
@@ -284,7 +290,7 @@ def listed(numbers):
     return pa.RecordBatch.from_pylist(rows, schema=LIST_ARROW)
 
 
-@pytest.mark.parametrize("codec", ["gzip", "snappy", "zstd", "uncompressed"])
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "zstd", "bzip2", "xz", "uncompressed"])
 def test_old_blocks_are_taken_over_byte_for_byte(codec):
     properties = {"avro.record-name": "manifest_file", "write.avro.compression-codec": codec, "avro.block-size": "3000"}
     old = write_file(LIST_SCHEMA, [listed(range(200))], properties, {"snapshot-id": "1"})
@@ -350,7 +356,10 @@ def test_blocks_of_another_layout_are_not_taken_over():
 
     for change in (reorder, drop, renumber, widen):
         assert FORMAT.append_blocks(with_schema(change), LIST_SCHEMA, listed([3]), {}) is None
-    assert FORMAT.append_blocks(with_schema(lambda s: None, "bzip2"), LIST_SCHEMA, listed([3]), {}) is None
+    unknown = with_schema(lambda s: None).replace(b"avro.codec\x0edeflate", b"avro.codec\x0edeflatE")
+    assert FORMAT.append_blocks(unknown, LIST_SCHEMA, listed([3]), {}) is None
+    appended = FORMAT.append_blocks(with_schema(lambda s: None, "bzip2"), LIST_SCHEMA, listed([3]), {})
+    assert read_file(appended).num_rows == 4
     assert FORMAT.append_blocks(with_schema(lambda s: None), LIST_SCHEMA, listed([3]), {}) is not None
     assert FORMAT.append_blocks(old, manifest_list_schema(1), listed([3]), {}) is None
     for damaged in (b"", b"junk", old[:100], old[:-1]):

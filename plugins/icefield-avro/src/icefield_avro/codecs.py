@@ -1,4 +1,4 @@
-"""The codecs of Avro blocks: null, deflate, snappy, zstandard; bzip2 and xz are read, not written.
+"""The codecs of Avro blocks: null, deflate, snappy, zstandard, bzip2 and xz.
 
 A block comes from a table and is not trusted: no codec is let to inflate beyond ``MAX_INFLATED`` bytes.
 """
@@ -9,6 +9,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -39,6 +40,8 @@ _PROPERTY_NAMES: Final = {
     "zstd": "zstandard",
     "zstandard": "zstandard",
     "snappy": "snappy",
+    "bzip2": "bzip2",
+    "xz": "xz",
     "uncompressed": "null",
     "null": "null",
     "none": "null",
@@ -183,6 +186,10 @@ def deflater(codec: str, level: int | None = None) -> Deflate:
         return _snappy
     if codec == "zstandard":
         return _zstandard(level)
+    if codec == "bzip2":
+        return partial(bz2.compress, compresslevel=9 if level is None else level)
+    if codec == "xz":
+        return partial(lzma.compress, preset=level)
     raise UnsupportedFeature(f"the Avro codec {codec!r} is not written")
 
 
@@ -199,7 +206,7 @@ def codec_of(properties: Mapping[str, str]) -> tuple[str, int | None]:
     text = properties.get("write.avro.compression-level")
     if text is None or not str(text).strip():
         return codec, None
-    bounds = {"deflate": (0, 9), "zstandard": (-7, 22)}.get(codec)
+    bounds = {"deflate": (0, 9), "zstandard": (-7, 22), "bzip2": (1, 9), "xz": (0, 9)}.get(codec)
     if bounds is None:
         return codec, None
     try:
