@@ -101,6 +101,29 @@ def test_avro_data_files_of_every_type_are_read_by_clickhouse(catalog, click):
     assert sorted_rows(chdb_rows(click, table, names), schema) == sorted_rows(ours, schema)
 
 
+@pytest.mark.parametrize("format_version", [1, 2])
+@pytest.mark.spec("VER-13", "TYP-29", "SCAN-43", "ORC-13")
+def test_orc_data_files_are_read_by_clickhouse(catalog, click, format_version):
+    table = table_with_history(catalog, "db.orc", format_version, **{"write.format.default": "orc"})
+    ours = sorted_rows(altered(table.scan().to_arrow(), table.schema(), as_chdb_reads), table.schema())
+    assert sorted_rows(chdb_rows(click, table), table.schema()) == ours
+
+
+@pytest.mark.spec("VER-13", "TYP-29", "ORC-01", "ORC-04", "ORC-05", "ORC-07")
+def test_orc_data_files_of_every_type_are_read_by_clickhouse(catalog, click):
+    table = catalog.create_table("db.orc", EVERY_TYPE, properties={"write.format.default": "orc"})
+    table.append(every_type_rows())
+    epoch = dt.datetime(1970, 1, 1)
+    shifts = (-1, -999, -1000, -500_000, -999_999, -1_000_001, -1_500_000, -2_000_001)
+    old = ({"c_int": shift, "c_timestamp": epoch + dt.timedelta(microseconds=shift)} for shift in shifts)
+    table.append(rows_of(table, *old))
+    # It takes times and UUIDs of an ORC file as numbers and bytes.
+    names = [field.name for field in EVERY_TYPE.fields if field.name not in ("c_time", "c_uuid")]
+    schema = table.schema().select(*names)
+    ours = altered(table.scan(selected_fields=tuple(names)).to_arrow(), schema, as_chdb_reads)
+    assert sorted_rows(chdb_rows(click, table, names), schema) == sorted_rows(ours, schema)
+
+
 @pytest.mark.spec("VER-13", "VER-09", "VER-10")
 def test_defaults_of_version_3_are_filled_in_by_others(catalog, tmp_path, duck):
     schema = Schema(NestedField(1, "id", "int", required=True))
