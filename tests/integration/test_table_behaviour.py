@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
 import pytest
@@ -28,6 +29,14 @@ class TestDirectoryInMemory(TableBehaviourSuite):
     @pytest.fixture
     def catalog(self) -> Catalog:
         return load_catalog("test", type="directory", warehouse=f"memory://behaviour/{uuid4().hex}")
+
+
+class TestTablesOfAvro(TestDirectoryInMemory):
+    table_properties: ClassVar[dict[str, str]] = {"write.format.default": "avro"}
+
+
+class TestTablesOfOrc(TestDirectoryInMemory):
+    table_properties: ClassVar[dict[str, str]] = {"write.format.default": "orc"}
 
 
 class TestSqlite(TableBehaviourSuite):
