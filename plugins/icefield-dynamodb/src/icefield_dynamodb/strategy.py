@@ -7,6 +7,7 @@ that was paused past its lease cannot overwrite. On storage with neither, an ite
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 from uuid import uuid4
 
 from icefield.abc import Committed, Conflict, FileSystem, FileSystemAbility, Pointer
@@ -63,6 +64,10 @@ class DynamoDbLockStrategy(VersionedStrategy):
         fences = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME}
         road = FencedByStore if file_system.abilities & fences else DecidedByItem
         self._road: VersionedStrategy = road(table, location, file_system, properties)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The client stays behind: another process makes its own.
+        return type(self), (self.table, self.location, self.file_system, self.properties)
 
     def load(self) -> Pointer | None:
         return self._road.load()
