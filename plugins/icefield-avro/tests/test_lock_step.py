@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 import pytest
-from avro_files import by_value, container, encode, in_lock_step, read_file
+from avro_files import by_value, container, encode, in_lock_step, open_file, read_file
 from icefield_avro.lockstep import guessing, starts
 from icefield_avro.lockstep.tape import Memory, Tape
 
@@ -324,3 +324,50 @@ def test_many_integers_are_passed_at_once(count):
     lengths = np.array([len(part) for part in encoded])
     ends = np.cumsum(lengths)
     assert (tape.ends_of_many_longs(ends - lengths, np.array([len(row) for row in rows])) == ends).all()
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 1024, 2500])
+def test_bytes_that_differ_among_rows_are_told_from_those_that_do_not(rows):
+    payload = bytearray(random.Random(3).randbytes(16) * rows)
+    tape = Tape([bytes(payload)], 64, Memory())
+    at = np.arange(rows) * 16
+    assert not tape.differing(at, 13).any()
+    payload[16 * (rows - 1) + 5] ^= 0x81
+    tape = Tape([bytes(payload)], 64, Memory())
+    expected = [0] * 13
+    expected[5] = 0x81 if rows > 1 else 0
+    assert tape.differing(at, 13).tolist() == expected
+    assert tape.differing(at + len(tape.raw), 13) is None
+
+
+@pytest.mark.parametrize(("uneven", "odd"), [(None, 40), (0, 0), (17, 17), (39, 39)])
+def test_integers_of_one_length_in_all_rows_are_passed_at_once(uneven, odd):
+    rng = random.Random(uneven)
+    schema = record(a="long", m=array_map("int", "long"), z="long")
+    rows = [(i, [(k, 0x4000 + rng.randrange(99)) for k in range(20)], i) for i in range(200)]
+    if uneven is not None:
+        key, value = rows[100][1][uneven // 2]
+        rows[100][1][uneven // 2] = (key + 100, value) if uneven % 2 == 0 else (key, 3)
+    bodies = [encode(schema["fields"][1]["type"], entries) for _, entries, _ in rows]
+    tape = Tape(bodies, 600, Memory())
+    at = np.concatenate([[0], tape.ends[:-1]]) + 1  # behind the number of entries
+    assert tape.longs_of_one_length(at, 40)[0] == odd
+    only_two = read_columns(file_of(schema, rows), "a", "z")
+    assert only_two.column("z").to_pylist() == list(range(200))
+
+
+def read_columns(data, *names):
+    schema = open_file(data).schema
+    return check(data, columns=pa.schema([schema.field(name) for name in names]))
+
+
+def test_entries_of_one_layout_are_read_whatever_row_departs_from_it():
+    schema = record(a="long", m=array_map("int", "bytes"), z="long")
+    plain = [(k, b"%08d" % k) for k in range(12)]
+    departures = [(0, (99, b"x" * 8)), (5, (5, b"longer than it")), (11, (11, b"")), (11, (70, b"y" * 8))]
+    for place, entry in departures:
+        rows = [(i, list(plain), i) for i in range(300)]
+        rows[211][1][place] = entry
+        data = file_of(schema, rows)
+        assert check(data).column("m").to_pylist()[211][place] == entry
+        assert read_columns(data, "a", "z").column("z").to_pylist() == list(range(300))

@@ -116,14 +116,16 @@ class ManifestReader:
         known = MANIFESTS.get(self._key(manifest, partition_type))
         return None if known is None or _missing(known, request) is not None else known.entries
 
-    def fetch(self, manifest: ManifestFile, inflate: int = 0) -> FetchedManifest:
-        """The file itself, to be handed to ``read``; with ``inflate`` opened, and about so many bytes inflated."""
-        fetched = FetchedManifest(self._io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
-        if inflate:
-            fetched.reader = reader = self._opened(manifest, fetched)
-            with damaged_file("manifest", manifest.manifest_path):
-                reader.prepare(inflate)
-        return fetched
+    def fetch(self, manifest: ManifestFile) -> FetchedManifest:
+        """The file itself, to be handed to ``read``."""
+        return FetchedManifest(self._io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
+
+    def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
+        """Open what was fetched, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
+        reader = self._opened(manifest, fetched)
+        with damaged_file("manifest", manifest.manifest_path):
+            reader.prepare(limit)
+        fetched.reader = reader
 
     def read(
         self,

@@ -39,22 +39,28 @@ def path_hashes(paths: pa.StringArray) -> Hashes:
     text[8:-8] = data[int(starts[0]) : int(ends[-1])]
     words = np.lib.stride_tricks.as_strided(text[:8].view("<u8"), shape=(len(text) - 7,), strides=(1,))
     starts, ends = starts - starts[0] + 8, ends - starts[0] + 8
+    shortest = int(lengths.min())
     for step in range(0, int(lengths.max()) - 7, 8):
-        inside = lengths >= step + 8
-        if inside.all():
-            hashes = _mixed(hashes, words[starts + step])
-        else:
-            hashes[inside] = _mixed(hashes[inside], words[starts[inside] + step])
+        if step + 8 <= shortest:
+            _mix(hashes, words[step:][starts])
+            continue
+        inside = np.flatnonzero(lengths >= step + 8)
+        some = hashes[inside]
+        _mix(some, words[step:][starts[inside]])
+        hashes[inside] = some
     # The last eight bytes; of a shorter path the bytes before it are shifted out.
     short = np.maximum(8 - lengths, 0).astype(np.uint64) * np.uint64(8)
     last = np.where(lengths > 0, words[ends - 8] >> np.minimum(short, np.uint64(63)), np.uint64(0))
-    return _mixed(hashes, last)
+    _mix(hashes, last)
+    return hashes
 
 
-def _mixed(hashes: Hashes, words: Hashes) -> Hashes:
-    mixed = (hashes ^ words) * _PRIME
-    mixed ^= mixed >> _SHIFT
-    return mixed
+def _mix(hashes: Hashes, words: Hashes) -> None:
+    """Take eight bytes each into the hashes; ``words`` is used up."""
+    np.bitwise_xor(hashes, words, out=hashes)
+    np.multiply(hashes, _PRIME, out=hashes)
+    np.right_shift(hashes, _SHIFT, out=words)
+    np.bitwise_xor(hashes, words, out=hashes)
 
 
 class DistinctPaths:

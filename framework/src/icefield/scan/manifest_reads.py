@@ -10,10 +10,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import Final
 
 from icefield.errors import IcefieldError
 from icefield.manifest import FetchedManifest, ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
+from icefield.scan.parallel import default_workers
 from icefield.types import StructType
 
 GROUP_ROWS: Final = 65_536
@@ -88,6 +90,8 @@ class _Reads:
         self._bytes = 0
         self._rows = 0
         self._error: Exception | None = None
+        # Threads that wait need no processor; those that inflate do, and must leave one to the consumer.
+        self._inflating = BoundedSemaphore(max(1, default_workers() - 1))
 
     def next_group(self) -> list[ManifestEntries]:
         """The next manifests, at least one; empty at the end."""
@@ -182,4 +186,10 @@ class _Reads:
             return None  # fetched when its turn comes
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
-        return self._pool.submit(self._reader.fetch, manifest, _INFLATED_AHEAD_BYTES)
+        return self._pool.submit(self._fetched, manifest)
+
+    def _fetched(self, manifest: ManifestFile) -> FetchedManifest:
+        fetched = self._reader.fetch(manifest)
+        with self._inflating:
+            self._reader.prepare(manifest, fetched, _INFLATED_AHEAD_BYTES)
+        return fetched

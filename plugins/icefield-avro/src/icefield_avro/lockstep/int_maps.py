@@ -7,20 +7,21 @@ entries of keys that nobody wants are passed without being noted.
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from icefield_avro.arrays import Vector
-from icefield_avro.lockstep.nested import ArrayStep, Items
+from icefield_avro.lockstep.nested import ENOUGH, ArrayStep, Items
 from icefield_avro.lockstep.rows import Rows, from_children, from_items, from_values, no_items
 from icefield_avro.lockstep.steps import Read, SizedStep, Step, VarintStep
 from icefield_avro.lockstep.tape import Doubt, Tape, fence_of
 from icefield_avro.skipping import Skip
-from icefield_avro.varints import Malformed, read_long
+from icefield_avro.varints import Malformed, Truncated, read_long
 
 _U64 = np.uint64
+_WIDEST = 1024  # bytes of entries that are compared at once
 _LOW = _U64(0x7F7F7F7F7F7F7F7F)
 # key and length of one byte each, the length not negative
 _SHORT_PAIR = _U64(0x8180)
@@ -56,8 +57,9 @@ class IntMapStep(ArrayStep):
         if not isinstance(self.item, _SizedEntry) or most != int(count.min()):
             return super()._pass_block(tape, at, count, items, live)
         # As long as all rows have the same keys and lengths, the next entry is as far from the first in each.
-        distance, room = 0, tape.room_behind(at)
-        for _ in range(most):
+        passed, distance = self._pass_alike(tape, at, most, cast("_Entries", items), live)
+        room = tape.room_behind(at)
+        for _ in range(most - passed):
             pair = tape.common_pair(at, distance) if distance <= room else None
             if pair is not None and not pair & _SHORT_PAIR:
                 key, length = _of_pair(int(pair))
@@ -71,6 +73,25 @@ class IntMapStep(ArrayStep):
             at = np.minimum(self.item.skip(tape, at), tape.dead)
             distance, room = 0, tape.room_behind(at)
         return np.minimum(at + distance, tape.dead) if distance else at
+
+    def _pass_alike(
+        self, tape: Tape, at: Vector, most: int, items: _Entries | None, live: Vector | None
+    ) -> tuple[int, int]:
+        """How many entries of all rows begin with the same keys and lengths as those of the first row, and how far
+        behind the first entry the next one is. What is wanted of them is noted."""
+        laid_out = _layout(tape, int(at[0]), most) if self._unlike < ENOUGH else []
+        differing = tape.differing(at, laid_out[-1].end) if len(laid_out) > 1 else None
+        if differing is None:
+            return 0, 0
+        alike = 0
+        for entry in laid_out:
+            if differing[entry.start : entry.value].any():
+                break
+            alike += 1
+            if items is not None and (self.keys is None or entry.key in self.keys):
+                items.found.append((live, entry.key, at + entry.length))
+        self._unlike = 0 if alike > most // 2 else self._unlike + 1
+        return alike, laid_out[alike - 1].end if alike else 0
 
     def _note(self, tape: Tape, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
         entries = cast("_Entries", items)
@@ -137,6 +158,33 @@ class _Entries(Items):
         for place, key in enumerate(known):
             keys[:, place] = key
         return keys.ravel()
+
+
+class _LaidOut(NamedTuple):
+    """An entry of a map of the first row: its key, and where it, its length and its value start and where it ends."""
+
+    key: int
+    start: int
+    length: int
+    value: int
+    end: int
+
+
+def _layout(tape: Tape, first: int, most: int) -> list[_LaidOut]:
+    """The first entries of the map at a position, as far as they look sound."""
+    out: list[_LaidOut] = []
+    at = first
+    try:
+        while len(out) < most:
+            key, length = read_long(tape.raw, at)
+            size, value = read_long(tape.raw, length)
+            if not 0 <= size <= _WIDEST - (value - first):
+                break
+            out.append(_LaidOut(key, at - first, length - first, value - first, value - first + size))
+            at = value + size
+    except (Malformed, Truncated):
+        pass
+    return out
 
 
 def _of_pair(pair: int) -> tuple[int, int]:

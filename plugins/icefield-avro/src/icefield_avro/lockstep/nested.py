@@ -17,6 +17,8 @@ from icefield_avro.varints import Malformed, Truncated
 
 _FEW_ROWS: Final = 6
 _MANY_ITEMS: Final = 64
+_LEAST_ALIKE: Final = 8
+ENOUGH: Final = 4  # times that something was tried in vain
 
 
 class RecordStep:
@@ -104,6 +106,7 @@ class ArrayStep:
     integers = 0  # how many integers an item is, if it is nothing else
 
     def __init__(self, item: Step, item_size: int, slow_skip: Skip, arrow: pa.DataType) -> None:
+        self._unlike = 0  # how many times in a row looking for items of one length was in vain
         self.item = item
         self.item_size = item_size
         self.slow_skip = slow_skip
@@ -148,9 +151,9 @@ class ArrayStep:
 
     def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Items | None, live: Vector | None) -> Vector:
         """Pass ``count`` items (at least one) of each row."""
-        if items is None and self.integers:
-            return tape.ends_of_many_longs(at, count * self.integers)
         most = int(count.max())
+        if items is None and self.integers:
+            return self._pass_longs(tape, at, count * self.integers, most * self.integers)
         if most == int(count.min()):
             for ordinal in range(most):
                 at = np.minimum(self._pass_item(tape, at, items, live, ordinal), tape.dead)
@@ -169,6 +172,16 @@ class ArrayStep:
         back = np.empty_like(at)
         back[order] = at
         return back
+
+    def _pass_longs(self, tape: Tape, at: Vector, left: Vector, most: int) -> Vector:
+        """Pass so many integers of each row, first those that take as many bytes in all rows."""
+        if self._unlike < ENOUGH and most >= _LEAST_ALIKE and most == int(left.min()):
+            alike, width = tape.longs_of_one_length(at, most)
+            self._unlike = 0 if alike > most // 2 else self._unlike + 1
+            if alike == most:
+                return np.minimum(at + width, tape.dead)
+            at, left = np.minimum(at + width, tape.dead), left - alike
+        return tape.ends_of_many_longs(at, left)
 
     def _pass_item(self, tape: Tape, at: Vector, items: Items | None, rows: Vector | None, ordinal: int) -> Vector:
         """Pass item number ``ordinal`` of the block in each of these rows."""

@@ -26,6 +26,9 @@ _LOW: Final = _U64(0x7F7F7F7F7F7F7F7F)
 _LOW_AND_FIRST: Final = _U64(0x7F7F7F7F7F7F7FFF)
 _FEW_ITEMS: Final = 32  # believed without a look at how much of the block is left
 _NO_LIMIT: Final = 1 << 62
+_ROWS_AT_ONCE: Final = 1024
+_SIDE_BY_SIDE: Final = 64  # rows laid side by side, so that vectors are long however few bytes a row has
+_WIDEST: Final = 512
 _SMALL_BLOCK: Final = 8192  # bytes
 
 
@@ -110,6 +113,34 @@ class Tape:
         first: np.uint16 = here[0]
         return first if np.count_nonzero(here == first) == len(at) else None
 
+    def differing(self, at: Vector, width: int) -> Vector | None:
+        """The bits, byte by byte, in which the ``width`` bytes at the positions differ; None beyond the tape."""
+        words = (width + 7) // 8
+        room = len(self.raw) - 8 * words
+        if int(np.maximum.reduce(at)) > room:
+            return None
+        slices = np.ndarray((room + 1,), np.dtype((np.void, 8 * words)), self.raw, 0, (1,))
+        if len(at) % _SIDE_BY_SIDE:
+            at = np.concatenate([at, np.full(-len(at) % _SIDE_BY_SIDE, at[0])])
+        some, every = np.zeros(words, np.uint64), np.full(words, ~_ZERO)
+        for first in range(0, len(at), _ROWS_AT_ONCE):
+            found = slices[at[first : first + _ROWS_AT_ONCE]].view("<u8").reshape(-1, _SIDE_BY_SIDE * words)
+            some |= np.bitwise_or.reduce(np.bitwise_or.reduce(found, axis=0).reshape(-1, words), axis=0)
+            every &= np.bitwise_and.reduce(np.bitwise_and.reduce(found, axis=0).reshape(-1, words), axis=0)
+        differing: Vector = (some ^ every).view(np.uint8)[:width]
+        return differing
+
+    def longs_of_one_length(self, at: Vector, count: int) -> tuple[int, int]:
+        """How many of the next ``count`` integers take, each, the same bytes in all rows, and their bytes together."""
+        first = int(at[0])
+        stops = np.flatnonzero(self.bytes[first : first + _WIDEST] < _MORE)[:count]
+        differing = self.differing(at, int(stops[-1]) + 1) if len(stops) else None
+        if differing is None:
+            return 0, 0
+        uneven = np.flatnonzero(differing & _MORE)
+        alike = int(np.searchsorted(stops, uneven[0])) if len(uneven) else len(stops)
+        return alike, int(stops[alike - 1]) + 1 if alike else 0
+
     def longs(self, at: Vector) -> tuple[Vector, Vector]:
         """The integers at the positions, and the positions after them."""
         first = self.bytes[at]
@@ -170,20 +201,25 @@ class Tape:
         """The positions after so many integers each, eight bytes at a time; how long each one is is not looked at."""
         ends = np.empty_like(at)
         rows: Vector | None = None  # those that are not through, None: all
+        most = int(np.maximum.reduce(left))
+        left = left.astype(np.uint8 if most < 256 else np.int64)
+        least = int(np.minimum.reduce(left))
         for turn in count(1):
             stops = ~self.words[at] & _HIGH
             passed = np.bitwise_count(stops)
-            going = left > passed
-            if np.count_nonzero(going) < len(at):
-                through = ~going
-                mask = ((stops[through] >> _U64(7)) * _GATHER) >> _U64(56)
-                ended = at[through] + _AFTER_STOPS[mask.view(np.int64) * 9 + left[through]]
-                ends[through if rows is None else rows[through]] = ended
-                rows = np.flatnonzero(going) if rows is None else rows[going]
-                if not len(rows):
-                    break
-                at, left, passed = at[going], left[going], passed[going]
+            if least <= 8:
+                going = left > passed
+                if np.count_nonzero(going) < len(at):
+                    through = ~going
+                    mask = ((stops[through] >> _U64(7)) * _GATHER) >> _U64(56)
+                    ended = at[through] + _AFTER_STOPS[mask.view(np.int64) * 9 + left[through]]
+                    ends[through if rows is None else rows[through]] = ended
+                    rows = np.flatnonzero(going) if rows is None else rows[going]
+                    if not len(rows):
+                        break
+                    at, left, passed = at[going], left[going], passed[going]
             left = left - passed
+            least = least - 8 if least > 16 else int(np.minimum.reduce(left))
             at = at + 8 if turn % 4 else np.minimum(at + 8, self.dead)
         return np.minimum(ends, self.dead)
 
@@ -245,6 +281,9 @@ class Tape:
 
         A number that cannot be, for the bytes that are left in the block, becomes 0 and its position dead.
         """
+        first = int(self.bytes[at[0]])
+        if first <= 2 * _FEW_ITEMS and not first & 1 and np.count_nonzero(self.bytes[at] == first) == len(at):
+            return np.full(len(at), first >> 1), at + 1
         number, at = self.longs(at)
         negative = number < 0
         if np.count_nonzero(negative):  # the block tells its size in bytes as well
