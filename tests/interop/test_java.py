@@ -85,6 +85,35 @@ class TestJavaReads:
             found = java_iceberg.read(table.metadata_location, given)
             assert {row["n"] for row in found} == {row["n"] for row in rows if row["t"] == moment}
 
+    @pytest.mark.parametrize("codec", ["none", "zlib", "zstd", "snappy", "lz4"])
+    @pytest.mark.spec("VER-13", "ORC-07", "ORC-17", "ORC-18")
+    def test_stripes_of_orc_that_hold_moments_before_1970_at_any_depth(self, catalog, java_iceberg, codec):
+        inner = StructType(NestedField(11, "t", "timestamp"), NestedField(12, "u", "string"))
+        schema = Schema(NestedField(1, "n", "long"), NestedField(2, "s", inner),
+                        NestedField(3, "l", ListType(4, ListType(5, "timestamptz"))),
+                        NestedField(6, "m", MapType(7, "timestamp", 8, "string")))  # fmt: skip
+        rows = []
+        for number in range(3_000):
+            # The stripes in the middle are old.
+            start = dt.datetime(1930, 1, 1) if 1_000 <= number < 2_000 else dt.datetime(2030, 1, 1)
+            moment = start + dt.timedelta(microseconds=1_000_003 * number)
+            held = {"t": moment, "u": sha256(b"%d" % number).hexdigest()} if number % 7 else None
+            lists = [[moment.replace(tzinfo=dt.UTC), None], None, []] if number % 5 else None
+            rows.append({"n": number, "s": held, "l": lists, "m": [(moment, None), (moment + dt.timedelta(1), "x")]})
+        properties = {**SMALL_BLOCKS, "write.orc.compression-codec": codec, "read.split.target-size": "5000"}
+        table = new(catalog, schema, "orc", properties=properties)
+        table.append(pa.Table.from_pylist(rows, schema=schema_to_arrow(schema)))
+        (file,) = (task.file for task in table.scan().plan_files())
+        assert len(file.split_offsets) > 3
+        assert theirs(java_iceberg, table) == ours(table)
+        for number in (1, 999, 1_000, 1_500, 2_999):
+            given = {"type": "eq", "term": "n", "value": number}
+            assert theirs(java_iceberg, table, given) == ours(table, f"n = {number}") != []
+            if rows[number]["s"] is not None:
+                given = {"type": "eq", "term": "s.t", "value": rows[number]["s"]["t"].isoformat()}
+                text = f"s.t = '{rows[number]['s']['t'].isoformat()}'"
+                assert theirs(java_iceberg, table, given) == ours(table, text) != []
+
     @FORMATS
     @pytest.mark.spec("VER-13", "AVRO-02", "PARQ-03", "ORC-01")
     def test_decimals_of_every_precision(self, catalog, java_iceberg, file_format):
