@@ -22,6 +22,7 @@ MODULES = (
     "icefield.abc",
     "icefield.errors",
     "icefield.expressions",
+    "icefield.patience",
     "icefield.scan",
     "icefield.testing",
     "icefield.transaction",

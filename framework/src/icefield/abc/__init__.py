@@ -21,8 +21,10 @@ from icefield.abc.file_system import (
     PutMode,
 )
 from icefield.abc.fsspec_file_system import FsspecFileSystem
+from icefield.abc.options import is_true, whole_number
 from icefield.abc.parted_output import PartedOutput
 from icefield.abc.ranged_input import FetchedRange, RangedInput
+from icefield.abc.shared_clients import SharedClients
 
 __all__ = [
     "CatalogBackend",
@@ -51,7 +53,10 @@ __all__ = [
     "RangedInput",
     "ReadRequest",
     "ScanPlanned",
+    "SharedClients",
     "Split",
     "TableName",
     "WrittenFile",
+    "is_true",
+    "whole_number",
 ]

@@ -10,12 +10,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakValueDictionary
 
 from azure.core.exceptions import ClientAuthenticationError
 from azure.storage.blob.aio import BlobPrefix
 from fsspec.asyn import sync
-from icefield.abc import FileInfo, FileSystemAbility, FsspecFileSystem, InputFile, OutputStream, PutMode
+from icefield.abc import (
+    FileInfo,
+    FileSystemAbility,
+    FsspecFileSystem,
+    InputFile,
+    OutputStream,
+    PutMode,
+    SharedClients,
+)
 from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
 
 from icefield_adls.accounts import account_of
@@ -25,8 +32,7 @@ from icefield_adls.reading import AdlsInput
 from icefield_adls.settings import PREFIX, settings_of
 from icefield_adls.writing import AdlsOutput
 
-# One client for all file systems of the same properties and one account; a fork has clients of its own.
-_CLIENTS: WeakValueDictionary[tuple[Any, ...], Client] = WeakValueDictionary()
+_CLIENTS: SharedClients[Client] = SharedClients()
 
 
 class AdlsFileSystem(FsspecFileSystem):
@@ -52,10 +58,7 @@ class AdlsFileSystem(FsspecFileSystem):
         client = self._clients.get(here)
         if client is None:
             mine = sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX))
-            key = (*here, *mine)
-            client = _CLIENTS.get(key)
-            if client is None:
-                client = _CLIENTS.setdefault(key, self.connect(host))
+            client = _CLIENTS.get((host, *mine), lambda: self.connect(host))
             self._clients[here] = client
         return client
 

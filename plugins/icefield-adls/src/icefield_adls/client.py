@@ -29,9 +29,9 @@ from azure.core.exceptions import (
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import BlobBlock
 from azure.storage.blob.aio import BlobServiceClient
+from icefield.patience import persist, together
 
 from icefield_adls.accounts import Account
-from icefield_adls.patience import persist
 from icefield_adls.settings import Settings
 
 _PARALLEL: Final = 4
@@ -135,7 +135,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             async with turns:
                 return await self.get_range(container, path, first, min(first + self.settings.read_part, end))
 
-        found = await _all(part(first) for first in range(start, end, self.settings.read_part))
+        found = await together(part(first) for first in range(start, end, self.settings.read_part))
         return (b"".join(data for data, _ in found) if len(found) > 1 else found[0][0]), found[0][1]
 
     async def describe(self, container: str, path: str) -> Any:
@@ -169,7 +169,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             return
         for start in range(0, len(paths), step * _PARALLEL):
             some = paths[start : start + step * _PARALLEL]
-            await _all(self._delete_batch(container, some[at : at + step]) for at in range(0, len(some), step))
+            await together(self._delete_batch(container, some[at : at + step]) for at in range(0, len(some), step))
 
     async def _delete_batch(self, container: str, paths: list[str]) -> None:
         store = self.service_client.get_container_client(container)
@@ -195,7 +195,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 await self._persist(lambda: store.delete_blob(path, delete_snapshots="include"))
 
         for start in range(0, len(paths), 2 * _PARALLEL):
-            await _all(delete(path) for path in paths[start : start + 2 * _PARALLEL])
+            await together(delete(path) for path in paths[start : start + 2 * _PARALLEL])
 
     async def stage(self, container: str, path: str, block: str, data: bytes) -> None:
         """Send a block of a blob that is not there yet."""
@@ -261,13 +261,3 @@ def is_passing(error: Exception) -> bool:
     if isinstance(error, AzureError):
         return isinstance(error, ServiceRequestError | ServiceResponseError | HttpResponseError)
     return isinstance(error, aiohttp.ClientError | ConnectionError | TimeoutError | InterruptedError)
-
-
-async def _all(awaitables: Iterable[Any]) -> list[Any]:
-    """Await all together; the first error ends the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in awaitables]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]

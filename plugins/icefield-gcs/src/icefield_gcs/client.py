@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,8 +14,8 @@ from uuid import uuid4
 import aiohttp
 from gcsfs.core import GCSFileSystem  # type: ignore[import-untyped]
 from gcsfs.retry import NonRetryableError, is_retriable, validate_response  # type: ignore[import-untyped]
+from icefield.patience import persist, together
 
-from icefield_gcs.patience import persist
 from icefield_gcs.settings import Settings
 
 _PARALLEL: Final = 4
@@ -153,7 +153,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
                 last = min(first + self.settings.read_part, end) - 1
                 return await self.get_range(bucket, key, f"bytes={first}-{last}")
 
-        found = await _all(part(first) for first in range(start, end, self.settings.read_part))
+        found = await together(part(first) for first in range(start, end, self.settings.read_part))
         offset, pieces, size = found[0]
         if offset == 0 and sum(map(len, pieces)) == size:  # a server that knows no ranges sends the whole
             return b"".join(pieces)[start:end], size
@@ -183,11 +183,11 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         """Delete objects, many with one request; one that is not there is no error."""
         step = self.settings.batch
         if len(objects) == 1 or step == 1:
-            await _all(self._delete_one(*found) for found in objects)
+            await together(self._delete_one(*found) for found in objects)
             return
         for start in range(0, len(objects), step * _PARALLEL):
             some = objects[start : start + step * _PARALLEL]
-            await _all(self._delete_batch(some[at : at + step]) for at in range(0, len(some), step))
+            await together(self._delete_batch(some[at : at + step]) for at in range(0, len(some), step))
 
     async def _delete_one(self, bucket: str, key: str) -> None:
         with suppress(FileNotFoundError):
@@ -216,7 +216,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
         left = [found for found, code in zip(objects, codes, strict=True) if code >= 300 and code not in _GONE]
         for start in range(0, len(left), 2 * _PARALLEL):
-            await _all(self._delete_one(*found) for found in left[start : start + 2 * _PARALLEL])
+            await together(self._delete_one(*found) for found in left[start : start + 2 * _PARALLEL])
 
     async def start_upload(self, bucket: str, key: str) -> str:
         """Begin an upload in parts; the address that its parts go to."""
@@ -263,13 +263,3 @@ def is_passing(error: Exception) -> bool:
     if status is not None and status != 401:
         return status in (408, 429) or status >= 500
     return bool(is_retriable(error)) or isinstance(error, ConnectionError | TimeoutError | InterruptedError)
-
-
-async def _all(awaitables: Iterable[Any]) -> list[Any]:
-    """Await all together; the first error ends the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in awaitables]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]

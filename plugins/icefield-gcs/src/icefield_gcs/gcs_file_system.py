@@ -11,12 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
-from weakref import WeakValueDictionary
 
 import google.auth.exceptions
 from fsspec.asyn import sync
 from gcsfs.retry import NonRetryableError  # type: ignore[import-untyped]
-from icefield.abc import FileInfo, FileSystemAbility, FsspecFileSystem, InputFile, OutputStream, PutMode
+from icefield.abc import (
+    FileInfo,
+    FileSystemAbility,
+    FsspecFileSystem,
+    InputFile,
+    OutputStream,
+    PutMode,
+    SharedClients,
+)
 from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
 
 from icefield_gcs.client import Client, is_passing, status_of
@@ -24,8 +31,7 @@ from icefield_gcs.reading import GcsInput
 from icefield_gcs.settings import PREFIX, settings_of
 from icefield_gcs.writing import GcsOutput
 
-# One client for all file systems of the same properties, as long as one of them lives; a fork has clients of its own.
-_CLIENTS: WeakValueDictionary[tuple[Any, ...], Client] = WeakValueDictionary()
+_CLIENTS: SharedClients[Client] = SharedClients()
 
 
 class GcsFileSystem(FsspecFileSystem):
@@ -44,12 +50,8 @@ class GcsFileSystem(FsspecFileSystem):
     def fs(self) -> Client:
         """The client of this process."""
         if self._fs is None or self._process != os.getpid():
-            mine = sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX))
-            key = (os.getpid(), *mine)
-            client = _CLIENTS.get(key)
-            if client is None:
-                client = _CLIENTS.setdefault(key, self.connect())
-            self._fs, self._process = client, os.getpid()
+            mine = tuple(sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX)))
+            self._fs, self._process = _CLIENTS.get(mine, self.connect), os.getpid()
         connected: Client = self._fs
         return connected
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from google.oauth2.credentials import Credentials
+from icefield.abc import is_true, whole_number
 from icefield.errors import InvalidArgument
-
-from icefield_gcs.patience import Patience
+from icefield.patience import Patience
 
 PREFIX: Final = "gcs."
 _QUARTER_MIB: Final = 256 * 1024  # what the parts of an upload must be multiples of
@@ -48,32 +48,27 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
     access = properties.get("gcs.access", "full_control")
     if access not in _ACCESS:
         raise InvalidArgument(f"gcs.access is one of {', '.join(sorted(_ACCESS))}, not {access!r}")
-    write_part = _number(properties, "gcs.channel.write.chunk-size-bytes", 8 * _MIB, _QUARTER_MIB)
+    write_part = whole_number(properties, "gcs.channel.write.chunk-size-bytes", 8 * _MIB, _QUARTER_MIB)
     return Settings(
         project=properties.get("gcs.project-id"),
         token=_token(properties),
         access=access,
         endpoint=_endpoint(properties.get("gcs.service.host")),
-        user_project=properties.get("gcs.user-project") or _truth(properties, "gcs.requester-pays"),
+        user_project=properties.get("gcs.user-project") or is_true(properties, "gcs.requester-pays"),
         location=properties.get("gcs.default-bucket-location"),
         session=_session(properties),
-        read_part=_number(properties, "gcs.channel.read.chunk-size-bytes", 8 * _MIB, 64 * 1024),
+        read_part=whole_number(properties, "gcs.channel.read.chunk-size-bytes", 8 * _MIB, 64 * 1024),
         write_part=write_part // _QUARTER_MIB * _QUARTER_MIB,
-        batch=min(_number(properties, "gcs.delete.batch-size", 100, 1), 100),  # 100 is the most that the store takes
-        connect_timeout=_number(properties, "gcs.connect-timeout", 5, 1),
-        request_timeout=_number(properties, "gcs.request-timeout", 20, 1),
-        patience=Patience(
-            retries=_number(properties, "gcs.retry.num-retries", 6, 0),
-            min_wait=_number(properties, "gcs.retry.min-wait-ms", 100, 1) / 1_000,
-            max_wait=_number(properties, "gcs.retry.max-wait-ms", 5_000, 1) / 1_000,
-            total=_number(properties, "gcs.retry.total-timeout-ms", 30_000, 1) / 1_000,
-        ),
+        batch=min(whole_number(properties, "gcs.delete.batch-size", 100, 1), 100),  # it takes no more
+        connect_timeout=whole_number(properties, "gcs.connect-timeout", 5, 1),
+        request_timeout=whole_number(properties, "gcs.request-timeout", 20, 1),
+        patience=Patience.of(properties, PREFIX),
     )
 
 
 def _token(properties: Mapping[str, str]) -> Any:
     """What gcsfs takes for a token; a raw one becomes credentials here, since gcsfs would ask Google about it."""
-    if _truth(properties, "gcs.no-auth"):
+    if is_true(properties, "gcs.no-auth"):
         return "anon"
     token = properties.get("gcs.oauth2.token")
     if token is None or token in _METHODS or os.path.isfile(token):
@@ -83,7 +78,7 @@ def _token(properties: Mapping[str, str]) -> Any:
     expires = properties.get("gcs.oauth2.token-expires-at")
     if expires is None:
         return Credentials(token)  # type: ignore[no-untyped-call]
-    milliseconds = _number(properties, "gcs.oauth2.token-expires-at", 0, 0)
+    milliseconds = whole_number(properties, "gcs.oauth2.token-expires-at", 0, 0)
     # google-auth compares with a time without a zone.
     expiry = datetime.fromtimestamp(milliseconds / 1_000, UTC).replace(tzinfo=None)
     return Credentials(token, expiry=expiry)  # type: ignore[no-untyped-call]
@@ -108,20 +103,3 @@ def _json(text: str, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidArgument(f"{name} holds no JSON object")  # and may hold a credential: it is not shown
     return value
-
-
-def _truth(properties: Mapping[str, str], name: str) -> bool:
-    return properties.get(name, "false").strip().lower() == "true"
-
-
-def _number(properties: Mapping[str, str], name: str, default: int, least: int) -> int:
-    text = properties.get(name)
-    if text is None:
-        return default
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise InvalidArgument(f"{name} is a whole number of {least} or more, not {text!r}")
-    return number

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager
 
 from fsspec.asyn import sync
 from icefield.abc import PartedOutput
+from icefield.patience import persist
 
 from icefield_gcs.client import Client, is_passing, status_of
-from icefield_gcs.patience import persist
 
 _ARRIVED = re.compile(r"bytes=0-(\d+)")
 

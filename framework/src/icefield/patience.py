@@ -1,12 +1,20 @@
-"""Trying again: with growing, random waits, and for a bounded time."""
+"""Trying a request again: with growing, random waits, and for a bounded time.
+
+What plugins for object stores share. A request is made once by whoever makes it, and ``persist`` alone decides when it
+is made again, so that a lost answer is never hidden by the answer to a repetition.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from icefield.abc import whole_number
+
+__all__ = ["Patience", "persist", "together"]
 
 T = TypeVar("T")
 
@@ -19,6 +27,19 @@ class Patience:
     min_wait: float
     max_wait: float
     total: float
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], prefix: str) -> Patience:
+        """Read ``<prefix>retry.num-retries``, ``.min-wait-ms``, ``.max-wait-ms`` and ``.total-timeout-ms``.
+
+        Raises ``InvalidArgument`` for a value that cannot be used.
+        """
+        return cls(
+            retries=whole_number(properties, f"{prefix}retry.num-retries", 6, 0),
+            min_wait=whole_number(properties, f"{prefix}retry.min-wait-ms", 100, 1) / 1_000,
+            max_wait=whole_number(properties, f"{prefix}retry.max-wait-ms", 5_000, 1) / 1_000,
+            total=whole_number(properties, f"{prefix}retry.total-timeout-ms", 30_000, 1) / 1_000,
+        )
 
 
 async def persist(
@@ -50,3 +71,13 @@ async def persist(
             raise TimeoutError(f"no answer within {patience.total:g} s") from None
     assert doubtful is not None
     raise doubtful
+
+
+async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all, awaited at a time; the first error ends the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in coroutines]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,32 @@
+"""Properties of a plugin read as numbers and truth values; what is wrong is named once, alike for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icefield.errors import InvalidArgument
+
+
+def whole_number(properties: Mapping[str, str], name: str, default: int, least: int) -> int:
+    """A property as a whole number of at least ``least``. Raises ``InvalidArgument``."""
+    text = properties.get(name)
+    if text is None:
+        return default
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise InvalidArgument(f"{name} is a whole number of {least} or more, not {text!r}")
+    return number
+
+
+def is_true(properties: Mapping[str, str], name: str, default: bool = False) -> bool:
+    """Whether a property says ``true``. Raises ``InvalidArgument`` for what is neither ``true`` nor ``false``."""
+    text = properties.get(name)
+    if text is None:
+        return default
+    said = text.strip().lower()
+    if said not in ("true", "false"):
+        raise InvalidArgument(f"{name} is true or false, not {text!r}")
+    return said == "true"
