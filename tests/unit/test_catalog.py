@@ -15,6 +15,7 @@ from icefield.errors import (
     FileMissing,
     InvalidArgument,
     InvalidSchema,
+    LocationRefused,
     MissingPlugin,
     NamespaceExists,
     NamespaceNotEmpty,
@@ -179,6 +180,30 @@ def test_a_table_is_registered_by_its_metadata_file(sql: Catalog):
     with pytest.raises(FileMissing):
         sql.register_table("db.other", table.metadata_location + ".nowhere")
     assert not sql.table_exists("db.other")
+
+
+@pytest.mark.spec("META-04")
+@pytest.mark.parametrize("kind", ["directory", "sql"])
+def test_a_relative_warehouse_is_made_absolute_when_the_catalog_is_loaded(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"uri": "sqlite:///c.db"} if kind == "sql" else {}
+    catalog = icefield.load_catalog("x", type=kind, warehouse="wh", **given)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA)
+    table.append(rows([1]))
+    assert table.location() == f"{tmp_path}/wh/db/t"
+    assert next(table.scan().plan_files()).file.file_path.startswith(f"{tmp_path}/wh/db/t/data/")
+    monkeypatch.chdir("/")
+    assert ids(table.refresh()) == [1]
+
+
+@pytest.mark.parametrize("kind", ["directory", "sql"])
+@pytest.mark.parametrize("warehouse", ["file://wh/x", "file:wh", "file://wh"])
+def test_a_warehouse_that_is_no_place_is_refused_when_the_catalog_is_loaded(kind: str, warehouse: str) -> None:
+    with pytest.raises(LocationRefused, match="file:///"):
+        icefield.load_catalog("x", type=kind, warehouse=warehouse, uri="sqlite://")
 
 
 @pytest.mark.spec("FS-03")

@@ -71,3 +71,20 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
 def test_a_value_that_is_no_scalar_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="'type'"):
         catalog_properties("x", {"type": object()}, {})
+
+
+def test_a_relative_warehouse_lies_below_the_folder_of_its_file_or_else_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "conf").mkdir()
+    path = tmp_path / "conf" / "icefield.toml"
+    path.write_text('[catalog.lake]\nwarehouse = "../wh"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    environment = {"ICEFIELD_CONFIG": "conf/icefield.toml"}
+    assert catalog_properties("lake", {}, environment) == {"warehouse": f"{tmp_path}/wh"}
+    assert catalog_properties("lake", {"warehouse": "own/wh"}, environment)["warehouse"] == f"{tmp_path}/own/wh"
+    environment["ICEFIELD_CATALOG__LAKE__WAREHOUSE"] = "wh2/"
+    assert catalog_properties("lake", {}, environment)["warehouse"] == f"{tmp_path}/wh2"
+    for given, found in {"~/wh": "/home/me/wh", "/abs/wh": "/abs/wh", "s3://b/wh": "s3://b/wh", "": ""}.items():
+        assert catalog_properties("lake", {"warehouse": given}, environment)["warehouse"] == found

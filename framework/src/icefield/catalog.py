@@ -14,7 +14,7 @@ from icefield.abc import CatalogBackend, NamespaceName, Page, TableName
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.config import catalog_properties, default_catalog_name
 from icefield.errors import InvalidArgument, NamespaceExists, NoSuchNamespace, NoSuchTable, TableExists
-from icefield.file_io import FileIO
+from icefield.file_io import FileIO, local_path, scheme_of
 from icefield.identifiers import namespace_name, table_name, text_of
 from icefield.layouts import partition_spec_of, sort_order_of
 from icefield.metadata import decode_metadata, new_table_metadata
@@ -262,7 +262,9 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
     ``type`` selects it (``directory``, ``sql``, ...); without one it is ``sql`` where a ``uri`` is given and
-    ``directory`` where only a ``warehouse`` is. Raises ``MissingPlugin`` for a type that no installed plugin provides.
+    ``directory`` where only a ``warehouse`` is. A ``warehouse`` that is a relative path is made absolute. Raises
+    ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
+    another machine's disk.
     """
     called = name or default_catalog_name()
     found = catalog_properties(called, properties)
@@ -272,6 +274,8 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
             f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
             "properties, or configure it in icefield.toml"
         )
+    if scheme_of(found.get("warehouse", "")) == "file" and found.get("warehouse"):
+        local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
     if plugins is None:
         plugins = Plugins.installed({key[len(_PREFER) :]: v for key, v in found.items() if key.startswith(_PREFER)})
     return Catalog(plugins.catalog(kind)(called, found, FileIO(plugins, found)))

@@ -4,19 +4,24 @@ A catalog's property is looked for in the arguments of ``load_catalog``, then in
 ``ICEFIELD_CATALOG__<NAME>__<PROPERTY>`` (upper case; ``_`` for ``-``, ``__`` for ``.``), then in the table
 ``[catalog.<name>]`` of the first ``icefield.toml`` found: ``$ICEFIELD_CONFIG``, the working directory, the home
 directory.
+
+A ``warehouse`` that is a relative path lies below the folder of the file that names it, else below the working
+directory.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from icefield.errors import InvalidArgument
 
 _PREFIX = "ICEFIELD_CATALOG__"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 FILE_NAME = "icefield.toml"
 
 
@@ -31,7 +36,7 @@ def catalog_properties(
     properties = _from_file(name, environment)
     properties.update(_from_environment(name, environment))
     properties.update({key: _text(key, value) for key, value in given.items() if value is not None})
-    return properties
+    return _anchored(properties, Path.cwd)
 
 
 def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
@@ -41,13 +46,13 @@ def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
     """
     environment = os.environ if environment is None else environment
     named = environment.get("ICEFIELD_DEFAULT_CATALOG")
-    return named or str(_read_file(environment).get("default-catalog", "default"))
+    return named or str(_read_file(environment)[1].get("default-catalog", "default"))
 
 
 def configured_catalogs(environment: Mapping[str, str] | None = None) -> list[str]:
     """The names of every catalog that the file or the environment configures, sorted."""
     environment = os.environ if environment is None else environment
-    names = set(_read_file(environment).get("catalog", {}))
+    names = set(_read_file(environment)[1].get("catalog", {}))
     names |= {key[len(_PREFIX) :].split("__", 1)[0].lower() for key in environment if key.startswith(_PREFIX)}
     return sorted(names)
 
@@ -62,10 +67,19 @@ def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, st
 
 
 def _from_file(name: str, environment: Mapping[str, str]) -> dict[str, str]:
-    catalogs = _read_file(environment).get("catalog", {})
+    path, document = _read_file(environment)
+    catalogs = document.get("catalog", {})
     if not isinstance(catalogs, dict) or not isinstance(catalogs.get(name, {}), dict):
         raise InvalidArgument(f"[catalog.{name}] of {FILE_NAME} is no table of properties")
-    return dict(_flat("", catalogs.get(name, {})))
+    return _anchored(dict(_flat("", catalogs.get(name, {}))), lambda: path.absolute().parent)
+
+
+def _anchored(properties: dict[str, str], folder: Callable[[], Path]) -> dict[str, str]:
+    """A relative ``warehouse`` below a folder: tables record absolute locations, wherever they are used from."""
+    warehouse = properties.get("warehouse")
+    if warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse):
+        properties["warehouse"] = os.path.normpath(folder() / Path(warehouse).expanduser())
+    return properties
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -76,17 +90,17 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _read_file(environment: Mapping[str, str]) -> dict[str, Any]:
+def _read_file(environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]]:
     named = environment.get("ICEFIELD_CONFIG")
     if named and not Path(named).is_file():
         raise InvalidArgument(f"ICEFIELD_CONFIG names {named}, which is no file")
     for path in [Path(named)] if named else [Path.cwd() / FILE_NAME, Path.home() / FILE_NAME]:
         if path.is_file():
             try:
-                return tomllib.loads(path.read_text("utf-8"))
+                return path, tomllib.loads(path.read_text("utf-8"))
             except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
                 raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
-    return {}
+    return Path(FILE_NAME), {}
 
 
 def _text(key: str, value: Any) -> str:

@@ -78,7 +78,10 @@ class StorageError(IcefieldError, OSError):
 
 
 class LocationRefused(IcefieldError, PermissionError):
-    """A location lies on a scheme or below a root that the configuration does not allow. Carries ``location``."""
+    """A location that is not opened: the configuration does not allow its scheme or root, or it is no absolute one.
+
+    Carries ``location``.
+    """
 
 
 class NoSuchTable(IcefieldError, LookupError):

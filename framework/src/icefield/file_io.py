@@ -182,6 +182,36 @@ def scheme_of(location: str, *, default: str = "file") -> str:
     return default
 
 
+def local_path(location: str) -> str:
+    """The path that ``file:///path``, ``file:/path`` or ``/path`` names on this machine; nothing is decoded.
+
+    Raises ``LocationRefused`` for another scheme, another machine and a relative path.
+    """
+    scheme = scheme_of(location, default="")
+    if scheme not in ("", "file"):
+        raise LocationRefused(
+            f"{location} does not lie on local disks: its scheme is '{scheme}', whose own file system opens it",
+            location=location,
+        )
+    path = location[5:] if scheme else location
+    if scheme and path.startswith("//"):
+        host, slash, below = path[2:].partition("/")
+        path = slash + below
+        if host not in ("", "localhost"):
+            raise LocationRefused(
+                f"{location} names the machine '{host}', and local disks are of this one; write file:///{host}{path} "
+                f"if '{host}' is a folder",
+                location=location,
+            )
+    if not path.startswith("/"):
+        raise LocationRefused(
+            f"{location!r} is a relative path, which means another place in each working directory; write the "
+            f"absolute one, such as file://{os.path.abspath(path)}",
+            location=location,
+        )
+    return path
+
+
 def _prefix_of(base: str) -> str:
     """Scheme and authority of a location: ``hdfs://nn:8020``, ``hdfs:``, or nothing for a bare path."""
     scheme = scheme_of(base, default="")

@@ -17,7 +17,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
-from icefield.errors import FileExists, FileMissing, StorageError
+from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
+from icefield.file_io import local_path
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
 """Names ending so are of files that were never published; orphan removal takes them."""
@@ -113,16 +114,11 @@ class LocalFileSystem(FileSystem):
 
 
 def path_of(location: str) -> str:
-    """The path of a ``file:`` location or of a bare absolute path; nothing is decoded."""
-    if not location.lower().startswith("file:"):
-        return location
-    rest = location[5:]
-    if rest.startswith("//"):
-        host, slash, path = rest[2:].partition("/")
-        if host not in ("", "localhost"):
-            raise StorageError(f"{location} names another machine; write file:///path", location=location)
-        return slash + path
-    return rest
+    """The path of a ``file:`` location or of a bare absolute path; nothing is decoded.
+
+    Raises ``LocationRefused`` for anything else: as a path of its own it would lie below the working directory.
+    """
+    return local_path(location)
 
 
 @contextmanager
@@ -130,7 +126,7 @@ def translated(location: str, target: str | None = None) -> Iterator[None]:
     """Turn ``OSError`` into the contract's errors."""
     try:
         yield
-    except (FileMissing, FileExists, StorageError):
+    except IcefieldError:
         raise
     except FileNotFoundError as error:
         raise FileMissing(f"no file {location}", location=location) from error
