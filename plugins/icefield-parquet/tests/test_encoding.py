@@ -1,15 +1,19 @@
 """Which columns get a dictionary."""
 
+from uuid import uuid4
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from icefield_parquet.encoding import distinct_values
+from icefield_parquet.parquet_format import ParquetFormat
 from parquet_files import read, write
 
 RNG = np.random.default_rng(3)
@@ -99,3 +103,27 @@ def test_the_number_of_distinct_values_is_estimated_from_a_sample(domain, seen, 
 def test_any_number_of_rows_can_be_sampled(rows):
     schema, table = table_of({name: column.slice(0, rows) for name, (column, _) in COLUMNS.items()})
     assert read(write(schema, table)[0]).num_rows == rows
+
+
+def dictionaries_of_each(tables):
+    """Which columns of each of these tables get a dictionary, when they become the files of one write."""
+    begin = ParquetFormat().writers(table_of(tables[0])[0])
+    found = []
+    for number, columns in enumerate(tables):
+        location = f"memory://alike/{uuid4().hex}-{number}"
+        with begin(MemoryFileSystem().open_output(location)) as writer:
+            for batch in table_of(columns)[1].to_batches():
+                writer.write(batch)
+            writer.close()
+        group = pq.ParquetFile(MemoryFileSystem().open_input(location)).metadata.row_group(0)
+        chunks = [group.column(index) for index in range(group.num_columns)]
+        found.append({chunk.path_in_schema for chunk in chunks if "RLE_DICTIONARY" in chunk.encodings})
+    return found
+
+
+def test_files_of_one_write_are_encoded_alike_until_they_differ_in_size_or_are_many():
+    repeating, unlike = pa.array([number % 9 for number in range(1_000)]), pa.array(range(1_000))
+    short = dictionaries_of_each([{"n": repeating}, *[{"n": unlike}] * 64])
+    assert short == [{"n"}] * 64 + [set()]
+    longer = pa.array(range(5_000))
+    assert dictionaries_of_each([{"n": repeating}, {"n": longer}, {"n": unlike}]) == [{"n"}, set(), {"n"}]

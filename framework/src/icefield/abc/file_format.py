@@ -10,9 +10,10 @@ at every level: struct fields, list elements, map keys and values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -204,6 +205,16 @@ class FileFormat(ABC):
 
         Raises ``UnsupportedFeature`` for a type that the format cannot hold.
         """
+
+    def writers(
+        self, schema: Schema, *, properties: Mapping[str, str] | None = None
+    ) -> Callable[[OutputStream], FormatWriter]:
+        """What begins the files of one write, as ``open_writer`` does; threads may call it at the same time.
+
+        By default each file is begun by itself. A format may override it that would find out the same for each of
+        many files whose rows are alike.
+        """
+        return partial(self.open_writer, schema=schema, properties=properties)
 
     def append_blocks(
         self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]

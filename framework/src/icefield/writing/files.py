@@ -27,6 +27,7 @@ class FileSet:
         self._context = context
         self._prefix = f"{task_id:05d}-{attempt}-{context.operation_id}"
         self._format = context.io.file_format(context.file_format)
+        self._open_writer = self._format.writers(context.schema, properties=context.properties)
         self._metrics = MetricsConfig.from_properties(context.properties, context.schema)
         self._numbers = count(1)
         self._lock = Lock()
@@ -42,7 +43,7 @@ class FileSet:
         location = self._context.locations.data_location(name, partition.path)
         sink = self._context.io.open_output(location)
         try:
-            writer = self._format.open_writer(sink, self._context.schema, properties=self._context.properties)
+            writer = self._open_writer(sink)
         except BaseException:
             sink.abort()
             raise

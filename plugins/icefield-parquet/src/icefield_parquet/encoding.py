@@ -25,6 +25,9 @@ _WORTHWHILE = 0.9
 _FEW_ROWS = 256
 """With so few rows a dictionary costs next to nothing, and nothing can be told of what repeats."""
 
+_FILES_ALIKE = 64
+"""So many files of one write are encoded alike before another one is looked at."""
+
 _MOST_ROWS_AT_ONCE = 8_192
 _USUAL_ROWS_AT_ONCE = 1_024
 
@@ -33,14 +36,35 @@ _RATIOS = np.logspace(-7, 4, 600)
 _DISTINCT = -np.expm1(-_RATIOS) / _RATIOS
 
 
-def choose_encoding(table: pa.Table, rows: int, paths: Sequence[str], limit: int, page_bytes: int) -> dict[str, Any]:
-    """Arguments for pyarrow's writer: the leaves that get a dictionary, and how many rows it encodes at once.
+class EncodingChoice:
+    """How the files of one write are encoded. Threads may share it.
 
-    ``table`` is the first rows in storage form, ``rows`` those of a row group, ``paths`` the leaves in order,
-    ``limit`` the largest dictionary in bytes.
+    Files of about as many rows are taken to be alike: what was found for one holds for some that follow.
     """
-    if table.num_rows < _FEW_ROWS:
-        return {"use_dictionary": True}
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[dict[str, Any], int]] = {}
+
+    def arguments(
+        self, table: pa.Table, rows: int, paths: Sequence[str], limit: int, page_bytes: int
+    ) -> dict[str, Any]:
+        """Arguments for pyarrow's writer: the leaves that get a dictionary, and how many rows it encodes at once.
+
+        ``table`` is the first rows of a file in storage form, ``rows`` those of a row group, ``paths`` the leaves in
+        order, ``limit`` the largest dictionary in bytes.
+        """
+        if table.num_rows < _FEW_ROWS:
+            return {"use_dictionary": True}
+        size = rows.bit_length()
+        found, uses = self._known.get(size, ({}, 0))
+        if not uses:
+            found, uses = choose_encoding(table, rows, paths, limit, page_bytes), _FILES_ALIKE
+        self._known[size] = found, uses - 1
+        return found
+
+
+def choose_encoding(table: pa.Table, rows: int, paths: Sequence[str], limit: int, page_bytes: int) -> dict[str, Any]:
+    """The same, from a sample of this table alone."""
     sample = _sample(table)
     scale = rows / sample.num_rows
     wanted, widest = [], 1.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter
 
+from icefield_parquet.encoding import EncodingChoice
 from icefield_parquet.reader import ParquetReader
 from icefield_parquet.writer import ParquetWriter
 
@@ -47,3 +49,10 @@ class ParquetFormat(FileFormat):
         cannot be written.
         """
         return ParquetWriter(sink, schema, properties or {}, metadata or {})
+
+    def writers(
+        self, schema: Schema, *, properties: Mapping[str, str] | None = None
+    ) -> Callable[[OutputStream], FormatWriter]:
+        """What begins the files of one write. How their columns are encoded is chosen for many files at once."""
+        choice = EncodingChoice()
+        return partial(ParquetWriter, schema=schema, properties=properties or {}, metadata={}, choice=choice)

@@ -16,7 +16,7 @@ from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType
 
-from icefield_parquet.encoding import choose_encoding
+from icefield_parquet.encoding import EncodingChoice
 from icefield_parquet.options import write_options
 from icefield_parquet.row_groups import row_group_start
 from icefield_parquet.schema import leaf_paths, leaves, storage_schema, without_extensions
@@ -55,8 +55,14 @@ class ParquetWriter(FormatWriter):
     """A Parquet file that is being written. Not for use by several threads at once."""
 
     def __init__(
-        self, sink: OutputStream, schema: Schema, properties: Mapping[str, str], metadata: Mapping[str, str]
+        self,
+        sink: OutputStream,
+        schema: Schema,
+        properties: Mapping[str, str],
+        metadata: Mapping[str, str],
+        choice: EncodingChoice | None = None,
     ) -> None:
+        """``choice`` is shared by files whose rows are alike."""
         self._sink = _Sink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
@@ -72,6 +78,7 @@ class ParquetWriter(FormatWriter):
         self._ended = False
         self._options = options
         self._metadata = dict(metadata)
+        self._choice = choice or EncodingChoice()
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -127,7 +134,7 @@ class ParquetWriter(FormatWriter):
             arguments = dict(self._options.arguments)
             limit, page_bytes = arguments["dictionary_pagesize_limit"], arguments["data_page_size"]
             if first is not None:
-                arguments |= choose_encoding(first, rows, self._layout.places, limit, page_bytes)
+                arguments |= self._choice.arguments(first, rows, self._layout.places, limit, page_bytes)
             self._writer = _open(self._buffered, self._layout.storage, arguments)
             if self._metadata:
                 self._writer.add_key_value_metadata(self._metadata)
