@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote_plus
 
@@ -117,7 +118,7 @@ class PartitionSpec:
 
         ``values`` are internal values in the order of the fields. Names and values are URL-escaped.
         """
-        types = self.partition_type(schema).fields
+        types = _value_fields(self, schema)
         parts = zip(self.fields, types, values, strict=True)
         return "/".join(
             f"{_escaped(field.name)}={_escaped(field.transform.to_human(kind.field_type, value))}"
@@ -141,6 +142,12 @@ class PartitionSpec:
 
 
 UNPARTITIONED: Final = PartitionSpec(spec_id=INITIAL_SPEC_ID)
+
+
+@lru_cache(maxsize=64)
+def _value_fields(spec: PartitionSpec, schema: Schema) -> tuple[NestedField, ...]:
+    # A write asks for each of its partitions.
+    return spec.partition_type(schema).fields
 
 
 def _rebuilt(fields: tuple[PartitionField, ...], spec_id: int) -> PartitionSpec:
