@@ -57,6 +57,18 @@ def configured_catalogs(environment: Mapping[str, str] | None = None) -> list[st
     return sorted(names)
 
 
+def configuration_file(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The file that configures catalogs: the first that is there.
+
+    Raises ``InvalidArgument`` for one that is named and not there.
+    """
+    named = (os.environ if environment is None else environment).get("ICEFIELD_CONFIG")
+    if named and not Path(named).is_file():
+        raise InvalidArgument(f"ICEFIELD_CONFIG names {named}, which is no file")
+    places = [Path(named)] if named else [Path.cwd() / FILE_NAME, Path.home() / FILE_NAME]
+    return next((path for path in places if path.is_file()), None)
+
+
 def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     prefix = f"{_PREFIX}{name.upper().replace('-', '_')}__"
     return {
@@ -91,16 +103,13 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _read_file(environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]]:
-    named = environment.get("ICEFIELD_CONFIG")
-    if named and not Path(named).is_file():
-        raise InvalidArgument(f"ICEFIELD_CONFIG names {named}, which is no file")
-    for path in [Path(named)] if named else [Path.cwd() / FILE_NAME, Path.home() / FILE_NAME]:
-        if path.is_file():
-            try:
-                return path, tomllib.loads(path.read_text("utf-8"))
-            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-                raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
-    return Path(FILE_NAME), {}
+    path = configuration_file(environment)
+    if path is None:
+        return Path(FILE_NAME), {}
+    try:
+        return path, tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
 
 
 def _text(key: str, value: Any) -> str:

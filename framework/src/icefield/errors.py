@@ -77,6 +77,10 @@ class StorageError(IcefieldError, OSError):
         self.data = {**data, "retryable": retryable}
 
 
+class AccessDenied(StorageError, PermissionError):
+    """A file system refused an operation for want of a right, or because it can only be read. Carries ``location``."""
+
+
 class LocationRefused(IcefieldError, PermissionError):
     """A location that is not opened: the configuration does not allow its scheme or root, or it is no absolute one.
 

@@ -100,5 +100,9 @@ class CatalogBackend(ABC):
         """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
 
+    def credentials(self) -> str | None:
+        """Who the catalog is to its store, in words that hold no secret; None where nobody asks."""
+        return None
+
     def close(self) -> None:  # noqa: B027 -- a backend without connections has nothing to do
         """Release connections."""

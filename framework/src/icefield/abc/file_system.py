@@ -130,10 +130,17 @@ class FileSystem(ABC):
     """Opens, writes, lists and deletes files by URI.
 
     Built from string properties alone, and pickled by them, so that an executor opens its own connections.
-    Every method raises ``StorageError`` (with ``retryable``) when the store fails, and no SDK's own error.
+    Every method raises ``StorageError`` (with ``retryable``) when the store fails, ``AccessDenied`` when a right is
+    wanting, and no SDK's own error.
     """
 
     abilities: ClassVar[frozenset[FileSystemAbility]] = frozenset()
+
+    ability_properties: ClassVar[Mapping[FileSystemAbility, str]] = {}
+    """The setting, ``"name=value"``, by which a store without an ability is declared so, where there is one.
+
+    Whoever finds that a store does not keep a promise is told of it.
+    """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self.properties: dict[str, str] = dict(properties or {})
@@ -185,6 +192,16 @@ class FileSystem(ABC):
 
         Without ``ATOMIC_RENAME``, raises ``UnsupportedFeature``.
         """
+
+    def credentials(self, location: str) -> str | None:
+        """Which credentials a location is reached with and where they come from, in words that hold no secret.
+
+        None where there is nothing to say. Told to the one who looks for what is wrong; raises as other methods do.
+        """
+        return None
+
+    def remove_empty_folder(self, location: str) -> None:  # noqa: B027 -- most stores have no folders
+        """Remove a folder with nothing in it, where the store has folders. Best effort: raises nothing."""
 
     def require(self, ability: FileSystemAbility, what: str) -> None:
         """Raise ``UnsupportedFeature`` unless the ability is declared."""

@@ -7,6 +7,7 @@ linked. ``link`` refuses a name that is taken, which POSIX ``rename`` does not, 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat as stats
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
-from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
+from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
 from icefield.file_io import local_path
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
@@ -82,6 +83,13 @@ class LocalFileSystem(FileSystem):
                 os.unlink(path_of(source))
             self._sync_folder(path_of(target))
 
+    def credentials(self, location: str) -> str | None:
+        return f"those of the user with the id {os.geteuid()}" if hasattr(os, "geteuid") else None
+
+    def remove_empty_folder(self, location: str) -> None:
+        with suppress(OSError, StorageError):
+            os.rmdir(path_of(location))
+
     @property
     def _syncs(self) -> bool:
         return self.properties.get("file.sync", "true").lower() != "false"
@@ -133,8 +141,12 @@ def translated(location: str, target: str | None = None) -> Iterator[None]:
     except FileExistsError as error:
         raise FileExists(f"a file {target or location} is there already", location=target or location) from error
     except OSError as error:
-        message = f"cannot use {location}: {os.strerror(error.errno) if error.errno else error}"
-        raise StorageError(message, location=location) from error
+        raise _failure(f"cannot use {location}", error, location) from error
+
+
+def _failure(what: str, error: OSError, location: str) -> StorageError:
+    kind = AccessDenied if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else StorageError
+    return kind(f"{what}: {os.strerror(error.errno) if error.errno else error}", location=location)
 
 
 def _temporary(target: str) -> str:
@@ -161,7 +173,7 @@ def _walk(path: str, location: str, shallow: bool) -> Iterator[FileInfo]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise StorageError(f"cannot list {location}: {os.strerror(error.errno or 0)}", location=location) from error
+        raise _failure(f"cannot list {location}", error, location) from error
     for entry in entries:
         below = f"{location}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):

@@ -22,6 +22,16 @@ class Context:
         self._properties = dict([*given.before_property, *given.property])
         self.json = (given.output or given.before_output) == "json"
 
+    @property
+    def catalog_name(self) -> str | None:
+        """The catalog that was named, if one was."""
+        return self._name
+
+    @property
+    def catalog_properties(self) -> dict[str, str]:
+        """The properties that were given with the command."""
+        return dict(self._properties)
+
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
@@ -40,6 +50,10 @@ class Context:
     def record(self, record: Mapping[str, Any]) -> None:
         """Print one thing: a line a key, or a JSON object."""
         output.print_record(record, json=self.json)
+
+    def line(self, text: str) -> None:
+        """Print a line of text."""
+        print(output.clean(text))
 
     def say(self, message: str, **data: Any) -> None:
         """Print what was done: a sentence, or a JSON object."""

@@ -1,0 +1,30 @@
+"""Several at once for one name: who was not refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from icefield.errors import FileExists
+
+
+def race(rivals: int, attempt: Callable[[int], bool]) -> list[int]:
+    """The rivals that won, all starting at a time; ``attempt`` tells whether it did. Raises what one raised."""
+    barrier = Barrier(rivals)
+
+    def run(rival: int) -> bool:
+        barrier.wait()
+        return attempt(rival)
+
+    with ThreadPoolExecutor(rivals) as pool:
+        return [rival for rival, won in enumerate(pool.map(run, range(rivals))) if won]
+
+
+def not_refused(action: Callable[[], None]) -> bool:
+    """Whether an action for a free name was carried out rather than refused because the name is taken."""
+    try:
+        action()
+    except FileExists:
+        return False
+    return True

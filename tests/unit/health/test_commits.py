@@ -1,0 +1,132 @@
+"""The examination of commits tells strategies that exclude writers from those that do not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, PutMode
+from icefield.builtin.create import CreateStrategy
+from icefield.builtin.local import LocalFileSystem
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.builtin.rename import RenameStrategy
+from icefield.errors import AccessDenied, CommitStateUnknown
+from icefield.health import CommitExamination, Finding, Result
+from icefield.metadata import TableMetadata
+from icefield.versioned import VersionedStrategy
+from unhealthy_stores import DeniesDeletes
+
+PLACE = "memory://store/table"
+ALL = ["create a table", "commit on an old base", "commits at once", "drop the table"]
+
+
+class LooksFirst(CreateStrategy):
+    """Checks, then writes."""
+
+    def publish(self, target: str, data: bytes) -> bool:
+        if self.exists(target):
+            return False
+        time.sleep(0.05)
+        self.file_system.put(target, data, PutMode.OVERWRITE)
+        return True
+
+
+class LastWins(CreateStrategy):
+    """Does not look at its base: writes upon whatever is current."""
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        current = self.load()
+        return super().commit(current if base is not None else None, metadata)
+
+
+class CreatesTwice(CreateStrategy):
+    """Takes a table away from whoever created it."""
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        if base is None and self.load() is not None:
+            self.drop()
+        return super().commit(base, metadata)
+
+
+class SaysNo(CreateStrategy):
+    """Commits, and says that it lost."""
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        super().commit(base, metadata)
+        return Conflict()
+
+
+class KeepsTables(CreateStrategy):
+    """Drops nothing."""
+
+    def drop(self) -> None:
+        pass
+
+
+class Unsure(CreateStrategy):
+    """Never knows."""
+
+    def publish(self, target: str, data: bytes) -> bool:
+        raise CommitStateUnknown("the reply was lost; load the table again")
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryFileSystem, "_files", {})
+
+
+def examined(kind: type[CommitStrategy], system: MemoryFileSystem | None = None) -> list[Finding]:
+    used = system or MemoryFileSystem()
+    return CommitExamination(lambda: kind(("d", "t"), PLACE, used, {}), used, PLACE, {}).run()
+
+
+@pytest.mark.parametrize("kind", [CreateStrategy, RenameStrategy])
+def test_a_safe_strategy_passes_and_leaves_nothing(kind: type[VersionedStrategy], tmp_path: Path) -> None:
+    assert [(finding.check, finding.result) for finding in examined(kind)] == [(name, Result.OK) for name in ALL]
+    assert MemoryFileSystem._files == {}
+    place, system = f"file://{tmp_path}/t", LocalFileSystem()
+    found = CommitExamination(lambda: kind(("d", "t"), place, system, {}), system, place, {}).run()
+    assert {finding.result for finding in found} == {Result.OK}
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("kind", "failed"),
+    [
+        (LooksFirst, {"commits at once"}),
+        (LastWins, {"commit on an old base", "commits at once"}),
+        (CreatesTwice, {"create a table"}),
+        (SaysNo, {"create a table"}),
+        (KeepsTables, {"drop the table"}),
+        (Unsure, {"create a table"}),
+    ],
+)
+def test_what_a_strategy_does_wrong_is_found(kind: type[CommitStrategy], failed: set[str]) -> None:
+    findings = examined(kind)
+    assert {finding.check for finding in findings if finding.result is Result.FAILED} == failed
+    assert all(finding.advice for finding in findings if finding.result is Result.FAILED)
+    assert MemoryFileSystem._files == {}, "the table's files stay"
+
+
+def test_a_lost_update_says_how_many_won_and_what_that_means() -> None:
+    found = next(finding for finding in examined(LooksFirst) if finding.result is Result.FAILED)
+    assert found.found == "4 of 4 commits at once on one version succeeded"
+    assert "commits would lose updates" in found.advice
+
+
+def test_files_that_cannot_be_deleted_are_named() -> None:
+    found = examined(CreateStrategy, DeniesDeletes())[-1]
+    assert (found.check, found.result) == ("clean-up", Result.FAILED)
+    assert PLACE in found.found
+    assert "right to delete" in found.advice
+
+
+def test_a_right_that_is_wanting_is_said() -> None:
+    class Denied(CreateStrategy):
+        def publish(self, target: str, data: bytes) -> bool:
+            raise AccessDenied(f"no right to write {target}", location=target)
+
+    found = examined(Denied)[0]
+    assert found.found == f"denied: no right to write {PLACE}/metadata/v1.metadata.json"
+    assert found.advice == f"give the credentials in use the right to commit to a table at {PLACE}"
