@@ -15,7 +15,8 @@ import pyarrow as pa
 from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
 from icefield.arrow_types import field_id, to_arrow_field, to_arrow_type
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
-from icefield.reserved_fields import DELETED, POS, is_reserved_id
+from icefield.reserved_fields import DELETED, POS, ROW_ID, is_reserved_id
+from icefield.row_lineage import LINEAGE_IDS, RowLineage
 from icefield.scan.conversions import Unfit, conversion
 from icefield.schema import Schema
 from icefield.types import IcebergType, NestedField, StructType, UnknownType, VariantType
@@ -40,6 +41,7 @@ class ColumnProjection:
         positions: bool,
         reusable: bool,
         location: str,
+        lineage: RowLineage | None = None,
     ) -> None:
         self.schema = schema
         self.file_columns = file_columns
@@ -47,6 +49,7 @@ class ColumnProjection:
         self.reusable = reusable
         self._slots = slots
         self._location = location
+        self._lineage = lineage
 
     @classmethod
     def resolve(
@@ -56,20 +59,33 @@ class ColumnProjection:
         constants: Mapping[int, Any] | None = None,
         *,
         location: str = "the file",
+        lineage: RowLineage | None = None,
     ) -> ColumnProjection:
         """Settle where each column comes from.
 
         ``constants`` are internal values by field id: of the identity partition fields of the file (used where the
-        file lacks the column), and of metadata columns. ``location`` is for messages.
+        file lacks the column), and of metadata columns. ``location`` is for messages. Without ``lineage`` the columns
+        of lineage are null.
         Raises ``InvalidFile`` for a column that is required and nowhere to be had, or of a type that cannot be read
         as the table's.
         """
-        rules = _ById(constants or {}, location)
+        known = dict(constants or {})
+        wanted = LINEAGE_IDS.intersection(field.field_id for field in read_schema.fields)
+        if lineage is None:
+            known.update(dict.fromkeys(wanted))
+        rules = _ById(known, location)
         shape = resolve_struct(read_schema.fields, list(file_schema), rules)
         schema = pa.schema([to_arrow_field(field) for field in read_schema.fields])
-        positions = any(field.field_id == POS.field_id for field in read_schema.fields)
-        columns = pa.schema(list(shape.held))
-        return cls(schema, columns, shape.slots, positions=positions, reusable=rules.is_general, location=location)
+        placed = {POS.field_id} if lineage is None else {POS.field_id, ROW_ID.field_id}
+        return cls(
+            schema,
+            pa.schema(list(shape.held)),
+            shape.slots,
+            positions=any(field.field_id in placed for field in read_schema.fields),
+            reusable=rules.is_general and not wanted,
+            location=location,
+            lineage=lineage if wanted else None,
+        )
 
     def at(self, location: str) -> ColumnProjection:
         """The same projection for another file of the same schema; only where it is ``reusable``."""
@@ -94,7 +110,11 @@ class ColumnProjection:
         if slot.field.field_id == POS.field_id:
             return columns[-1]
         try:
-            return slot.array(columns, rows)
+            array = slot.array(columns, rows)
+            if self._lineage is not None and slot.field.field_id in LINEAGE_IDS:
+                # Asked for alone, the last change needs no positions.
+                array = self._lineage.inherited(slot.field.field_id, array, columns[-1] if columns else array)
+            return array
         except pa.ArrowException as error:
             raise InvalidFile(
                 f"{self._location}: column '{slot.field.name}' holds what is no {slot.field.field_type}: {error}",

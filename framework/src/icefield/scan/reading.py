@@ -16,6 +16,7 @@ from icefield.manifest import DataFile
 from icefield.name_mapping import carries_ids
 from icefield.properties import NAME_MAPPING_DEFAULT
 from icefield.reserved_fields import FILE, PARTITION, SPEC_ID, is_reserved_id
+from icefield.row_lineage import RowLineage
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.parallel import in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
@@ -109,7 +110,7 @@ class TaskReader:
         reader: FormatReader,
         abilities: frozenset[FormatAbility],
     ) -> Iterator[pa.RecordBatch]:
-        projection = self._projection(file, wanted, reader.schema)
+        projection = self._projection(task, file, wanted, reader.schema)
         columns = projection.file_columns
         filters = FormatAbility.FILTERS in abilities and not isinstance(wanted.row_filter, AlwaysTrue)
         splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
@@ -125,7 +126,9 @@ class TaskReader:
             if rows.num_rows:
                 yield rows
 
-    def _projection(self, file: DataFile, wanted: _Wanted, file_schema: pa.Schema) -> ColumnProjection:
+    def _projection(
+        self, task: FileScanTask, file: DataFile, wanted: _Wanted, file_schema: pa.Schema
+    ) -> ColumnProjection:
         """How the file becomes what is wanted; settled once for files of one schema that need no constants."""
         for known, projection in wanted.projections:
             if known.equals(file_schema, check_metadata=True):
@@ -134,7 +137,10 @@ class TaskReader:
         if mapping is None:
             _check_ids(file, file_schema, wanted.schema, constants)
         mapped = file_schema if mapping is None else mapping.apply(file_schema)
-        projection = ColumnProjection.resolve(wanted.schema, mapped, constants, location=file.file_path)
+        lineage = None if file.first_row_id is None else RowLineage(file.first_row_id, task.data_sequence_number)
+        projection = ColumnProjection.resolve(
+            wanted.schema, mapped, constants, location=file.file_path, lineage=lineage
+        )
         if projection.reusable and len(wanted.projections) < _REMEMBERED:
             wanted.projections.append((file_schema, projection))
         return projection

@@ -16,6 +16,7 @@ from icefield.manifest.data_file import DataFile
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
+from icefield.row_lineage import with_lineage
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.reading import read_task
@@ -75,15 +76,23 @@ class FileRewriter:
         if not _any_row(task, scan, row_filter):
             return Rewritten(False)
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
+        if keeps_lineage(task):
+            writing, scan = writing.with_row_lineage(), replace(scan, projection=with_lineage(scan.projection))
         files = write_batches(writing, _kept(task, scan, row_filter), task_id=len(self._made))
         context.written.add(*(file.file_path for file in files))
         return Rewritten(True, tuple(files))
 
 
+def keeps_lineage(task: FileScanTask) -> bool:
+    """Whether the rows of a file have ids, which go with them into another file."""
+    return task.file.first_row_id is not None
+
+
 def file_key(head: Head, task: FileScanTask) -> tuple[Any, ...]:
-    """What makes a rewritten file another one: the file, the deletes that apply to it, the schema and the spec."""
+    """What makes a rewritten file another one: the file, its row ids, the deletes for it, the schema and the spec."""
     deletes = tuple((file.file_path, file.content_offset) for file in task.delete_files)
-    return task.file.file_path, deletes, head.metadata.current_schema_id, head.metadata.default_spec_id
+    file = task.file
+    return file.file_path, file.first_row_id, deletes, head.metadata.current_schema_id, head.metadata.default_spec_id
 
 
 class DeletesOfHead:

@@ -19,12 +19,14 @@ from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate,
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
 from icefield.refs import MAIN_BRANCH
+from icefield.reserved_fields import ROW_ID
+from icefield.row_lineage import with_lineage
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.reading import read_task
 from icefield.schema import Schema
 from icefield.snapshots import Operation
 from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.file_rewriter import DeletesOfHead, file_key
+from icefield.transaction.file_rewriter import DeletesOfHead, file_key, keeps_lineage
 from icefield.transaction.filtering import RowFilter
 from icefield.transaction.head import Head
 from icefield.transaction.key_join import Keys, differing
@@ -149,17 +151,23 @@ class UpsertRows(SnapshotProducer):
         if not updated:
             return _Merged(met)
 
-        def merged() -> Iterator[pa.RecordBatch]:
-            for batch, changed, given in self._compared(task, scan):
-                kept = np.ones(batch.num_rows, bool)
-                kept[changed] = False
-                yield batch.filter(pa.array(kept))
-                yield from self._rows.take(pa.array(given)).to_batches()
-
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
-        files = write_batches(writing, merged(), task_id=len(self._merged))
+        if keeps_lineage(task):
+            writing, scan = writing.with_row_lineage(), replace(scan, projection=with_lineage(scan.projection))
+        files = write_batches(writing, self._new_rows(task, scan), task_id=len(self._merged))
         context.written.add(*(file.file_path for file in files))
         return _Merged(met, updated, tuple(files))
+
+    def _new_rows(self, task: FileScanTask, scan: ScanContext) -> Iterator[pa.RecordBatch]:
+        """What a file's rows become; a row that changes keeps its id, and its last change is this commit."""
+        for batch, changed, given in self._compared(task, scan):
+            kept = np.ones(batch.num_rows, bool)
+            kept[changed] = False
+            yield batch.filter(pa.array(kept))
+            taken = self._rows.take(pa.array(given))
+            if keeps_lineage(task):
+                taken = taken.append_column(ROW_ID.name, batch[ROW_ID.name].take(pa.array(changed)))
+            yield from taken.to_batches()
 
     def _met(self, task: FileScanTask, scan: ScanContext, bound: BooleanExpression) -> np.ndarray[Any, Any]:
         """The given rows whose keys the file has; only its key columns are read."""

@@ -13,6 +13,7 @@ from icefield.locations import LocationProvider
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
 from icefield.properties import WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
+from icefield.row_lineage import with_lineage
 from icefield.schema import Schema
 
 BUFFER_BYTES = 512 << 20
@@ -79,3 +80,10 @@ class WriteContext:
             target_file_bytes=get_int(merged, WRITE_TARGET_FILE_SIZE),
         )
         return replace(context, **changes) if changes else context
+
+    def with_row_lineage(self) -> WriteContext:
+        """For rows that were in the table before: they come with the columns of lineage as they were read, the last
+        change null where a row changes. Only for tables of version 3. Raises ``UnsupportedFeature`` for a table that
+        has columns of these names.
+        """
+        return replace(self, schema=with_lineage(self.schema))
