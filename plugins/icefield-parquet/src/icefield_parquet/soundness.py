@@ -1,0 +1,39 @@
+"""Values that no writer may have meant: texts that are not UTF-8, decimals and times beyond what their type holds.
+
+The library hands out what the pages say. Whoever uses such values meets errors far from the file, or wrong results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+
+def check_values(array: pa.Array) -> None:
+    """Raise ``pa.ArrowInvalid`` where a value, at any depth, is not of its type."""
+    kinds, kind = pa.types, array.type
+    if kinds.is_string(kind):
+        if not _is_ascii(array):
+            array.validate(full=True)
+    elif kinds.is_decimal(kind) or kinds.is_time(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+        array.validate(full=True)
+    elif kinds.is_dictionary(kind):
+        check_values(array.dictionary)
+    elif kinds.is_struct(kind):
+        for position in range(kind.num_fields):
+            check_values(array.field(position))
+    elif kinds.is_map(kind):
+        check_values(array.keys)
+        check_values(array.items)
+    elif kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        check_values(array.values)
+
+
+def _is_ascii(array: pa.Array) -> bool:
+    """Whether all bytes of texts are ASCII, which is told ten times as fast as whether each is UTF-8."""
+    _, offsets, data = array.buffers()
+    if data is None or not len(array):
+        return True
+    ends = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4)
+    used = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    return not used.size or bool(used.max() < 0x80)
