@@ -1,6 +1,9 @@
 """Parquet files that no library here would write: any schema, from the text of a Parquet message.
 
-    forge("optional group l (LIST) { repeated int32 element; }", [{"l": [1, 2]}, {"l": None}])
+    forge("optional group l (LIST) { repeated int32 element; }", [{"l": {"element": [1, 2]}}, {"l": None}])
+
+A name of the old annotations is a ConvertedType, any other one, or one after an ``@``, a LogicalType; an element may
+have both: ``required int32 n (INTEGER(8,true)) (INT_8) = 1``, ``optional group l (@LIST) (LIST) { ... }``.
 
 Rows are nested as the message is: a group is a dict, a repeated field a list, an absent optional field None. Values
 are physical: ints, floats, bytes. Pages are plain and uncompressed; ``statistics`` may claim anything.
@@ -8,36 +11,14 @@ are physical: ints, floats, bytes. Pages are plain and uncompressed; ``statistic
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-PHYSICAL = {
-    "boolean": 0, "int32": 1, "int64": 2, "int96": 3, "float": 4, "double": 5, "binary": 6, "fixed_len_byte_array": 7
-}  # fmt: skip
-REPETITION = {"required": 0, "optional": 1, "repeated": 2}
-CONVERTED_NAMES = (
-    "UTF8", "MAP", "MAP_KEY_VALUE", "LIST", "ENUM", "DECIMAL", "DATE", "TIME_MILLIS", "TIME_MICROS",
-    "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "UINT_8", "UINT_16", "UINT_32", "UINT_64", "INT_8", "INT_16", "INT_32",
-    "INT_64", "JSON", "BSON", "INTERVAL",
-)  # fmt: skip
-CONVERTED = {name: code for code, name in enumerate(CONVERTED_NAMES)}
-
-
-@dataclass
-class Node:
-    """One element of a schema."""
-
-    name: str
-    repetition: int
-    physical: int | None = None
-    length: int = 0
-    annotation: str | None = None
-    arguments: tuple[str, ...] = ()
-    field_id: int | None = None
-    children: list[Node] = field(default_factory=list)
+from parquet_footer import CONVERTED, logical_type
+from parquet_message import Node, parse_message, walk
+from parquet_thrift import BINARY, I32, STRUCT, Struct, varint
 
 
 @dataclass
@@ -77,7 +58,7 @@ def forge(
     footer = (
         Struct()
         .i32(1, 2)
-        .list(2, STRUCT, [_element(node) for node in _walk(root)])
+        .list(2, STRUCT, [_element(node) for node in walk(root)])
         .i64(3, claimed)
         .list(4, STRUCT, [row_group])
         .list(5, STRUCT, [Struct().text(1, key).text(2, value) for key, value in (metadata or {}).items()])
@@ -85,64 +66,6 @@ def forge(
         .list(7, STRUCT, [Struct().struct(1, Struct()) for _ in leaves])
     ).encode()
     return bytes(body + footer + struct.pack("<I", len(footer)) + b"PAR1")
-
-
-# -- the message
-
-
-def parse_message(text: str) -> list[Node]:
-    """The fields of ``optional group a (LIST) = 1 { ... } required int32 b;`` and the like."""
-    tokens = re.findall(r"[\w.@-]+|[{}();,=\[\]]", text)
-    nodes, position = _parse_fields(tokens, 0)
-    assert position == len(tokens), f"left over: {tokens[position:]}"
-    return nodes
-
-
-def _parse_fields(tokens: list[str], position: int) -> tuple[list[Node], int]:
-    nodes: list[Node] = []
-    while position < len(tokens) and tokens[position] != "}":
-        node, position = _parse_field(tokens, position)
-        nodes.append(node)
-    return nodes, position
-
-
-def _parse_field(tokens: list[str], position: int) -> tuple[Node, int]:
-    node = Node("", REPETITION[tokens[position]])
-    kind = tokens[position + 1]
-    position += 2
-    if kind != "group":
-        node.physical = PHYSICAL[kind]
-        if tokens[position] == "(":
-            node.length = int(tokens[position + 1])
-            position += 3
-    node.name = tokens[position]
-    position += 1
-    if position < len(tokens) and tokens[position] == "(":
-        end = _closing(tokens, position)
-        node.annotation = tokens[position + 1]
-        node.arguments = tuple(token for token in tokens[position + 2 : end] if token not in "(),")
-        position = end + 1
-    if position < len(tokens) and tokens[position] == "=":
-        node.field_id = int(tokens[position + 1])
-        position += 2
-    if kind == "group":
-        node.children, position = _parse_fields(tokens, position + 1)
-    return node, position + 1
-
-
-def _closing(tokens: list[str], position: int) -> int:
-    depth = 0
-    for at in range(position, len(tokens)):
-        depth += {"(": 1, ")": -1}.get(tokens[at], 0)
-        if depth == 0:
-            return at
-    raise ValueError("unbalanced parentheses")
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
 
 
 # -- rows into levels
@@ -165,7 +88,7 @@ class iter_leaves:
         self.leaves = leaves
 
     def below(self, node: Node) -> int:
-        return sum(each.physical is not None for each in _walk(node))
+        return sum(each.physical is not None for each in walk(node))
 
 
 def _shred_group(nodes: list[Node], row: Any, r: int, d: int, leaves: iter_leaves, first: int, depth: int = 0) -> None:
@@ -254,7 +177,7 @@ def _statistics(claimed: Mapping[str, Any]) -> Struct:
 def _levels(levels: list[int], greatest: int) -> bytes:
     """Runs of one level each, in the hybrid encoding, after their length."""
     width = (greatest.bit_length() + 7) // 8
-    runs = b"".join(_varint(1 << 1) + level.to_bytes(width, "little") for level in levels)
+    runs = b"".join(varint(1 << 1) + level.to_bytes(width, "little") for level in levels)
     return struct.pack("<I", len(runs)) + runs
 
 
@@ -270,67 +193,7 @@ def _plain(node: Node, values: list[Any]) -> bytes:
     return b"".join(values)
 
 
-# -- the footer, in Thrift's compact protocol
-
-TRUE, FALSE, I32, I64, BINARY, LIST, STRUCT = 1, 2, 5, 6, 8, 9, 12
-
-
-class Struct:
-    """A Thrift struct; fields are added in ascending order."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._last = 0
-
-    def i32(self, number: int, value: int) -> Struct:
-        return self._field(number, I32, _zigzag(value))
-
-    def i64(self, number: int, value: int) -> Struct:
-        return self._field(number, I64, _zigzag(value))
-
-    def boolean(self, number: int, value: bool) -> Struct:
-        return self._field(number, TRUE if value else FALSE, b"")
-
-    def byte(self, number: int, value: int) -> Struct:
-        return self._field(number, 3, struct.pack("b", value))
-
-    def binary(self, number: int, value: bytes) -> Struct:
-        return self._field(number, BINARY, _varint(len(value)) + value)
-
-    def text(self, number: int, value: str) -> Struct:
-        return self.binary(number, value.encode())
-
-    def struct(self, number: int, value: Struct) -> Struct:
-        return self._field(number, STRUCT, value.encode())
-
-    def list(self, number: int, kind: int, values: Sequence[Any]) -> Struct:
-        head = bytes([len(values) << 4 | kind]) if len(values) < 15 else bytes([0xF0 | kind]) + _varint(len(values))
-        encode = {I32: _zigzag, BINARY: lambda v: _varint(len(v)) + v, STRUCT: lambda v: v.encode()}[kind]
-        return self._field(number, LIST, head + b"".join(encode(value) for value in values))
-
-    def _field(self, number: int, kind: int, data: bytes) -> Struct:
-        delta = number - self._last
-        assert delta > 0, "fields come in ascending order"
-        self._data += bytes([delta << 4 | kind]) if delta < 16 else bytes([kind]) + _zigzag(number)
-        self._data += data
-        self._last = number
-        return self
-
-    def encode(self) -> bytes:
-        return bytes(self._data) + b"\0"
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _zigzag(value: int) -> bytes:
-    return _varint((value << 1) ^ (value >> 63))
+# -- the schema in the footer
 
 
 def _element(node: Node) -> Struct:
@@ -349,28 +212,15 @@ def _element(node: Node) -> Struct:
 
 
 def _annotate(element: Struct, node: Node) -> None:
-    """ConvertedType for the names of that enum; ``STRING``, ``TIMESTAMP(MICROS,true)`` and the like as LogicalType."""
-    name, arguments = node.annotation, node.arguments
-    logical = _logical(name, arguments) if name else None
-    if name in CONVERTED and logical is None:
+    logical = None
+    for name, arguments in node.annotations:
+        if name.startswith("@") or name not in CONVERTED:
+            logical = logical_type(name.lstrip("@"), arguments)
+            continue
         element.i32(6, CONVERTED[name])
-    if name == "DECIMAL":
-        precision, scale = int(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 0
-        element.i32(7, scale).i32(8, precision)
+        if name == "DECIMAL" and arguments:
+            element.i32(7, int(arguments[1]) if len(arguments) > 1 else 0).i32(8, int(arguments[0]))
     if node.field_id is not None:
         element.i32(9, node.field_id)
     if logical is not None:
         element.struct(10, logical)
-
-
-def _logical(name: str, arguments: tuple[str, ...]) -> Struct | None:
-    simple = {"STRING": 1, "UUID": 14, "UNKNOWN": 11, "FLOAT16": 15}
-    if name in simple:
-        return Struct().struct(simple[name], Struct())
-    if name in ("TIME", "TIMESTAMP"):
-        unit = Struct().struct({"MILLIS": 1, "MICROS": 2, "NANOS": 3}[arguments[0]], Struct())
-        kind = Struct().boolean(1, arguments[1] == "true").struct(2, unit)
-        return Struct().struct({"TIME": 7, "TIMESTAMP": 8}[name], kind)
-    if name in ("INTEGER", "INT"):
-        return Struct().struct(10, Struct().byte(1, int(arguments[0])).boolean(2, arguments[1] == "true"))
-    return None

@@ -72,14 +72,14 @@ class TestTimes:
     @pytest.mark.parametrize("utc", ["true", "false"])
     @pytest.mark.parametrize(("unit", "factor"), [("MILLIS", 1000), ("MICROS", 1)])
     def test_the_tables_type_decides_whether_a_timestamp_has_a_zone(self, unit, factor, utc):
-        data = forge(f"required int64 v (TIMESTAMP({unit},{utc})) = 1;", [{"v": 172_800_000_000 // factor}])
+        data = forge(f"required int64 v (TIMESTAMP({utc},{unit})) = 1;", [{"v": 172_800_000_000 // factor}])
         wall = dt.datetime(1970, 1, 3)
         assert values(one("timestamp"), data) == [wall]
         assert values(one("timestamptz"), data) == [wall.replace(tzinfo=dt.UTC)]
 
     @pytest.mark.spec("PARQ-16")
     def test_nanoseconds_that_microseconds_cannot_hold_raise_and_others_are_converted(self):
-        message = "required int64 v (TIMESTAMP(NANOS,false)) = 1;"
+        message = "required int64 v (TIMESTAMP(false,NANOS)) = 1;"
         assert values(one("timestamp"), forge(message, [{"v": 5_000}])) == [dt.datetime(1970, 1, 1, 0, 0, 0, 5)]
         with pytest.raises(InvalidFile, match="'v'") as caught:
             values(one("timestamp"), forge(message, [{"v": 5_001}]))
@@ -90,9 +90,9 @@ class TestTimes:
         ("message", "stored"),
         [
             ("required int64 v (TIME_MICROS) = 1;", 5_000),
-            ("required int64 v (TIME(MICROS,true)) = 1;", 5_000),
+            ("required int64 v (TIME(true,MICROS)) = 1;", 5_000),
             ("required int32 v (TIME_MILLIS) = 1;", 5),
-            ("required int64 v (TIME(NANOS,false)) = 1;", 5_000_000),
+            ("required int64 v (TIME(false,NANOS)) = 1;", 5_000_000),
             ("required int64 v = 1;", 5_000),
         ],
     )
@@ -121,7 +121,7 @@ class TestNumbersAndText:
             ("UINT_8", 200, "int", 200),
             ("UINT_16", 60_000, "int", 60_000),
             ("UINT_32", -1, "long", 2**32 - 1),
-            ("INT(8,true)", -5, "int", -5),
+            ("INTEGER(8,true)", -5, "int", -5),
         ],
     )
     def test_small_and_unsigned_integers_read_as_the_type_that_holds_them(self, annotation, stored, kind, expected):
@@ -334,7 +334,7 @@ class TestDamage:
 
 def forge_deep(depth):
     """A file whose schema is a chain of groups, built without recursion."""
-    from parquet_forge import STRUCT, Struct
+    from parquet_thrift import STRUCT, Struct
 
     elements = [Struct().text(4, "schema").i32(5, 1)]
     elements += [Struct().i32(3, 1).text(4, "a").i32(5, 1) for _ in range(depth)]

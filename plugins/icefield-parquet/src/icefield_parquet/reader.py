@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.arrow_arrays import retype
 from icefield.arrow_types import to_arrow_type
-from icefield.errors import InvalidFile, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.metrics import Metrics
 
 from icefield_parquet.column_chunks import check_column_chunks
 from icefield_parquet.errors import reading
+from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
 from icefield_parquet.statistics import RowGroupStatistics, file_metrics
@@ -44,16 +45,19 @@ class ParquetReader(FormatReader):
         self._location = location
         try:
             with reading(location, "the footer"):
-                self._file = _open(source, pre_buffer=not isinstance(source, pa.NativeFile))
+                size = source.seek(0, 2)
+                tail = read_tail(source, size)
+                self._file = _open(source, tail if tail is None else checked_tail(tail, location))
                 self._footer = self._file.metadata
-                check_column_chunks(self._footer, source.seek(0, 2))
+                self._ordered = tail is not None and is_ordered(tail, self._footer.num_columns)
+                check_column_chunks(self._footer, size)
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._starts = [
                     row_group_start(self._footer.row_group(at)) for at in range(self._footer.num_row_groups)
                 ]
                 self._rows = [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
-        except InvalidFile as error:
-            encrypted = _is_encrypted(source)
+        except IcefieldError as error:
+            encrypted = isinstance(error, InvalidFile) and _is_encrypted(source)
             source.close()
             if encrypted:
                 raise UnsupportedFeature(f"{location} has an encrypted footer", location=location) from error
@@ -78,7 +82,7 @@ class ParquetReader(FormatReader):
 
     def metrics(self) -> Metrics:
         with reading(self._location, "the statistics"):
-            return file_metrics(self._footer, self._schema)
+            return file_metrics(self._footer, self._schema, ordered=self._ordered)
 
     def close(self) -> None:
         self._file.close(force=True)
@@ -99,7 +103,7 @@ class ParquetReader(FormatReader):
         if request.row_filter is None or not groups:
             return groups
         by_id = {leaf.field_id: leaf for leaf in wanted if leaf.field_id is not None}
-        statistics = RowGroupStatistics(self._footer, groups, by_id, _bound_types(request.row_filter))
+        statistics = RowGroupStatistics(self._footer, groups, by_id, _bound_types(request.row_filter), self._ordered)
         keep = inclusive_metrics(request.row_filter, statistics)
         return [group for group, kept in zip(groups, keep, strict=True) if kept]
 
@@ -154,14 +158,16 @@ def _decoded_bytes(row_group: Any, leaf: Leaf) -> int:
     return int(max(chunk.total_uncompressed_size, chunk.num_values * max(1, width)))
 
 
-def _open(source: InputFile, *, pre_buffer: bool) -> pq.ParquetFile:
+def _open(source: InputFile, tail: bytes | None) -> pq.ParquetFile:
+    """The library's reader, which is given the footer unless it is for the library to say what is wrong with it."""
+    limits = {"thrift_string_size_limit": _THRIFT_STRINGS, "thrift_container_size_limit": _THRIFT_CONTAINERS}
     return pq.ParquetFile(
         source,
-        pre_buffer=pre_buffer,
+        metadata=None if tail is None else pq.ParquetFile(pa.BufferReader(tail), **limits).metadata,
+        pre_buffer=not isinstance(source, pa.NativeFile),
         coerce_int96_timestamp_unit="us",
-        thrift_string_size_limit=_THRIFT_STRINGS,
-        thrift_container_size_limit=_THRIFT_CONTAINERS,
         arrow_extensions_enabled=False,
+        **limits,
     )
 
 
