@@ -225,3 +225,26 @@ def test_a_forked_process_ends_in_peace() -> None:
         "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("given", "source"),
+    [
+        ({"adls.account-key": KEY}, "adls.account-key"),
+        ({"adls.sas-token": SIGNATURE}, "adls.sas-token"),
+        ({"adls.credential": KEY}, "adls.credential"),
+        ({f"adls.sas-token.{HOST}": SIGNATURE}, "a shared access signature of its own"),
+        ({"adls.token": SECRET}, "adls.token"),
+        ({"adls.client-id": "i", "adls.client-secret": SECRET, "adls.tenant-id": "t"}, "adls.client-secret"),
+        ({"adls.anon": "true"}, "anonymous, by adls.anon"),
+        ({}, "the SDK's default chain"),
+    ],
+)
+def test_which_credentials_are_used_is_said_without_them(given: dict[str, str], source: str) -> None:
+    assert AdlsFileSystem(given).credentials(f"abfss://c@{HOST}/a") == f"{source}, for the account 'account'"
+
+
+def test_credentials_of_the_environment_are_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
+    said = AdlsFileSystem().credentials(f"abfss://c@{HOST}/a")
+    assert said == "AZURE_STORAGE_ACCOUNT_KEY of the environment, for the account 'account'"

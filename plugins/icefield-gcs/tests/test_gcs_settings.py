@@ -170,3 +170,25 @@ def test_a_forked_process_ends_in_peace() -> None:
         "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"gcs.no-auth": "true"}, "anonymous, by gcs.no-auth"),
+        ({"gcs.oauth2.token": "anon"}, "by gcs.oauth2.token=anon"),
+        ({"gcs.oauth2.token": SECRET}, "the access token of gcs.oauth2.token"),
+        (
+            {"gcs.oauth2.token": f'{{"client_email": "me@project", "private_key": "{SECRET}"}}'},
+            "those of me@project in gcs.oauth2.token",
+        ),
+    ],
+)
+def test_which_credentials_are_used_is_said_without_them(given: dict[str, str], said: str) -> None:
+    assert GcsFileSystem(given).credentials("gs://bucket/a") == said
+
+
+def test_credentials_of_a_file_are_told_by_the_property(tmp_path: Path) -> None:
+    (tmp_path / "key.json").write_text(f'{{"private_key": "{SECRET}"}}')
+    said = GcsFileSystem({"gcs.oauth2.token": str(tmp_path / "key.json")}).credentials("gs://bucket/a")
+    assert said == "those of the file that gcs.oauth2.token names"

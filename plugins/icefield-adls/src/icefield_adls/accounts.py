@@ -36,12 +36,16 @@ _HOUR: Final = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account: its name, its address, and what it is asked with. Its ``repr`` shows no credential."""
+    """An account: its name, its address, and what it is asked with. Its ``repr`` shows no credential.
+
+    ``source`` says in words where the credential comes from.
+    """
 
     name: str
     url: str
     credential: Any = None
     connection_string: str | None = None
+    source: str = ""
 
     def __repr__(self) -> str:
         return f"Account({self.name})"
@@ -83,10 +87,10 @@ def account_of(properties: Mapping[str, str], host: str | None) -> Account:
         )
     own = given.for_host(host or name)
     if "connection-string" in own:
-        return _by_connection_string(own["connection-string"], name)
+        return _by_connection_string(own["connection-string"], name, "a connection string of its own")
     url = given.url(name, host)
     if "sas-token" in own:
-        return Account(name, url, _signature(own["sas-token"]))
+        return Account(name, url, _signature(own["sas-token"]), source="a shared access signature of its own")
     return given.shared(name, url)
 
 
@@ -102,6 +106,10 @@ class _Given:
         if value is None and name in _ENVIRONMENT and (name == "account-name" or not self._explicit):
             value = os.environ.get(_ENVIRONMENT[name])
         return value or None
+
+    def origin(self, name: str) -> str:
+        """Where a property comes from, in words."""
+        return f"adls.{name}" if name in self._all else f"{_ENVIRONMENT[name]} of the environment"
 
     def name(self) -> str | None:
         """The account that the credentials of one account are of; None when that is not said."""
@@ -144,32 +152,35 @@ class _Given:
         """The credentials that are not of one host."""
         mine = self.name() in (None, name)
         if mine and (text := self.get("connection-string")):
-            return _by_connection_string(text, name)
+            return _by_connection_string(text, name, self.origin("connection-string"))
         if (self.get("anon") or "").lower() == "true":
-            return Account(name, url)
+            return Account(name, url, source="anonymous, by adls.anon")
         if token := self.get("token"):
-            return Account(name, url, StaticToken(token))
+            return Account(name, url, StaticToken(token), source=self.origin("token"))
         if (client := self.get("client-id")) and (secret := self.get("client-secret")):
             tenant = self.get("tenant-id")
             if not tenant:
                 raise InvalidArgument("adls.client-id and adls.client-secret need adls.tenant-id")
-            return Account(name, url, ClientSecretCredential(tenant, client, secret))
-        if mine and (secret := self.get("account-key") or self.get("sas-token") or self.get("credential")):
-            return Account(name, url, _signature(secret) if "sig=" in secret else AzureNamedKeyCredential(name, secret))
+            service = ClientSecretCredential(tenant, client, secret)
+            return Account(name, url, service, source=self.origin("client-secret"))
+        for kind in ("account-key", "sas-token", "credential") if mine else ():
+            if secret := self.get(kind):
+                found = _signature(secret) if "sig=" in secret else AzureNamedKeyCredential(name, secret)
+                return Account(name, url, found, source=self.origin(kind))
         if not mine and any(self.get(kind) for kind in _OF_ONE_ACCOUNT):
             raise InvalidArgument(
                 f"the credentials are those of account '{self.name()}', and the location lies on '{name}': set "
                 f"adls.sas-token.{name}.dfs.core.windows.net or adls.connection-string.{name}.dfs.core.windows.net"
             )
         options = {"managed_identity_client_id": client} if client else {}
-        return Account(name, url, DefaultAzureCredential(**options))
+        return Account(name, url, DefaultAzureCredential(**options), source="the SDK's default chain")
 
 
-def _by_connection_string(text: str, name: str) -> Account:
+def _by_connection_string(text: str, name: str, source: str) -> Account:
     parts = _parts(text)
     if not parts:
         raise InvalidArgument(f"the connection string of account '{name}' holds no name=value")
-    return Account(parts.get("accountname", name), "", connection_string=text)
+    return Account(parts.get("accountname", name), "", connection_string=text, source=source)
 
 
 def _parts(text: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from icefield.abc import (
     PutMode,
     SharedClients,
 )
-from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
+from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
 
 from icefield_adls.accounts import account_of
 from icefield_adls.client import Client, is_passing, status_of
@@ -125,6 +125,11 @@ class AdlsFileSystem(FsspecFileSystem):
                 client = self.client(host)
                 sync(client.loop, client.delete, container, paths)
 
+    def credentials(self, location: str) -> str | None:
+        with self.translated(location):
+            account = self.client(place_of(location).host).account
+            return f"{account.source}, for the account '{account.name}'"
+
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
         """Turn errors of the SDK into Icefield's. Their texts are not shown: they may hold what was sent."""
@@ -141,7 +146,8 @@ class AdlsFileSystem(FsspecFileSystem):
             raise FileExists(f"a file {location} is there already", location=location) from None
         except Exception as error:
             message = f"Azure Storage failed on {location}: {_said(error)}"
-            raise StorageError(message, retryable=is_passing(error), location=location) from None
+            kind = AccessDenied if status_of(error) == 403 else StorageError
+            raise kind(message, retryable=is_passing(error), location=location) from None
 
     def _translated_in_writing(self, location: str) -> Any:
         return self.translated(location, writing=True)

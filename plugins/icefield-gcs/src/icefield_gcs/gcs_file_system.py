@@ -24,11 +24,11 @@ from icefield.abc import (
     PutMode,
     SharedClients,
 )
-from icefield.errors import FileExists, FileMissing, IcefieldError, StorageError
+from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
 
 from icefield_gcs.client import Client, is_passing, status_of
 from icefield_gcs.reading import GcsInput
-from icefield_gcs.settings import PREFIX, settings_of
+from icefield_gcs.settings import PREFIX, given_credentials, settings_of
 from icefield_gcs.writing import GcsOutput
 
 _CLIENTS: SharedClients[Client] = SharedClients()
@@ -107,6 +107,18 @@ class GcsFileSystem(FsspecFileSystem):
                 client = self.fs
                 sync(client.loop, client.delete, [_split(location) for location in found])
 
+    def credentials(self, location: str) -> str | None:
+        with self.translated(location):
+            given = given_credentials(self.properties)
+            if given is not None:
+                return given
+            found = self.fs.credentials.credentials
+        if found is None:
+            return "none: anonymous, since the SDK's default chain found nothing"
+        account = getattr(found, "service_account_email", None)
+        whose = f" of {account}" if account and account != "default" else ""
+        return f"{type(found).__module__}.{type(found).__qualname__}{whose}, found by the SDK's default chain"
+
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
         """Turn errors of gcsfs into Icefield's. Their texts are not shown: they may hold what was sent."""
@@ -123,7 +135,8 @@ class GcsFileSystem(FsspecFileSystem):
             raise FileExists(f"a file {location} is there already", location=location) from None
         except Exception as error:
             message = f"Google Cloud Storage failed on {location}: {_said(error)}"
-            raise StorageError(message, retryable=is_passing(error), location=location) from None
+            kind = AccessDenied if _is_denied(error) else StorageError
+            raise kind(message, retryable=is_passing(error), location=location) from None
 
     def _translated_in_writing(self, location: str) -> Any:
         return self.translated(location, writing=True)
@@ -149,12 +162,16 @@ def _info(location: str, entry: Mapping[str, Any]) -> FileInfo:
     return FileInfo(location, int(entry.get("size") or 0), modified)
 
 
+def _is_denied(error: Exception) -> bool:
+    return status_of(error) == 403 or str(error).startswith("Forbidden")
+
+
 def _said(error: Exception) -> str:
     """What went wrong, and what can be done about it."""
     status = status_of(error)
     if status == 401 or isinstance(error, google.auth.exceptions.GoogleAuthError | NonRetryableError):
         return "the credentials were refused or have expired; renew them, or set gcs.oauth2.token"
-    if status == 403 or str(error).startswith("Forbidden"):
+    if _is_denied(error):
         return "403, access denied; give the credentials the right to read and write objects of the bucket"
     if status == 429 or (status is not None and status >= 500):
         return f"it answers {status}, throttled or out of service; try again later, or raise gcs.retry.total-timeout-ms"

@@ -66,6 +66,23 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
     )
 
 
+def given_credentials(properties: Mapping[str, str]) -> str | None:
+    """Which credentials the properties give, in words without a secret; None when they leave that to the SDK."""
+    if is_true(properties, "gcs.no-auth"):
+        return "anonymous, by gcs.no-auth"
+    token = properties.get("gcs.oauth2.token")
+    if token is None or token == "google_default":
+        return None
+    if token in _METHODS:
+        return f"by gcs.oauth2.token={token}"
+    if os.path.isfile(token):
+        return "those of the file that gcs.oauth2.token names"
+    if token.lstrip().startswith("{"):
+        account = _json(token, "gcs.oauth2.token").get("client_email")
+        return f"those of {account} in gcs.oauth2.token" if account else "those in gcs.oauth2.token"
+    return "the access token of gcs.oauth2.token"
+
+
 def _token(properties: Mapping[str, str]) -> Any:
     """What gcsfs takes for a token; a raw one becomes credentials here, since gcsfs would ask Google about it."""
     if is_true(properties, "gcs.no-auth"):

@@ -125,7 +125,7 @@ class SqlBackend(CatalogBackend):
         # Where the pointer is not known yet, the table's own location leads to the file system.
         place = location or pointer_of(self._database, table) or self.properties.get("warehouse") or "file:///"
         properties = self.properties
-        return SqlStrategy(table, place, self.io.file_system(place), properties, self._database)
+        return SqlStrategy(table, place, self.io.storage(place), properties, self._database)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
         try:
@@ -145,6 +145,9 @@ class SqlBackend(CatalogBackend):
                     raise NoSuchTable(f"no table {'.'.join(source)} in catalog '{self.name}'", table=source)
         except NameTaken as error:
             raise TableExists(f"table {'.'.join(target)} exists already", table=target) from error
+
+    def credentials(self) -> str | None:
+        return self._database.user
 
     def close(self) -> None:
         self._database.close()

@@ -49,6 +49,16 @@ class Database:
             with self.engine.begin() as connection:
                 yield connection
 
+    @property
+    def user(self) -> str | None:
+        """Who connects, and with what, in words without a secret; None for a database that asks nobody."""
+        url = self.engine.url
+        if url.get_backend_name() == "sqlite":
+            return None
+        return (
+            f"user '{url.username or 'of the environment'}', {'with' if url.password else 'without'} a password in uri"
+        )
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()

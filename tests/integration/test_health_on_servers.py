@@ -1,0 +1,129 @@
+"""The examination of catalogs on real servers: all is well there, and what is taken away between is found."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from http_between import Asked, Between, answer
+from icefield import load_catalog
+from icefield.health import Finding, Result, examine
+
+pytestmark = pytest.mark.slow
+COMMITS = ["create a table", "commit on an old base", "commits at once", "drop the table"]
+# The fixture of each server that holds a warehouse, the plugin's package, and what the warehouse's location is.
+STORES = {"gcs": "icefield_gcs", "azure": "icefield_adls"}
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The properties of a directory catalog on an object store."""
+    pytest.importorskip(STORES[request.param])
+    server, name = request.getfixturevalue(request.param), uuid4().hex
+    place = f"gs://{server.bucket}/{name}" if request.param == "gcs" else f"az://{server.container}/{name}"
+    return {"type": "directory", "commit": "create", "warehouse": place, **server.properties}
+
+
+@pytest.fixture
+def denying(gcs: object) -> Iterator[tuple[dict[str, str], Between]]:
+    """A directory catalog on Google's store, and what stands between."""
+    pytest.importorskip("icefield_gcs")
+    uploads = importlib.import_module("servers.gcs").Uploads()
+    with Between(gcs.url).open() as between:  # type: ignore[attr-defined]
+        between.server = uploads
+        place = f"gs://{gcs.bucket}/{uuid4().hex}"  # type: ignore[attr-defined]
+        quick = {"gcs.retry.num-retries": "1", "gcs.retry.min-wait-ms": "1"}
+        reached = {"gcs.service.host": between.url, "gcs.no-auth": "true", **quick}
+        yield {"type": "directory", "commit": "create", "warehouse": place, **reached}, between
+
+
+def examined(properties: dict[str, str], name: str = "test") -> dict[str, Finding]:
+    return {each.check: each for each in examine(name, **properties) if not each.check.startswith("plugin ")}
+
+
+def failed(found: dict[str, Finding]) -> set[str]:
+    return {check for check, finding in found.items() if finding.result is Result.FAILED}
+
+
+def test_an_object_store_keeps_what_its_plugin_says_and_is_left_as_it_was(store: dict[str, str]) -> None:
+    found = examined(store)
+    assert failed(found) == set(), found
+    assert found["atomic create"].found == "one of 8 at once won, 3 times"
+    assert found["atomic rename"].result is Result.SKIPPED
+    assert found["clock"].result is Result.OK
+    assert found["create a table"].found == "by CreateStrategy"
+    assert found["commits at once"].found == "one of 4 won"
+    with load_catalog("test", **store) as catalog:
+        assert list(catalog.io.list(store["warehouse"])) == []
+
+
+def test_the_source_of_the_credentials_is_told_and_not_the_credentials(store: dict[str, str]) -> None:
+    said = examined(store)["credentials"].found
+    if "adls.connection-string" in store:
+        assert said == "adls.connection-string, for the account 'devstoreaccount1'"
+    else:
+        assert said == "anonymous, by gcs.no-auth"
+    assert all(len(value) < 40 or value not in said for value in store.values())
+
+
+def test_a_container_that_is_not_there_is_told_of(store: dict[str, str]) -> None:
+    other = re.sub(r"://[^/]+/", "://not-there/", store["warehouse"])
+    found = examined({**store, "warehouse": other})
+    assert "write" in failed(found)
+    assert "is not there" in found["write"].found
+    assert found["write"].advice == "create it, or correct the location"
+
+
+def test_a_right_that_is_wanting_is_named_by_operation_and_location(
+    denying: tuple[dict[str, str], Between],
+) -> None:
+    properties, between = denying
+    between.faulty(answer(403), _deletes, times=None)
+    found = examined(properties)
+    assert failed(found) >= {"delete", "clean-up"}
+    assert found["delete"].found.startswith(f"denied: Google Cloud Storage failed on {properties['warehouse']}/")
+    assert "right to delete gs://" in found["delete"].advice
+    assert properties["warehouse"] in found["clean-up"].found
+
+
+def test_credentials_that_are_refused_are_told_of(denying: tuple[dict[str, str], Between]) -> None:
+    properties, between = denying
+    between.faulty(answer(401), lambda asked: True, times=None)
+    found = examined(properties)
+    assert "connection" in failed(found)
+    assert "credentials" in failed(found)
+    assert found["credentials"].advice == "renew them, or set gcs.oauth2.token"
+
+
+def _deletes(asked: Asked) -> bool:
+    return asked.method == "DELETE" or asked.path.startswith("/batch") or b"DELETE " in asked.body[:2_000]
+
+
+def test_a_metastore_in_postgresql_is_well_and_left_as_it_was(postgres: str, tmp_path: Path) -> None:
+    properties = {"type": "sql", "uri": postgres, "warehouse": f"file://{tmp_path}/warehouse", "file.sync": "false"}
+    name = f"c{uuid4().hex}"
+    found = examined(properties, name)
+    assert {finding.result for finding in found.values()} == {Result.OK}
+    assert found["connection"].found == "0 namespaces; user 'test', without a password in uri"
+    assert [check for check in found if check in COMMITS] == COMMITS
+    assert found["create a table"].found == "by SqlStrategy"
+    with load_catalog(name, **properties) as catalog:
+        assert catalog.list_namespaces() == []
+    assert not [*(tmp_path / "warehouse").rglob("*")]
+
+
+def test_a_lock_in_dynamodb_is_tried_with_the_tables_commits(dynamodb: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("icefield_dynamodb")
+    quick = {"lock.heartbeat-interval-ms": "100", "lock.heartbeat-timeout-ms": "400", "lock.acquire-interval-ms": "50"}
+    place = {"type": "directory", "commit": "dynamodb-lock", "warehouse": f"file://{tmp_path}/warehouse"}
+    found = examined({**place, **quick, **dynamodb, "lock.table": f"locks-{uuid4().hex}"})
+    assert {finding.result for finding in found.values()} == {Result.OK}
+    assert found["create a table"].found == "by DynamoDbLockStrategy"
+    unreachable = {**dynamodb, "dynamodb.endpoint": "http://127.0.0.1:1", "lock.table": "locks"}
+    found = examined({**place, **quick, **unreachable})
+    assert failed(found) == {"catalog"}
+    assert "dynamodb.endpoint" in found["catalog"].advice
