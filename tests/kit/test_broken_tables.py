@@ -165,6 +165,12 @@ class OpensWhatIsNotAllowed(DictionaryBackend):
         super().__init__(name, properties, FileIO(io.plugins, allowed))
 
 
+class WritesPastTheMaps(DictionaryBackend):
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        place = location or self.properties["warehouse"]
+        return self.strategy_class(table, place, self.io.file_system(place), self.properties)
+
+
 class ReplacesWhatIsRegistered(DictionaryBackend):
     def register_table(self, table: TableName, metadata_location: str) -> None:
         self.check(table[:-1])
@@ -192,6 +198,7 @@ BROKEN = {
     ShowsItsPropertiesInErrors: "test_no_credential_is_in_an_error",
     UpdatesWhatItReadBefore: "test_updates_of_a_namespaces_properties_are_all_there",
     OpensWhatIsNotAllowed: "test_a_location_that_is_not_allowed_is_refused",
+    WritesPastTheMaps: "test_a_table_that_was_moved_is_changed_where_it_lies_now",
     ReplacesWhatIsRegistered: "test_registering_under_a_taken_name_is_refused",
 }
 

@@ -99,7 +99,7 @@ class DictionaryBackend(CatalogBackend):
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         place = location or self.properties["warehouse"]
-        return self.strategy_class(table, place, self.io.file_system(place), self.properties)
+        return self.strategy_class(table, place, self.io.storage(place), self.properties)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
         with LOCK:

@@ -206,6 +206,27 @@ def test_a_warehouse_that_is_no_place_is_refused_when_the_catalog_is_loaded(kind
         icefield.load_catalog("x", type=kind, warehouse=warehouse, uri="sqlite://")
 
 
+def test_a_metastore_writes_no_metadata_where_the_configuration_does_not_allow_it(tmp_path: Path) -> None:
+    allowed = f"memory://{tmp_path.name}/wh"
+    given = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": allowed, "type": "sql"}
+    open_to_all = icefield.load_catalog("sql", **given)
+    open_to_all.create_namespace("db")
+    elsewhere = f"memory://{tmp_path.name}/elsewhere"
+    open_to_all.create_table("db.t", SCHEMA).set_properties(**{"write.metadata.path": elsewhere})
+    before = {name for name in MemoryFileSystem._files if name.startswith(elsewhere)}
+    table = icefield.load_catalog("sql", **given, **{"location.allowed-roots": f"{allowed}, {elsewhere}"}).load_table(
+        "db.t"
+    )
+    table.set_properties(a="1")
+    guarded = icefield.load_catalog("sql", **given, **{"location.allowed-roots": allowed})
+    with pytest.raises(LocationRefused):
+        guarded.load_table("db.t")
+    with pytest.raises(LocationRefused):
+        guarded.create_table("db.u", SCHEMA, properties={"write.metadata.path": elsewhere})
+    assert not guarded.table_exists("db.u")
+    assert len({name for name in MemoryFileSystem._files if name.startswith(elsewhere)} - before) == 1
+
+
 @pytest.mark.spec("FS-03")
 def test_purging_deletes_every_file_and_dropping_none():
     catalog = memory_catalog()

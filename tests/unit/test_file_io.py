@@ -108,6 +108,30 @@ def test_it_pickles_and_shows_no_property(tmp_path: Path) -> None:
     assert "hunter2" not in repr(io) + str(io)
 
 
+@pytest.mark.spec("FS-12")
+def test_storage_is_behind_the_maps_and_allow_lists(tmp_path: Path) -> None:
+    properties = {"location.map.memory://old": f"file://{tmp_path}/new", "location.allowed-roots": f"file://{tmp_path}"}
+    system = pickle.loads(pickle.dumps(FileIO(Plugins.installed(), properties).storage("memory://old/t")))
+    assert system.abilities == LocalFileSystem.abilities
+    system.put("memory://old/a", b"x", PutMode.CREATE)
+    with system.open_output("memory://old/b") as sink:
+        sink.write(b"xy")
+    system.rename("memory://old/b", "memory://old/c")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["a", "c"]
+    assert system.open_input("memory://old/c").read() == b"xy"
+    assert (system.stat("memory://old/a").size, len([*system.list("memory://old")])) == (1, 2)
+    system.delete_many(["memory://old/a", "memory://old/c"])
+    assert [*system.list("memory://old")] == []
+    for call in (
+        lambda: system.put("memory://other/a", b"x", PutMode.CREATE),
+        lambda: system.open_output("/etc/x"),
+        lambda: system.rename("memory://old/a", "/etc/x"),
+        lambda: system.delete_many(["/etc/x"]),
+    ):
+        with pytest.raises(LocationRefused):
+            call()
+
+
 @pytest.mark.spec("FS-11")
 def test_a_strategy_is_refused_on_storage_that_cannot_keep_its_promise() -> None:
     class WithoutAbilities(LocalFileSystem):

@@ -76,6 +76,13 @@ class FileIO:
             system = self._systems.setdefault(kind, kind(self.properties))
         return system
 
+    def storage(self, location: str) -> FileSystem:
+        """The file system that serves a location, with the maps and allow-lists of this file IO before it.
+
+        For whoever writes at locations as a table's metadata has them: the strategy of a metastore.
+        """
+        return _Storage(self, location)
+
     def file_format(self, name: str) -> FileFormat:
         """The file format of that name in a manifest."""
         return self.plugins.file_format(name)
@@ -172,6 +179,39 @@ class FileIO:
             strategy=name,
             scheme=scheme,
         )
+
+
+class _Storage(FileSystem):
+    """The file systems behind a file IO as one: each location is resolved before it is used."""
+
+    def __init__(self, io: FileIO, location: str) -> None:
+        super().__init__(io.properties)
+        self._io, self._location = io, location
+        self.abilities = io.file_system(location).abilities  # type: ignore[misc]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._io, self._location)
+
+    def open_input(self, location: str) -> InputFile:
+        return self._io.open_input(location)
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        self._io.put(location, data, mode)
+
+    def open_output(self, location: str) -> OutputStream:
+        return self._io.open_output(location)
+
+    def stat(self, location: str) -> FileInfo:
+        return self._io.stat(location)
+
+    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        return self._io.list(prefix, shallow=shallow)
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        self._io.delete_many(locations)
+
+    def rename(self, source: str, target: str) -> None:
+        self._io.file_system(target).rename(self._io.resolve(source), self._io.resolve(target))
 
 
 def scheme_of(location: str, *, default: str = "file") -> str:

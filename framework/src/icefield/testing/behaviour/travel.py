@@ -13,6 +13,7 @@ import pytest
 from icefield.catalog import Catalog, open_table
 from icefield.errors import IcefieldError, NotSupportedByCatalog
 from icefield.scan.reading import read_task
+from icefield.table import Table
 from icefield.testing.behaviour.base import SCHEMA, BehaviourChecks, ids, rows
 from icefield.writing import write_batches
 
@@ -64,19 +65,27 @@ class TravelChecks(BehaviourChecks):
 
     def test_a_table_that_was_moved_opens_through_a_location_map(self, catalog: Catalog) -> None:
         """If this fails, a location is opened past the file IO, which knows the map."""
-        table = self.create(catalog, partition_spec=["kind"])
-        table.append(rows([1], "a"))
-        table.append(rows([2], "b"))
-        old, new = table.location(), f"{table.location()}-moved"
-        for location in self.files(catalog, old):
-            with catalog.io.open_output(new + location[len(old) :]) as sink:
-                sink.write(catalog.io.read(location))
-        catalog.io.delete_many(self.files(catalog, old))
+        table, old, new = self._moved(catalog)
         moved = {**catalog.properties, f"location.map.{old}": new}
         opened = open_table(new + table.metadata_location[len(old) :], moved, plugins=catalog.io.plugins)
         assert ids(opened) == [1, 2]
         found = self.another(catalog, **{f"location.map.{old}": new}).load_table(table.name())
         assert ids(found, "kind = 'b'") == [2]
+
+    def test_a_table_that_was_moved_is_changed_where_it_lies_now(self, catalog: Catalog) -> None:
+        """If this fails, the strategy writes past the map: give it ``io.storage(location)`` as its file system."""
+        table, old, new = self._moved(catalog)
+        before = self.files(catalog, new)
+        holder = self.another(catalog, **{f"location.map.{old}": new})
+        found = holder.load_table(table.name())
+        found.append(rows([3]))
+        found.delete("id = 1")
+        assert ids(found) == [2, 3]
+        assert ids(self.another(catalog, **{f"location.map.{old}": new}).load_table(table.name())) == [2, 3]
+        assert not self.files(catalog, old), "files were written where the table no longer lies"
+        assert any(location.endswith(".metadata.json") for location in self.files(catalog, new) - before)
+        holder.drop_table(table.name())
+        assert not holder.table_exists(table.name())
 
     def test_a_metadata_file_opens_without_the_catalog_and_read_only(self, catalog: Catalog) -> None:
         """If this fails, a table that nobody guards can be changed."""
@@ -96,6 +105,18 @@ class TravelChecks(BehaviourChecks):
         table.append(rows([1]))
         with pytest.raises((IcefieldError, PermissionError)):
             ids(self.another(catalog, **{"location.allowed-roots": "memory://nowhere/at-all"}).load_table(table.name()))
+
+    def _moved(self, catalog: Catalog) -> tuple[Table, str, str]:
+        """A table with the ids 1 and 2 whose files were moved; where they were and where they are."""
+        table = self.create(catalog, partition_spec=["kind"])
+        table.append(rows([1], "a"))
+        table.append(rows([2], "b"))
+        old, new = table.location(), f"{table.location()}-moved"
+        for location in self.files(catalog, old):
+            with catalog.io.open_output(new + location[len(old) :]) as sink:
+                sink.write(catalog.io.read(location))
+        catalog.io.delete_many(self.files(catalog, old))
+        return table, old, new
 
     # -- secrets
 
