@@ -19,8 +19,10 @@ from icefield.metrics import Metrics
 from icefield_parquet.column_chunks import check_column_chunks
 from icefield_parquet.errors import reading
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
+from icefield_parquet.raw_statistics import check_statistics
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
+from icefield_parquet.soundness import check_values
 from icefield_parquet.statistics import RowGroupStatistics, file_metrics
 
 _THRIFT_STRINGS = 256 << 20
@@ -49,7 +51,8 @@ class ParquetReader(FormatReader):
                 tail = read_tail(source, size)
                 self._file = _open(source, tail if tail is None else checked_tail(tail, location))
                 self._footer = self._file.metadata
-                self._ordered = tail is not None and is_ordered(tail, self._footer.num_columns)
+                self._tail = b"" if tail is None else tail
+                self._ordered = is_ordered(self._tail, self._footer.num_columns)
                 check_column_chunks(self._footer, size)
                 self._schema = without_extensions(self._file.schema_arrow)
                 self._starts = [
@@ -82,6 +85,7 @@ class ParquetReader(FormatReader):
 
     def metrics(self) -> Metrics:
         with reading(self._location, "the statistics"):
+            self._check_statistics()
             return file_metrics(self._footer, self._schema, ordered=self._ordered)
 
     def close(self) -> None:
@@ -102,6 +106,10 @@ class ParquetReader(FormatReader):
         groups = in_split(self._starts, request.split)
         if request.row_filter is None or not groups:
             return groups
+        try:
+            self._check_statistics()
+        except ValueError:
+            return groups  # no reason not to read the rows
         by_id = {leaf.field_id: leaf for leaf in wanted if leaf.field_id is not None}
         statistics = RowGroupStatistics(self._footer, groups, by_id, _bound_types(request.row_filter), self._ordered)
         keep = inclusive_metrics(request.row_filter, statistics)
@@ -116,6 +124,8 @@ class ParquetReader(FormatReader):
                 batch = next(batches, None)
                 if batch is None:
                     break
+                for column in batch.columns:
+                    check_values(column)
                 columns = _conformed(batch, request.columns)
             if request.positions:
                 columns.append(_positions(position, batch.num_rows))
@@ -136,6 +146,12 @@ class ParquetReader(FormatReader):
             yield from table.to_batches(max_chunksize=rows)
             return
         yield from self._file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads)
+
+    def _check_statistics(self) -> None:
+        """Make sure that the library can decode the statistics, once."""
+        if self._tail:
+            check_statistics(self._tail, self._footer.schema)
+            self._tail = b""
 
     def _check_counts(self, group: int, wanted: list[Leaf]) -> None:
         """Refuse a file whose columns hold another number of rows than its row groups: some would be lost."""
