@@ -27,8 +27,8 @@ class WellKnownBinary(pa.ExtensionType):  # type: ignore[misc]
 def shape_type(kind: GeometryType | GeographyType) -> pa.DataType:
     """The Arrow type that a column of shapes is written with.
 
-    pyarrow knows spherical edges only: a geography with another algorithm is written as bytes without annotation,
-    and the table's type says what they are.
+    pyarrow knows spherical edges only: a geography with another algorithm is bytes to it, and its annotation is added
+    to the footer.
     """
     told: dict[str, Any] = {} if kind.crs == DEFAULT_CRS else {"crs": kind.crs}
     if isinstance(kind, GeographyType):

@@ -61,9 +61,12 @@ class WriteOptions:
     arguments: Mapping[str, Any]
 
 
-def write_options(properties: Mapping[str, str], leaf_paths: Mapping[str, str]) -> WriteOptions:
+def write_options(
+    properties: Mapping[str, str], leaf_paths: Mapping[str, str], *, all_counted: bool = True
+) -> WriteOptions:
     """Options from table properties; ``leaf_paths`` gives, by a column's full name, its path in the file.
 
+    Leaves whose statistics would mean nothing are not among them; without ``all_counted`` there are some.
     Raises ``InvalidArgument`` or ``UnsupportedFeature``, naming the property.
     """
     codec = _codec(get_str(properties, PARQUET_COMPRESSION))
@@ -73,7 +76,7 @@ def write_options(properties: Mapping[str, str], leaf_paths: Mapping[str, str]) 
         "data_page_size": get_int(properties, PARQUET_PAGE_SIZE),
         "data_page_version": {"v1": "1.0", "v2": "2.0"}[get_str(properties, PARQUET_PAGE_VERSION).lower()],
         "dictionary_pagesize_limit": get_int(properties, PARQUET_DICT_SIZE),
-        "write_statistics": _statistics(properties, leaf_paths),
+        "write_statistics": _statistics(properties, leaf_paths, all_counted),
     }
     _newer_arguments(arguments, properties, leaf_paths)
     return WriteOptions(get_int(properties, PARQUET_ROW_GROUP_SIZE), arguments)
@@ -89,9 +92,9 @@ def _codec(name: str) -> str:
     return codec
 
 
-def _statistics(properties: Mapping[str, str], leaf_paths: Mapping[str, str]) -> bool | list[str]:
+def _statistics(properties: Mapping[str, str], leaf_paths: Mapping[str, str], all_counted: bool) -> bool | list[str]:
     wanted = columns_with(properties, PARQUET_STATS_ENABLED)
-    if all(wanted.values()):
+    if all_counted and all(wanted.values()):
         return True
     return [path for name, path in leaf_paths.items() if wanted.get(name, True)]
 

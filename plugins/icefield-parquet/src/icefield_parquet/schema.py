@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from icefield.arrow_types import FIELD_ID_KEY, child_fields, field_id, to_arrow_field
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import InvalidArgument
 from icefield.schema import Schema
 from icefield.types import (
     GeographyType,
@@ -19,7 +19,6 @@ from icefield.types import (
     StructType,
     UnknownType,
     UUIDType,
-    VariantType,
 )
 
 from icefield_parquet.geo import shape_type
@@ -135,7 +134,7 @@ def storage_schema(schema: Schema) -> pa.Schema:
 
     A uuid and a shape are Arrow's extension types, for the annotation. A field of unknown type is left out, for it has
     no values; where nothing else would be left (an element, a key, a value, the only fields of a struct) it is kept
-    as a column of nulls. Raises ``UnsupportedFeature`` for a variant.
+    as a column of nulls. The two fields of a variant have no ids.
     """
     return pa.schema(_stored_fields(schema.fields) or [_stored_field(field) for field in schema.fields])
 
@@ -164,10 +163,6 @@ def _stored_type(kind: IcebergType, field: NestedField) -> pa.DataType:
         return pa.uuid()
     if isinstance(kind, GeometryType | GeographyType):
         return shape_type(kind)
-    if isinstance(kind, VariantType):
-        raise UnsupportedFeature(
-            f"column '{field.name}': this version does not write variants", field_id=field.field_id
-        )
     return to_arrow_field(field).type
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,42 +12,19 @@ from icefield.abc import FormatWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metrics import Metrics, MetricsCollector
 from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.types import ListType, MapType, NestedField, StructType
 
 from icefield_parquet.encoding import EncodingChoice
+from icefield_parquet.footer import completed_tail
+from icefield_parquet.layout import layout_of
 from icefield_parquet.options import write_options
 from icefield_parquet.row_groups import row_group_start
-from icefield_parquet.schema import leaf_paths, leaves, storage_schema, without_extensions
+from icefield_parquet.sink import Sink
 from icefield_parquet.storage import to_storage
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first row group has shown it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """What follows from a schema alone.
-
-    ``ids`` and ``places`` are those of the leaves in the file, in order; ``paths`` are places by full name.
-    """
-
-    schema: Schema
-    arrow: pa.Schema
-    storage: pa.Schema
-    ids: tuple[int | None, ...]
-    places: tuple[str, ...]
-    paths: Mapping[str, str]
-
-
-@lru_cache(maxsize=64)
-def _layout(schema: Schema) -> _Layout:
-    storage = storage_schema(schema)
-    stored = without_extensions(storage)
-    ids = tuple(leaf.field_id for leaf in leaves(stored))
-    return _Layout(schema, schema_to_arrow(schema), storage, ids, tuple(leaf_paths(stored)), _leaf_paths(schema))
 
 
 class ParquetWriter(FormatWriter):
@@ -63,12 +39,12 @@ class ParquetWriter(FormatWriter):
         choice: EncodingChoice | None = None,
     ) -> None:
         """``choice`` is shared by files whose rows are alike."""
-        self._sink = _Sink(sink)
+        self._sink = Sink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
-        self._layout = _layout(schema)
+        self._layout = layout_of(schema)
         self._arrow_schema = self._layout.arrow
-        options = write_options(properties, self._layout.paths)
+        options = write_options(properties, self._layout.paths, all_counted=self._layout.all_counted)
         self._row_group_bytes = options.row_group_bytes
         self._collector = MetricsCollector(self._arrow_schema)
         self._pending: list[pa.RecordBatch] = []
@@ -109,8 +85,12 @@ class ParquetWriter(FormatWriter):
         try:
             self._flush()
             writer = self._opened()
+            if self._layout.lacks_annotations:
+                self._sink.hold()
             writer.close()
             self._buffered.flush()
+            if self._layout.lacks_annotations:
+                self._sink.release(lambda tail: completed_tail(tail, self._layout.logical_types))
             size = self._sink.tell()
             footer = writer.writer.metadata
             self._sink.publish()
@@ -158,45 +138,6 @@ class ParquetWriter(FormatWriter):
         return replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._layout.ids))
 
 
-class _Sink:
-    """The stream that pyarrow writes to; after ``abort`` it swallows what still comes."""
-
-    def __init__(self, stream: OutputStream) -> None:
-        self._stream = stream
-        self._aborted = False
-
-    def write(self, data: Any) -> int:
-        return len(data) if self._aborted else self._stream.write(data)
-
-    def tell(self) -> int:
-        return 0 if self._aborted else self._stream.tell()
-
-    def publish(self) -> None:
-        self._stream.close()
-
-    def abort(self) -> None:
-        self._aborted = True
-        self._stream.abort()
-
-    # pyarrow asks these of a file, and closes it when the writer is closed: only ``publish`` may do that.
-    closed = False
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def readable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-
 def _open(sink: pa.NativeFile, schema: pa.Schema, arguments: Mapping[str, Any]) -> pq.ParquetWriter:
     try:
         return pq.ParquetWriter(
@@ -217,29 +158,8 @@ def _split_offsets(footer: Any) -> list[int] | None:
 
 def _column_sizes(footer: Any, ids: tuple[int | None, ...]) -> dict[int, int]:
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
-    return {
-        id_: sum(group.column(index).total_compressed_size for group in groups)
-        for index, id_ in enumerate(ids)
-        if id_ is not None
-    }
-
-
-def _leaf_paths(schema: Schema) -> dict[str, str]:
-    """The path in the file of every primitive column, by the full name that properties use."""
-    paths: dict[str, str] = {}
-    _collect_paths(schema.fields, "", "", paths)
-    return paths
-
-
-def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths: dict[str, str]) -> None:
-    for field in fields:
-        full, place = name + field.name, path + field.name
-        kind = field.field_type
-        if isinstance(kind, StructType):
-            _collect_paths(kind.fields, full + ".", place + ".", paths)
-        elif isinstance(kind, ListType):
-            _collect_paths((kind.element,), full + ".", place + ".list.", paths)
-        elif isinstance(kind, MapType):
-            _collect_paths((kind.key, kind.value), full + ".", place + ".key_value.", paths)
-        else:
-            paths[full] = place
+    sizes: dict[int, int] = {}
+    for index, id_ in enumerate(ids):
+        if id_ is not None:
+            sizes[id_] = sizes.get(id_, 0) + sum(group.column(index).total_compressed_size for group in groups)
+    return sizes

@@ -1,0 +1,135 @@
+"""How a file of a schema is laid out: what a writer settles once for all files of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+from icefield.arrow_types import child_fields, field_id
+from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
+from icefield.types import (
+    DEFAULT_CRS,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    VariantType,
+)
+
+from icefield_parquet.annotations import GEOGRAPHY, GEOMETRY, VARIANT, logical_type
+from icefield_parquet.schema import leaf_paths, storage_schema, without_extensions
+from icefield_parquet.thrift import BINARY, BYTE, I32, Fields, write_int, write_varint
+
+_EDGES: Final = ("spherical", "vincenty", "thomas", "andoyer", "karney")
+_VARIANT_VERSION: Final = b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What follows from a schema alone.
+
+    ``ids`` and ``places`` are those of the leaves in the file, in order: a variant's leaves have its id. ``paths`` are
+    the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them.
+    ``lacks_annotations``: pyarrow leaves annotations out, among them ``logical_types`` (by field id).
+    """
+
+    schema: Schema
+    arrow: pa.Schema
+    storage: pa.Schema
+    ids: tuple[int | None, ...]
+    places: tuple[str, ...]
+    paths: Mapping[str, str]
+    all_counted: bool
+    logical_types: Mapping[int, bytes]
+    lacks_annotations: bool
+
+
+@lru_cache(maxsize=64)
+def layout_of(schema: Schema) -> Layout:
+    """The layout of files of a schema."""
+    storage = storage_schema(schema)
+    stored = without_extensions(storage)
+    paths: dict[str, str] = {}
+    _collect_paths(schema.fields, "", "", paths)
+    places = tuple(leaf_paths(stored))
+    logical_types: dict[int, bytes] = {}
+    has_times = _collect_annotations(schema.fields, logical_types)
+    return Layout(
+        schema,
+        schema_to_arrow(schema),
+        storage,
+        tuple(_leaf_ids(stored, None)),
+        places,
+        paths,
+        set(places) <= set(paths.values()),
+        logical_types,
+        has_times or bool(logical_types),
+    )
+
+
+def _leaf_ids(fields: Iterable[pa.Field], above: int | None) -> Iterator[int | None]:
+    for field in fields:
+        own = field_id(field)
+        id_ = above if own is None else own
+        if pa.types.is_nested(field.type):
+            yield from _leaf_ids(child_fields(field.type), id_)
+        else:
+            yield id_
+
+
+def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths: dict[str, str]) -> None:
+    for field in fields:
+        full, place = name + field.name, path + field.name
+        kind = field.field_type
+        if isinstance(kind, StructType):
+            _collect_paths(kind.fields, full + ".", place + ".", paths)
+        elif isinstance(kind, ListType):
+            _collect_paths((kind.element,), full + ".", place + ".list.", paths)
+        elif isinstance(kind, MapType):
+            _collect_paths((kind.key, kind.value), full + ".", place + ".key_value.", paths)
+        elif _has_statistics(kind):
+            paths[full] = place
+
+
+def _has_statistics(kind: IcebergType) -> bool:
+    """Whether pyarrow's statistics of a leaf mean anything: of shapes that it does not know as such they do not."""
+    return not isinstance(kind, VariantType) and not (isinstance(kind, GeographyType) and kind.algorithm != _EDGES[0])
+
+
+def _collect_annotations(fields: tuple[NestedField, ...], found: dict[int, bytes]) -> bool:
+    """Note the logical types that pyarrow may leave out. Returns whether there are times as well."""
+    has_times = False
+    for field in fields:
+        kind = field.field_type
+        has_times |= isinstance(kind, TimeType | TimestampType | TimestamptzType)
+        if isinstance(kind, StructType | ListType | MapType):
+            has_times |= _collect_annotations(kind.children, found)
+        annotation = _annotation(kind)
+        if annotation is not None:
+            found[field.field_id] = annotation
+    return has_times
+
+
+def _annotation(kind: IcebergType) -> bytes | None:
+    if isinstance(kind, VariantType):
+        return logical_type(VARIANT, {1: (BYTE, _VARIANT_VERSION)})
+    if not isinstance(kind, GeometryType | GeographyType):
+        return None
+    fields: Fields = {}
+    if kind.crs != DEFAULT_CRS:
+        crs = kind.crs.encode()
+        fields[1] = BINARY, write_varint(len(crs)) + crs
+    if isinstance(kind, GeometryType):
+        return logical_type(GEOMETRY, fields)
+    fields[2] = I32, write_int(_EDGES.index(kind.algorithm))
+    return logical_type(GEOGRAPHY, fields)
