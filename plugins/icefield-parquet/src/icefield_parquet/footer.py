@@ -88,8 +88,8 @@ def completed_tail(tail: bytes, logical_types: Mapping[int, bytes]) -> bytes:
     """What the library wrote last, with the annotations that it leaves out.
 
     Each time and timestamp gets its old annotation, local ones as well; each field in ``logical_types`` (by id) gets
-    that logical type. Bytes before the footer stay. Raises ``ValueError`` where the library's footer is not
-    understood.
+    that logical type unless it has one. Bytes before the footer stay. Raises ``ValueError`` where the library's footer
+    is not understood.
     """
     (length,) = struct.unpack("<I", tail[-_END:-4])
     start = len(tail) - _END - length
@@ -100,8 +100,9 @@ def completed_tail(tail: bytes, logical_types: Mapping[int, bytes]) -> bytes:
     for position, (_, fields) in enumerate(schema.elements):
         added: Fields = {}
         id_ = read_int(fields[FIELD_ID][1]) if FIELD_ID in fields else None
-        if id_ in missing:
-            added[LOGICAL] = STRUCT, missing.pop(id_)
+        logical = None if id_ is None else missing.pop(id_, None)
+        if logical is not None and LOGICAL not in fields:
+            added[LOGICAL] = STRUCT, logical
         old = old_annotation(fields) if CONVERTED not in fields else None
         if old is not None:
             added[CONVERTED] = I32, write_int(old)

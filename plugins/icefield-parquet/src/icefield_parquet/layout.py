@@ -131,5 +131,6 @@ def _annotation(kind: IcebergType) -> bytes | None:
         fields[1] = BINARY, write_varint(len(crs)) + crs
     if isinstance(kind, GeometryType):
         return logical_type(GEOMETRY, fields)
-    fields[2] = I32, write_int(_EDGES.index(kind.algorithm))
+    if kind.algorithm != _EDGES[0]:
+        fields[2] = I32, write_int(_EDGES.index(kind.algorithm))
     return logical_type(GEOGRAPHY, fields)
