@@ -17,6 +17,8 @@ from icefield.arrow_pruning import prune_array
 from icefield.errors import InvalidArgument
 from pyspark.sql import types as spark
 
+from icefield_spark.types import TIME, VARIANT
+
 Convert = Callable[[pa.Array, iceberg.IcebergType], pa.Array]
 _UUID_DASHES = (8, 13, 18, 23)
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -33,18 +35,20 @@ _ARROW: dict[type[spark.DataType], pa.DataType] = {
     spark.FloatType: pa.float32(),
     spark.DoubleType: pa.float64(),
     spark.DateType: pa.date32(),
-    spark.TimeType: pa.time64("ns"),
     spark.TimestampType: pa.timestamp("us", "UTC"),
     spark.TimestampNTZType: pa.timestamp("us"),
     spark.BinaryType: pa.binary(),
+}
+if TIME is not None:
+    _ARROW[TIME] = pa.time64("ns")
+if VARIANT is not None:
     # Spark knows a variant by the metadata of the field that it calls so.
-    spark.VariantType: pa.struct(
+    _ARROW[VARIANT] = pa.struct(
         [
             pa.field("value", pa.binary(), nullable=False),
             pa.field("metadata", pa.binary(), nullable=False, metadata={b"variant": b"true"}),
         ]
-    ),
-}
+    )
 
 
 def spark_arrow_schema(schema: spark.StructType) -> pa.Schema:

@@ -14,6 +14,10 @@ from icefield import types as iceberg
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.sql import types as spark
 
+# Spark 3.5 has neither, 4.0 has no time. A column of such a type then is one that Spark cannot hold.
+TIME: type[spark.DataType] | None = getattr(spark, "TimeType", None)
+VARIANT: type[spark.DataType] | None = getattr(spark, "VariantType", None)
+
 _SIMPLE: dict[type[iceberg.IcebergType], spark.DataType] = {
     iceberg.BooleanType: spark.BooleanType(),
     iceberg.IntegerType: spark.IntegerType(),
@@ -32,8 +36,11 @@ _SIMPLE: dict[type[iceberg.IcebergType], spark.DataType] = {
     iceberg.GeometryType: spark.BinaryType(),
     iceberg.GeographyType: spark.BinaryType(),
     iceberg.UnknownType: spark.NullType(),
-    iceberg.VariantType: spark.VariantType(),
 }
+if TIME is not None:
+    _SIMPLE[iceberg.TimeType] = TIME(6)
+if VARIANT is not None:
+    _SIMPLE[iceberg.VariantType] = VARIANT()
 
 
 def to_spark_schema(schema: Schema) -> spark.StructType:
@@ -52,11 +59,9 @@ def to_spark_type(kind: iceberg.IcebergType) -> spark.DataType:
         return spark.MapType(key, value, not kind.value.required)
     if isinstance(kind, iceberg.DecimalType):
         return spark.DecimalType(kind.precision, kind.scale)
-    if isinstance(kind, iceberg.TimeType):
-        return spark.TimeType(6)
     found = _SIMPLE.get(type(kind))
     if found is None:
-        raise UnsupportedFeature(f"Spark has no type for {kind}; leave the column out with columns=[…]")
+        raise UnsupportedFeature(f"this Spark has no type for {kind}; leave the column out with columns=[…]")
     return found
 
 
@@ -102,8 +107,6 @@ def _from_spark(kind: spark.DataType, numbers: Iterator[int], name: str) -> iceb
         return iceberg.DecimalType(kind.precision, kind.scale)
     if isinstance(kind, spark.ByteType | spark.ShortType):
         return iceberg.IntegerType()
-    if isinstance(kind, spark.TimeType):
-        return iceberg.TimeType()
     found = _FROM_SPARK.get(type(kind))
     if found is None:
         raise InvalidArgument(f"Iceberg has no type for Spark's {kind.simpleString()} (column '{name}'); cast it first")
@@ -123,6 +126,9 @@ _FROM_SPARK: dict[type[spark.DataType], iceberg.IcebergType] = {
     spark.VarcharType: iceberg.StringType(),
     spark.CharType: iceberg.StringType(),
     spark.BinaryType: iceberg.BinaryType(),
-    spark.VariantType: iceberg.VariantType(),
     spark.NullType: iceberg.UnknownType(),
 }
+if TIME is not None:
+    _FROM_SPARK[TIME] = iceberg.TimeType()
+if VARIANT is not None:
+    _FROM_SPARK[VARIANT] = iceberg.VariantType()
