@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import BoundedSemaphore
+from threading import Semaphore
 from typing import Final
 
 from icefield.errors import IcefieldError
@@ -63,11 +63,6 @@ class _Ahead:
     is_alone: bool = False
 
     @property
-    def fetched(self) -> FetchedManifest | None:
-        """The file, once it is there; None when it is fetched when its turn comes. Raises what fetching raised."""
-        return None if self.data is None else self.data.result()
-
-    @property
     def is_at_hand(self) -> bool:
         return self.data is None or (self.data.done() and self.data.exception() is None)
 
@@ -91,7 +86,7 @@ class _Reads:
         self._rows = 0
         self._error: Exception | None = None
         # Threads that wait need no processor; those that inflate do, and must leave one to the consumer.
-        self._inflating = BoundedSemaphore(max(1, default_workers() - 1))
+        self._inflating = Semaphore(max(1, default_workers() - 1))
 
     def next_group(self) -> list[ManifestEntries]:
         """The next manifests, at least one; empty at the end."""
@@ -135,7 +130,7 @@ class _Reads:
             try:
                 together = [head, *alike]
                 typed = [(one.manifest, one.partition_type) for one in together]
-                entries = self._reader.read_together(typed, self._request, [one.fetched for one in together])
+                entries = self._reader.read_together(typed, self._request, [self._awaited(one) for one in together])
             except IcefieldError:
                 for one in alike:  # one of them is wrong: those before it are read all the same
                     one.is_alone = True
@@ -146,7 +141,20 @@ class _Reads:
                 self._note_taken(head)
                 return entries
         self._note_taken(head)
-        return [self._reader.read(head.manifest, head.partition_type, self._request, head.fetched)]
+        return [self._reader.read(head.manifest, head.partition_type, self._request, self._awaited(head))]
+
+    def _awaited(self, one: _Ahead) -> FetchedManifest | None:
+        """The file, once it is there; None when it is fetched when its turn comes. Raises what fetching raised."""
+        if one.data is None:
+            return None
+        if one.data.done():
+            return one.data.result()
+        # Who waits lends its processor.
+        self._inflating.release()
+        try:
+            return one.data.result()
+        finally:
+            self._inflating.acquire()
 
     def _note_taken(self, one: _Ahead) -> None:
         self._fetching -= 1
