@@ -40,12 +40,14 @@ def forge(
     statistics: Mapping[str, Mapping[str, Any]] | None = None,
     metadata: Mapping[str, str] | None = None,
     rows_claimed: int | None = None,
+    ordered: bool = True,
     created_by: str = "forge version 1.0.0",
 ) -> bytes:
     """The bytes of a file with one row group.
 
     ``statistics`` by dotted path: ``min_value``, ``max_value`` (bytes) and ``null_count``, as far as given; ``min``
-    and ``max`` are the deprecated ones. ``rows_claimed`` lies about the number of rows.
+    and ``max`` are the deprecated ones. ``rows_claimed`` lies about the number of rows. Without ``ordered`` the footer
+    does not say in which order statistics are, as those of old writers do not.
     """
     root = Node("schema", 0, children=parse_message(message))
     leaves = list(_leaves(root.children, (), 0, 0))
@@ -55,7 +57,7 @@ def forge(
     chunks = [_write_chunk(body, leaf, (statistics or {}).get(".".join(leaf.path), {})) for leaf in leaves]
     claimed = len(rows) if rows_claimed is None else rows_claimed
     row_group = Struct().list(1, STRUCT, chunks).i64(2, len(body)).i64(3, claimed)
-    footer = (
+    fields = (
         Struct()
         .i32(1, 2)
         .list(2, STRUCT, [_element(node) for node in walk(root)])
@@ -63,8 +65,10 @@ def forge(
         .list(4, STRUCT, [row_group])
         .list(5, STRUCT, [Struct().text(1, key).text(2, value) for key, value in (metadata or {}).items()])
         .text(6, created_by)
-        .list(7, STRUCT, [Struct().struct(1, Struct()) for _ in leaves])
-    ).encode()
+    )
+    if ordered:
+        fields.list(7, STRUCT, [Struct().struct(1, Struct()) for _ in leaves])
+    footer = fields.encode()
     return bytes(body + footer + struct.pack("<I", len(footer)) + b"PAR1")
 
 

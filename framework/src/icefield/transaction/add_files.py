@@ -19,6 +19,7 @@ from icefield.partitioning import check_partition_values, normalised_key, partit
 from icefield.properties import NAME_MAPPING_DEFAULT
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema
+from icefield.transaction.added_metrics import in_table_types
 from icefield.transaction.summary import distinct_partitions
 
 
@@ -109,6 +110,8 @@ class _Reading:
 
     def __init__(self, schema: Schema, reader: FormatReader, file_schema: pa.Schema, location: str) -> None:
         self._reader = reader
+        self._schema = schema
+        self._file_schema = file_schema
         # Settled at once: a file that the table could not be read from must not get into it.
         self._projection = ColumnProjection.resolve(schema, file_schema, location=location)
 
@@ -120,7 +123,7 @@ class _Reading:
     def metrics(self, has_ids: bool) -> Metrics:
         """Its statistics by the table's field ids."""
         if has_ids:
-            return self._reader.metrics()
+            return in_table_types(self._reader.metrics(), self._file_schema, self._schema)
         collector = MetricsCollector(self._projection.schema)
         for batch in self.batches():
             collector.update(batch)
