@@ -261,7 +261,7 @@ class Catalog:
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it (``directory``, ``sql``, ...); without one it is ``sql`` where a ``uri`` is given and
+    ``type`` selects it (``directory``, ``sql``, ``hive``, ...); without one it is ``sql`` where a ``uri`` is given and
     ``directory`` where only a ``warehouse`` is. A ``warehouse`` that is a relative path is made absolute. Raises
     ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
     another machine's disk.

@@ -225,7 +225,7 @@ MAX_REF_AGE_MS = _property("history.expire.max-ref-age-ms", int, LONG_MAX, "Age 
 
 # -- engines and encryption -------------------------------------------------------------------------------------
 HIVE_ENABLED = _property("engine.hive.enabled", bool, False, "Whether the table is made readable through Hive's storage handler.")
-HIVE_LOCK_ENABLED = _property("engine.hive.lock-enabled", bool, True, "Whether commits through the Hive Metastore take its lock.")
+HIVE_LOCK_ENABLED = _property("engine.hive.lock-enabled", bool, True, "Whether commits of Java through the Hive Metastore take its lock; those of Icefield always do.")
 ENCRYPTION_KEY_ID = _property("encryption.key-id", str, None, "Master key of an encrypted table.")
 ENCRYPTION_DATA_KEY_LENGTH = _property("encryption.data-key-length", int, 16, "Length of data keys in bytes.", minimum=16)
 # fmt: on

@@ -12,10 +12,11 @@ An author subclasses it and tells how to build the backend on fresh, empty stora
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import pytest
 
-from icefield.abc import CatalogBackend, Committed, TableName
+from icefield.abc import CatalogBackend, Committed, NamespaceName, TableName
 from icefield.errors import (
     NamespaceExists,
     NamespaceNotEmpty,
@@ -35,9 +36,15 @@ RACERS = 8
 class CatalogSuite(Suite):
     """Checks of ``icefield.abc.CatalogBackend``."""
 
+    namespaces_of_the_store: ClassVar[frozenset[NamespaceName]] = frozenset()
+    """Namespaces that the store has from the start and that cannot be dropped."""
+
+    properties_of_the_store: ClassVar[frozenset[str]] = frozenset()
+    """Properties that the store gives every namespace, such as where it lies."""
+
     @pytest.fixture
     def backend(self) -> CatalogBackend:
-        """A backend with nothing in it."""
+        """A backend with nothing in it but what the store brings."""
         raise pytest.UsageError("give a fixture `backend` that returns an empty backend")
 
     # -- namespaces
@@ -46,16 +53,16 @@ class CatalogSuite(Suite):
         """If this fails, look at ``create_namespace`` and at markers that leak into the properties."""
         backend.create_namespace(("a",), {"owner": "ü"})
         backend.create_namespace(("b",), {})
-        assert backend.list_namespaces(()).items == (("a",), ("b",))
-        assert backend.namespace_properties(("a",)) == {"owner": "ü"}
-        assert backend.namespace_properties(("b",)) == {}
+        assert self.namespaces(backend) == (("a",), ("b",))
+        assert self.properties(backend, ("a",)) == {"owner": "ü"}
+        assert self.properties(backend, ("b",)) == {}
 
     def test_creating_a_namespace_twice_is_refused(self, backend: CatalogBackend) -> None:
         """If this fails, the second creation replaces the first one's properties."""
         backend.create_namespace(("a",), {"n": "1"})
         with pytest.raises(NamespaceExists):
             backend.create_namespace(("a",), {"n": "2"})
-        assert backend.namespace_properties(("a",)) == {"n": "1"}
+        assert self.properties(backend, ("a",)) == {"n": "1"}
 
     def test_one_of_many_creators_of_a_namespace_wins(self, backend: CatalogBackend) -> None:
         """If this fails, creation looks first and writes then."""
@@ -70,15 +77,15 @@ class CatalogSuite(Suite):
         with ThreadPoolExecutor(RACERS) as pool:
             won = list(pool.map(create, range(RACERS)))
         assert won.count(True) == 1
-        assert backend.namespace_properties(("raced",)) == {"by": str(won.index(True))}
+        assert self.properties(backend, ("raced",)) == {"by": str(won.index(True))}
 
     def test_namespace_properties_are_set_and_removed_together(self, backend: CatalogBackend) -> None:
         """If this fails, look at ``update_namespace_properties``."""
         backend.create_namespace(("a",), {"x": "1", "y": "2"})
         backend.update_namespace_properties(("a",), {"x": "3", "z": "4"}, frozenset({"y", "none"}))
-        assert backend.namespace_properties(("a",)) == {"x": "3", "z": "4"}
+        assert self.properties(backend, ("a",)) == {"x": "3", "z": "4"}
         backend.update_namespace_properties(("a",), {}, frozenset({"x", "z"}))
-        assert backend.namespace_properties(("a",)) == {}
+        assert self.properties(backend, ("a",)) == {}
 
     def test_a_namespace_that_is_not_there_is_said_so(self, backend: CatalogBackend) -> None:
         """If this fails, an operation on a missing namespace answers as if it were empty."""
@@ -102,10 +109,10 @@ class CatalogSuite(Suite):
         backend.create_namespace(("a", "b"), {"deep": "1"})
         backend.create_namespace(("a", "c"), {})
         backend.create_namespace(("ab",), {})
-        assert backend.list_namespaces(()).items == (("a",), ("ab",))
+        assert self.namespaces(backend) == (("a",), ("ab",))
         assert backend.list_namespaces(("a",)).items == (("a", "b"), ("a", "c"))
         assert backend.list_namespaces(("a", "b")).items == ()
-        assert backend.namespace_properties(("a", "b")) == {"deep": "1"}
+        assert self.properties(backend, ("a", "b")) == {"deep": "1"}
 
     def test_a_namespace_in_use_is_not_dropped(self, backend: CatalogBackend) -> None:
         """If this fails, dropping takes tables or namespaces with it."""
@@ -115,7 +122,7 @@ class CatalogSuite(Suite):
             backend.drop_namespace(("a",))
         backend.strategy(("a", "t")).drop()
         backend.drop_namespace(("a",))
-        assert backend.list_namespaces(()).items == ()
+        assert self.namespaces(backend) == ()
 
     def test_a_dropped_namespace_can_be_created_again(self, backend: CatalogBackend) -> None:
         """If this fails, ``drop_namespace`` leaves a marker or old properties."""
@@ -124,7 +131,7 @@ class CatalogSuite(Suite):
         with pytest.raises(NoSuchNamespace):
             backend.namespace_properties(("a",))
         backend.create_namespace(("a",), {"new": "1"})
-        assert backend.namespace_properties(("a",)) == {"new": "1"}
+        assert self.properties(backend, ("a",)) == {"new": "1"}
 
     # -- tables
 
@@ -221,6 +228,16 @@ class CatalogSuite(Suite):
             backend.register_table(("no", "again"), pointer.location)
 
     # -- helpers
+
+    def namespaces(self, backend: CatalogBackend) -> tuple[NamespaceName, ...]:
+        """The namespaces at the top, but for the store's own."""
+        return tuple(name for name in backend.list_namespaces(()).items if name not in self.namespaces_of_the_store)
+
+    def properties(self, backend: CatalogBackend, namespace: NamespaceName) -> dict[str, str]:
+        """The properties of a namespace, but for those that the store gives every one."""
+        found = backend.namespace_properties(namespace)
+        assert found.keys() >= self.properties_of_the_store, "a property of the store is missing"
+        return {key: value for key, value in found.items() if key not in self.properties_of_the_store}
 
     def create_table(self, backend: CatalogBackend, name: TableName) -> None:
         """Create a table of one column."""

@@ -1,0 +1,1 @@
+"""The Hive Metastore as a catalog for Icefield."""

@@ -1,0 +1,243 @@
+"""The catalog ``hive``: namespaces are databases of a Hive Metastore, tables its external tables of type ICEBERG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.errors import (
+    IcefieldError,
+    InvalidArgument,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    NotSupportedByCatalog,
+    StorageError,
+    TableExists,
+)
+from icefield.file_io import FileIO
+from icefield.metadata import decode_metadata
+from icefield.metastore import OutcomeUnknown
+
+from icefield_hive.client import Metastore
+from icefield_hive.connection import Refused
+from icefield_hive.databases import LOCATION, database_of, location_of, properties_of
+from icefield_hive.locks import Locked, held
+from icefield_hive.messages import (
+    ALTER_DATABASE,
+    ALTER_TABLE,
+    CREATE_DATABASE,
+    DROP_DATABASE,
+    GET_ALL_DATABASES,
+    GET_ALL_TABLES,
+    GET_DATABASE,
+    GET_TABLES,
+)
+from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy, record_of
+from icefield_hive.structs import Record
+from icefield_hive.table_record import METADATA_LOCATION, is_iceberg, pointer_in
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+_LONGEST: Final = 128
+_TABLES_AT_ONCE: Final = 200
+
+
+class HiveBackend(CatalogBackend):
+    """Databases and tables of the metastore that the property ``uri`` names."""
+
+    supports_nested_namespaces = False
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+        super().__init__(name, properties, io)
+        self._metastore = Metastore(name, self.properties)
+
+    # -- namespaces
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        name = self._database_name(namespace)
+        given = dict(properties)
+        if LOCATION not in given and "warehouse" in self.properties:
+            given[LOCATION] = f"{self.properties['warehouse'].rstrip('/')}/{name}.db"
+        record = database_of(name, given, self._metastore.settings.user)
+        taken = NamespaceExists(f"namespace {name} exists already in catalog '{self.name}'", namespace=namespace)
+        with held(self._metastore, [(name, None)]):
+            if self._database(name) is not None:
+                raise taken
+            try:
+                self._metastore.ask(CREATE_DATABASE, record)
+            except Refused as refused:
+                if refused.kind == "AlreadyExists":
+                    raise taken from refused
+                raise InvalidArgument(
+                    f"the Hive Metastore of '{self.name}' refuses {name}: {refused.said}"
+                ) from refused
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        name = self._database_name(namespace)
+        with held(self._metastore, [(name, None)]):
+            self._require(namespace)
+            try:
+                self._metastore.ask(DROP_DATABASE, name, False, False)
+            except Refused as refused:
+                if refused.kind == "NoSuchObject":
+                    raise self._no_namespace(namespace) from refused
+                raise NamespaceNotEmpty(
+                    f"namespace {name} of catalog '{self.name}' is not empty: {refused.said}", namespace=namespace
+                ) from refused
+
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        if parent:
+            self._require(parent)
+            return Page(())
+        return _page([(name,) for name in sorted(self._metastore.ask(GET_ALL_DATABASES))], token, size)
+
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        return properties_of(self._require(namespace))
+
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        name = self._database_name(namespace)
+        with held(self._metastore, [(name, None)]):
+            record = self._require(namespace)
+            before = properties_of(record)
+            if LOCATION in removals or updates.get(LOCATION, before[LOCATION]) != before[LOCATION]:
+                raise NotSupportedByCatalog(
+                    f"the location of namespace {name} cannot be changed: not every Hive Metastore does that"
+                )
+            after = {key: value for key, value in {**before, **updates}.items() if key not in removals}
+            changed = database_of(name, after, None)
+            # The metastore leaves alone what is not set; an empty text is none.
+            self._metastore.ask(ALTER_DATABASE, name, {**record, "description": "", "ownerName": None, **changed})
+
+    # -- tables
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        name = self._database_name(namespace)
+        self._require(namespace)
+        names = sorted(found for found in self._metastore.ask(GET_ALL_TABLES, name) if token is None or found > token)
+        tables: list[TableName] = []
+        # Views and tables of other kinds stand among them, so that it is not known how many make a page.
+        for start in range(0, len(names), _TABLES_AT_ONCE):
+            some = names[start : start + _TABLES_AT_ONCE]
+            answer: Record = self._metastore.ask(GET_TABLES, {"dbName": name, "tblNames": some})
+            ours = sorted(record["tableName"] for record in answer["tables"] if is_iceberg(record))
+            tables += ((namespace[0].lower(), found) for found in ours)
+            if size is not None and len(tables) > size:
+                break
+        return _page(tables, None, size)
+
+    def table_location(self, table: TableName) -> str:
+        self._table_name(table)
+        return f"{location_of(self._require(table[:-1]))}/{table[-1].lower()}"
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        self._table_name(table)
+        # Where the pointer is not known yet, the table's own location leads to the file system.
+        place = location or self._pointer(table) or self.properties.get("warehouse") or "file:///"
+        return HiveStrategy(table, place, self.io.storage(place), self.properties, self._metastore)
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        name = self._table_name(table)
+        self._require(table[:-1])
+        metadata = decode_metadata(self.io.read(metadata_location), metadata_location)
+        file_system = self.io.storage(metadata_location)
+        strategy = HiveStrategy(table, metadata_location, file_system, self.properties, self._metastore)
+        try:
+            created = strategy.describing(metadata).swap_pointer(None, metadata_location)
+        except OutcomeUnknown as lost:
+            raise StorageError(
+                f"whether {'.'.join(name)} was registered is not known: {lost}", retryable=True
+            ) from lost
+        if not created:
+            raise TableExists(f"table {'.'.join(name)} exists already in catalog '{self.name}'", table=table)
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        old, new = self._table_name(source), self._table_name(target)
+        names: list[Locked] = [old] if old == new else [old, new]
+        with held(self._metastore, names) as lock:
+            record = record_of(self._metastore, source)
+            if record is None or pointer_in(record, source, self.name) is None:
+                raise NoSuchTable(f"no table {'.'.join(source)} in catalog '{self.name}'", table=source)
+            self._require(target[:-1])
+            if record_of(self._metastore, target) is not None:
+                raise TableExists(f"table {'.'.join(target)} exists already in catalog '{self.name}'", table=target)
+            renamed = {**record, "dbName": new[0], "tableName": new[1]}
+            lock.ensure_held()
+            try:
+                self._metastore.ask(ALTER_TABLE, *old, renamed, {"properties": KEEP_STATISTICS})
+            except Refused as refused:
+                raise self._not_renamed(source, target, refused) from refused
+
+    def credentials(self) -> str | None:
+        settings = self._metastore.settings
+        return None if settings.groups is None else f"user '{settings.user}' by ugi, which the metastore believes"
+
+    def close(self) -> None:
+        self._metastore.close()
+
+    def _not_renamed(self, source: TableName, target: TableName, refused: Refused) -> IcefieldError:
+        if record_of(self._metastore, target) is not None:
+            return TableExists(f"table {'.'.join(target)} exists already in catalog '{self.name}'", table=target)
+        if record_of(self._metastore, source) is None:
+            return NoSuchTable(f"no table {'.'.join(source)} in catalog '{self.name}'", table=source)
+        return InvalidArgument(f"the Hive Metastore of '{self.name}' does not rename: {refused.said}")
+
+    def _pointer(self, table: TableName) -> str | None:
+        record = record_of(self._metastore, table)
+        return None if record is None else (record.get("parameters") or {}).get(METADATA_LOCATION)
+
+    def _database(self, name: str) -> Record | None:
+        try:
+            record: Record = self._metastore.ask(GET_DATABASE, name)
+        except Refused:
+            return None
+        return record
+
+    def _require(self, namespace: NamespaceName) -> Record:
+        record = self._database(namespace[0].lower()) if len(namespace) == 1 else None
+        if record is None:
+            raise self._no_namespace(namespace)
+        return record
+
+    def _no_namespace(self, namespace: NamespaceName) -> NoSuchNamespace:
+        return NoSuchNamespace(
+            f"no namespace {'.'.join(namespace)} in catalog '{self.name}'; create_namespace makes it",
+            namespace=namespace,
+        )
+
+    def _database_name(self, namespace: NamespaceName) -> str:
+        if len(namespace) != 1:
+            raise NotSupportedByCatalog(
+                f"catalog '{self.name}' has no nested namespaces: '{'.'.join(namespace)}' cannot be"
+            )
+        return _checked(namespace[0])
+
+    def _table_name(self, table: TableName) -> tuple[str, str]:
+        if len(table) != 2:
+            raise self._no_namespace(table[:-1])
+        return _checked(table[0]), _checked(table[1])
+
+
+def _checked(name: str) -> str:
+    """A name as the metastore keeps it. Raises ``InvalidArgument`` for one that it cannot hold."""
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise InvalidArgument(
+            f"'{name}' cannot be a name in a Hive Metastore: up to {_LONGEST} letters a to z, digits and '_' can"
+        )
+    return name.lower()
+
+
+def _page(names: Sequence[tuple[str, ...]], token: str | None, size: int | None) -> Page[Any]:
+    """The names after ``token``, which is the last name of the page before."""
+    rest = [name for name in names if token is None or name[-1] > token]
+    if size is None or len(rest) <= size:
+        return Page(tuple(rest))
+    return Page(tuple(rest[:size]), rest[size - 1][-1])

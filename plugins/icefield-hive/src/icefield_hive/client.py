@@ -1,0 +1,124 @@
+"""Calls of the metastore: connections of this process, other servers when one is down, errors in the user's words."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from icefield.errors import StorageError
+
+from icefield_hive.connection import Connection, ConnectionLost, Refused
+from icefield_hive.messages import SET_UGI, Method
+from icefield_hive.settings import Settings, settings_of
+
+_log = logging.getLogger(__name__)
+
+_TRIES = 3
+_MOST_IDLE = 8
+
+
+class Metastore:
+    """The metastore that a catalog's properties name. Pickled by these; any thread may use it."""
+
+    def __init__(self, catalog: str, properties: Mapping[str, str]) -> None:
+        self.catalog = catalog
+        self._properties = dict(properties)
+        self.settings: Settings = settings_of(catalog, properties)
+        self._idle: list[Connection] = []
+        self._first = 0
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Connections stay behind: another process makes its own.
+        return type(self), (self.catalog, self._properties)
+
+    def __repr__(self) -> str:
+        return f"Metastore({self.catalog!r})"
+
+    def call(self, method: Method, *values: Any) -> Any:
+        """Call and wait for the answer. A call that may be repeated is, when its reply is lost.
+
+        Raises ``Refused`` for an exception of the metastore, and ``ConnectionLost``.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            connection = self._take()
+            try:
+                answer = connection.call(method, values)
+            except ConnectionLost as lost:
+                if not method.repeatable or not tries_left:
+                    raise
+                _log.info("%s: asked again", lost)
+                continue
+            except Refused:
+                self._give_back(connection)
+                raise
+            self._give_back(connection)
+            return answer
+        raise AssertionError("unreachable")
+
+    def ask(self, method: Method, *values: Any) -> Any:
+        """As ``call``, with a lost connection and an exception that is not declared as a ``StorageError``."""
+        return self.translated(lambda: self.call(method, *values), repeatable=method.repeatable)
+
+    def translated(self, work: Callable[[], Any], *, repeatable: bool = True) -> Any:
+        """Do something, and raise ``StorageError`` where the metastore could not be asked or failed at it."""
+        try:
+            return work()
+        except ConnectionLost as lost:
+            hint = "" if repeatable or not lost.sent else "; whether it happened is not known"
+            raise StorageError(
+                f"catalog '{self.catalog}' lost its Hive Metastore: {lost}{hint}", retryable=repeatable or not lost.sent
+            ) from lost
+        except Refused as refused:
+            if refused.kind in ("Meta", "Failure"):
+                raise StorageError(
+                    f"the Hive Metastore of catalog '{self.catalog}' failed: {refused.said}"
+                ) from refused
+            raise
+
+    def close(self) -> None:
+        """Close every connection that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _take(self) -> Connection:
+        with self._lock:
+            if self._process != os.getpid():  # a fork: the connections are the parent's
+                self._idle, self._process = [], os.getpid()
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.is_alive:
+                    return connection
+                connection.close()
+        return self._connect()
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._lock:
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self) -> Connection:
+        """A connection to the server that answered last, else to the next that does."""
+        servers = self.settings.servers
+        reasons = []
+        for offset in range(len(servers)):
+            number = (self._first + offset) % len(servers)
+            host, port = servers[number]
+            try:
+                connection = Connection(host, port, self.settings.connect_seconds, self.settings.seconds)
+                if self.settings.groups is not None:
+                    connection.call(SET_UGI, (self.settings.user, list(self.settings.groups)))
+            except ConnectionLost as lost:
+                reasons.append(str(lost))
+                continue
+            self._first = number
+            return connection
+        raise ConnectionLost("; ".join(reasons), sent=False)

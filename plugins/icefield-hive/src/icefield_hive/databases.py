@@ -1,0 +1,61 @@
+"""A namespace as the metastore holds it: some of its properties are parts of the database, the others parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from icefield.errors import InvalidArgument
+
+from icefield_hive.messages import PRINCIPAL_TYPES
+from icefield_hive.structs import Record
+
+LOCATION: Final = "location"
+COMMENT: Final = "comment"
+OWNER: Final = "hive.metastore.database.owner"
+OWNER_TYPE: Final = "hive.metastore.database.owner-type"
+
+_MOST_KEY, _MOST_VALUE = 180, 4000  # what the metastore's database can hold
+_ONE_SLASH: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):/(?!/)")
+
+
+def properties_of(record: Record) -> dict[str, str]:
+    """The properties of a namespace."""
+    found: dict[str, str] = dict(record.get("parameters") or {})
+    found[LOCATION] = location_of(record)
+    if record.get("description"):
+        found[COMMENT] = record["description"]
+    if record.get("ownerName"):
+        found[OWNER] = record["ownerName"]
+        kinds = {number: name for name, number in PRINCIPAL_TYPES.items()}
+        found[OWNER_TYPE] = kinds.get(record.get("ownerType", 1), "USER")
+    return found
+
+
+def location_of(record: Record) -> str:
+    """Where a namespace lies, without a trailing slash: Hadoop writes ``file:/x`` where others write ``file:///x``."""
+    return _ONE_SLASH.sub(r"\1:///", record.get("locationUri") or "").rstrip("/")
+
+
+def database_of(name: str, properties: Mapping[str, str], owner: str | None) -> Record:
+    """The database of a namespace; ``owner`` is who owns it if the properties do not say.
+
+    Raises ``InvalidArgument`` for what the metastore cannot hold.
+    """
+    given = dict(properties)
+    for key, value in given.items():
+        if len(key) > _MOST_KEY or len(value) > _MOST_VALUE:
+            raise InvalidArgument(
+                f"property '{key[:_MOST_KEY]}' of namespace {name} is too long for a Hive Metastore: {_MOST_KEY} "
+                f"characters for a name and {_MOST_VALUE} for a value are the most"
+            )
+    kind = given.pop(OWNER_TYPE, "USER").upper()
+    if kind not in PRINCIPAL_TYPES:
+        raise InvalidArgument(f"'{OWNER_TYPE}' is one of {', '.join(PRINCIPAL_TYPES)}, not '{kind}'")
+    record: Record = {"name": name, "locationUri": given.pop(LOCATION, None), "ownerType": PRINCIPAL_TYPES[kind]}
+    if comment := given.pop(COMMENT, None):
+        record["description"] = comment
+    if owner_name := given.pop(OWNER, owner):
+        record["ownerName"] = owner_name
+    return {**record, "parameters": given}

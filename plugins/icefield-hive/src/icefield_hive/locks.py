@@ -1,0 +1,228 @@
+"""Locks of the metastore: asked for, waited for, kept alive, given back.
+
+Iceberg's Java library and PyIceberg take the same ones, so that all exclude each other. The metastore forgets a lock
+whose holder does not speak up for ``hive.txn.timeout`` (five minutes unless it is set), so that a holder that died
+blocks nobody for long; a holder that was only slow must not rely on its lock alone, and does not: what is committed
+under it names the old pointer as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import socket
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from icefield.errors import StorageError
+
+from icefield_hive.client import Metastore
+from icefield_hive.connection import ConnectionLost, Refused
+from icefield_hive.messages import (
+    CHECK_LOCK,
+    EXCLUSIVE,
+    FIND_LOCKS,
+    HEARTBEAT,
+    LEVEL_DATABASE,
+    LEVEL_TABLE,
+    LOCK,
+    UNLOCK,
+    LockState,
+)
+from icefield_hive.structs import Record
+
+_log = logging.getLogger(__name__)
+
+_GROWTH: Final = 1.5
+
+Locked = tuple[str, str | None]
+"""A database and a table of it; without a table the whole database."""
+
+
+class Overtaken(Exception):
+    """What the lock was wanted for has become pointless while waiting."""
+
+
+@contextmanager
+def held(
+    metastore: Metastore, names: Sequence[Locked], overtaken: Callable[[], bool] = lambda: False
+) -> Iterator[HiveLock]:
+    """Hold an exclusive lock on all of the names. ``overtaken`` is asked while others are waited for.
+
+    Raises ``Overtaken``, and ``StorageError`` when the lock cannot be had; it may be tried again.
+    """
+    lock = HiveLock(metastore, names)
+    with _turns(metastore, names):
+        try:
+            lock.acquire(overtaken)
+            yield lock
+        finally:
+            lock.release()
+
+
+class HiveLock:
+    """One request for a lock."""
+
+    def __init__(self, metastore: Metastore, names: Sequence[Locked]) -> None:
+        self._metastore = metastore
+        self._settings = metastore.settings.lock
+        self._names = names
+        self._agent = f"Icefield-{uuid.uuid4().hex}"
+        self._id: int | None = None
+        self._lost = False
+        self._done = threading.Event()
+        self._seen_alive = time.monotonic()
+
+    def acquire(self, overtaken: Callable[[], bool]) -> None:
+        """Ask for it and wait."""
+        deadline = time.monotonic() + self._settings.acquire
+        state, wait = self._create(), self._settings.check_least
+        while state == LockState.WAITING:
+            if overtaken():
+                raise Overtaken
+            if time.monotonic() >= deadline:
+                raise self._failure(
+                    f"others held it for {self._settings.acquire:g} s ('iceberg.hive.lock-timeout-ms'); one that died "
+                    "holds it until the metastore's 'hive.txn.timeout' has passed"
+                )
+            time.sleep(wait * random.uniform(0.5, 1))
+            wait = min(wait * _GROWTH, self._settings.check_most)
+            state = self._check()
+        if state != LockState.ACQUIRED:
+            raise self._failure("the metastore took it back")
+        self._seen_alive = time.monotonic()
+        threading.Thread(target=self._keep_alive, name="icefield-hive-heartbeat", daemon=True).start()
+
+    def ensure_held(self) -> None:
+        """Raise ``StorageError`` if the metastore has forgotten the lock, as far as can be known."""
+        if not self._lost and time.monotonic() - self._seen_alive > 2 * self._settings.heartbeat:
+            self._beat()  # this process was paused, and its heartbeat with it
+        if self._lost:
+            raise self._failure("the metastore gave it up before the change was made")
+
+    def release(self) -> None:
+        """Give it back. What fails here is logged: the metastore forgets the lock in time."""
+        self._done.set()
+        if self._id is None:
+            return
+        try:
+            self._metastore.call(UNLOCK, {"lockid": self._id})
+        except (Refused, ConnectionLost) as error:
+            if not (isinstance(error, Refused) and error.kind == "NoSuchLock"):
+                _log.warning("the lock %d on %s could not be given back: %s", self._id, self._text, error)
+
+    @property
+    def _text(self) -> str:
+        return " and ".join(".".join(level for level in name if level) for name in self._names)
+
+    def _create(self) -> LockState:
+        request = {
+            "component": [_component(database, table) for database, table in self._names],
+            "user": self._metastore.settings.user,
+            "hostname": socket.gethostname(),
+            "agentInfo": self._agent,
+        }
+        deadline = time.monotonic() + self._settings.create
+        wait = self._settings.create_least
+        while True:
+            try:
+                answer: Record = self._metastore.call(LOCK, request)
+                self._id = answer["lockid"]
+                return LockState(answer["state"])
+            except (ConnectionLost, Refused) as error:
+                if self._find():  # the request was heard, and only the reply was lost
+                    return LockState.WAITING
+                hopeless = isinstance(error, Refused) and "HIVE_LOCKS" in error.said
+                if hopeless or time.monotonic() >= deadline:
+                    raise self._failure(str(error)) from error
+            time.sleep(wait * random.uniform(0.5, 1))
+            wait = min(wait * 2, self._settings.create_most)
+
+    def _find(self) -> bool:
+        database, table = self._names[0]
+        try:
+            shown: Record = self._metastore.call(FIND_LOCKS, {"dbname": database, "tablename": table})
+        except (ConnectionLost, Refused):
+            return False
+        found = [lock["lockid"] for lock in shown["locks"] if lock.get("agentInfo") == self._agent]
+        self._id = found[0] if found else None
+        return bool(found)
+
+    def _check(self) -> LockState:
+        try:
+            answer: Record = self._metastore.call(CHECK_LOCK, {"lockid": self._id})
+        except (ConnectionLost, Refused) as error:
+            raise self._failure(str(error)) from error
+        return LockState(answer["state"])
+
+    def _keep_alive(self) -> None:
+        while not self._done.wait(self._settings.heartbeat) and not self._lost:
+            self._beat()
+
+    def _beat(self) -> None:
+        try:
+            self._metastore.call(HEARTBEAT, {"lockid": self._id})
+            self._seen_alive = time.monotonic()
+        except Refused as refused:
+            _log.warning("the lock %s on %s is lost: %s", self._id, self._text, refused)
+            self._lost = True
+        except ConnectionLost as lost:
+            _log.info("no heartbeat of the lock %s on %s: %s", self._id, self._text, lost)
+
+    def _failure(self, reason: str) -> StorageError:
+        return StorageError(
+            f"no lock on {self._text} of catalog '{self._metastore.catalog}', and nothing was changed: {reason}",
+            retryable=True,
+        )
+
+
+def _component(database: str, table: str | None) -> Record:
+    level = LEVEL_TABLE if table else LEVEL_DATABASE
+    return {"type": EXCLUSIVE, "level": level, "dbname": database, "tablename": table}
+
+
+class _Turn:
+    """A lock among the threads of this process: they need not all queue at the metastore."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_TURNS: weakref.WeakValueDictionary[tuple[object, ...], _Turn] = weakref.WeakValueDictionary()
+_GUARD = threading.Lock()
+
+
+def _forget_turns() -> None:
+    """After a fork: who held a turn in the parent never gives it back here."""
+    global _TURNS, _GUARD
+    _TURNS, _GUARD = weakref.WeakValueDictionary(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_turns)
+
+
+@contextmanager
+def _turns(metastore: Metastore, names: Sequence[Locked]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for database, table in sorted(names, key=str):  # in one order, so that nobody waits in a circle
+            with _GUARD:
+                turn = _TURNS.setdefault((metastore.settings.servers, database, table), _Turn())
+            if not turn.lock.acquire(timeout=metastore.settings.lock.acquire):
+                raise StorageError(
+                    f"other threads of this process held {database}.{table or '*'} of catalog '{metastore.catalog}' "
+                    f"for {metastore.settings.lock.acquire:g} s, and nothing was changed",
+                    retryable=True,
+                )
+            stack.callback(_release, turn)
+        yield
+
+
+def _release(turn: _Turn) -> None:
+    turn.lock.release()

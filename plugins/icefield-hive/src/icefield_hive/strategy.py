@@ -1,0 +1,177 @@
+"""The commit of a table in the metastore: under its lock, by a change that names the old pointer."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from icefield.abc import Committed, Conflict, FileSystem, Pointer, TableName
+from icefield.errors import (
+    IcefieldError,
+    InvalidArgument,
+    NoSuchNamespace,
+    NoSuchTable,
+    StorageError,
+    UnsupportedFeature,
+)
+from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metastore import MetastoreStrategy, OutcomeUnknown
+from icefield.publishing import read_whole
+
+from icefield_hive.client import Metastore
+from icefield_hive.connection import ConnectionLost, Refused
+from icefield_hive.locks import HiveLock, Overtaken, held
+from icefield_hive.messages import ALTER_TABLE, CREATE_TABLE, DROP_TABLE, GET_DATABASE, GET_TABLE
+from icefield_hive.structs import Record
+from icefield_hive.table_record import METADATA_LOCATION, Description, pointer_in
+
+# How long to look, after a reply was lost, for what a slow metastore may still be doing.
+_LOOK_SECONDS: Final = (0.0, 0.1, 0.3, 0.6, 1.0)
+# The metastore would otherwise list the table's files and overwrite the statistics by what it finds.
+KEEP_STATISTICS: Final = {"DO_NOT_UPDATE_STATS": "true"}
+
+
+class HiveStrategy(MetastoreStrategy):
+    """Check-and-put of the table's parameter ``metadata_location``, under an exclusive lock on the table."""
+
+    def __init__(
+        self,
+        table: TableName,
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str],
+        metastore: Metastore,
+    ) -> None:
+        super().__init__(table, location, file_system, properties)
+        self._metastore = metastore
+        self._database, self._name = (level.lower() for level in table)
+        self._description: Description | None = None
+
+    def read_pointer(self) -> str | None:
+        return pointer_in(record_of(self._metastore, self.table), self.table, self._metastore.catalog)
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        return super(HiveStrategy, self.describing(metadata)).commit(base, metadata)
+
+    def describing(self, metadata: TableMetadata) -> HiveStrategy:
+        """The strategy of one attempt: several threads may commit through one table object."""
+        attempt = copy.copy(self)
+        attempt._description = Description.of(metadata, self._metastore.settings)
+        return attempt
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        def overtaken() -> bool:
+            return self.read_pointer() != old
+
+        try:
+            with held(self._metastore, [(self._database, self._name)], overtaken) as lock:
+                return self._create(lock, new) if old is None else self._update(lock, old, new)
+        except Overtaken:
+            return False
+
+    def drop(self) -> None:
+        with held(self._metastore, [(self._database, self._name)]):
+            if self.read_pointer() is None:
+                raise self._missing()
+            try:
+                self._metastore.ask(DROP_TABLE, self._database, self._name, False)
+            except Refused as refused:
+                raise self._missing() from refused
+
+    def _missing(self) -> NoSuchTable:
+        return NoSuchTable(f"no table {'.'.join(self.table)} in catalog '{self._metastore.catalog}'", table=self.table)
+
+    def _create(self, lock: HiveLock, new: str) -> bool:
+        assert self._description is not None
+        if record_of(self._metastore, self.table) is not None:
+            return False
+        record = self._description.new_record(self._database, self._name, new)
+        lock.ensure_held()
+        try:
+            self._metastore.call(CREATE_TABLE, record, {"properties": KEEP_STATISTICS})
+        except (Refused, ConnectionLost) as error:
+            return self._look(None, new, error)
+        return True
+
+    def _update(self, lock: HiveLock, old: str, new: str) -> bool:
+        assert self._description is not None
+        record = record_of(self._metastore, self.table)
+        if record is None or pointer_in(record, self.table, self._metastore.catalog) != old:
+            return False
+        changed = self._description.changed_record(record, new, self._removed(record, old))
+        expected = {"expected_parameter_key": METADATA_LOCATION, "expected_parameter_value": old}
+        lock.ensure_held()
+        try:
+            self._alter(changed, {**KEEP_STATISTICS, **expected})
+        except (Refused, ConnectionLost) as error:
+            return self._look(old, new, error)
+        return True
+
+    def _alter(self, record: Record, context: Mapping[str, str]) -> None:
+        self._metastore.call(ALTER_TABLE, self._database, self._name, record, {"properties": dict(context)})
+
+    def _removed(self, record: Record, old: str) -> set[str]:
+        """The table's properties that this version no longer has, of those that stand in the record."""
+        assert self._description is not None
+        candidates = self._description.unexplained(record)
+        if not candidates:
+            return set()
+        try:
+            before = decode_metadata(read_whole(self.file_system, old), old)
+        except IcefieldError:
+            return set()
+        return set(before.properties) - set(self._description.properties)
+
+    def _look(self, old: str | None, new: str, error: Refused | ConnectionLost) -> bool:
+        """Find out what became of a change that failed. The lock is still held, so nobody else changes the table.
+
+        A refusal tells that nothing is under way any more, though the metastore itself may have tried twice, the
+        first time with success. After a lost reply the change may still happen.
+        """
+        if isinstance(error, ConnectionLost) and not error.sent:
+            raise StorageError(f"catalog '{self._metastore.catalog}': {error}", retryable=True) from error
+        for wait in _LOOK_SECONDS:
+            time.sleep(wait)
+            try:
+                current = self.read_pointer()
+            except IcefieldError:
+                continue
+            if current == new:
+                return True
+            if isinstance(error, Refused):
+                if current != old:
+                    return False
+                raise self._refusal(error) from error
+        raise OutcomeUnknown(str(error)) from error
+
+    def _refusal(self, refused: Refused) -> IcefieldError:
+        """Why the metastore did not do it, with the table as it was before."""
+        name, catalog = ".".join(self.table), self._metastore.catalog
+        if refused.kind in ("InvalidObject", "NoSuchObject"):
+            try:
+                self._metastore.ask(GET_DATABASE, self._database)
+            except Refused:
+                return NoSuchNamespace(
+                    f"no namespace {self.table[0]} in catalog '{catalog}'; create_namespace makes it",
+                    namespace=self.table[:-1],
+                )
+            return InvalidArgument(f"the Hive Metastore of catalog '{catalog}' refuses {name}: {refused.said}")
+        if "types incompatible" in refused.said:
+            return UnsupportedFeature(
+                f"the Hive Metastore of catalog '{catalog}' refuses the changed columns of {name}; Iceberg tables need "
+                "its setting hive.metastore.disallow.incompatible.col.type.changes to be false: " + refused.said
+            )
+        return StorageError(f"the Hive Metastore of catalog '{catalog}' could not change {name}: {refused.said}")
+
+
+def record_of(metastore: Metastore, table: TableName) -> Record | None:
+    """A table of the metastore, of whatever kind; None when there is none."""
+    database, name = (level.lower() for level in table)
+    try:
+        answer: Record = metastore.ask(GET_TABLE, {"dbName": database, "tblName": name})
+    except Refused:
+        return None
+    record: Record = answer["table"]
+    return record

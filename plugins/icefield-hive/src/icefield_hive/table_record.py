@@ -1,0 +1,216 @@
+"""A table as the metastore holds it: made from Iceberg's metadata as Iceberg's Java library makes it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from icefield.abc import TableName
+from icefield.errors import NotSupportedByCatalog
+from icefield.metadata import TableMetadata
+from icefield.partitioning import spec_to_json
+from icefield.schema_json import schema_to_json
+from icefield.sorting import sort_order_to_json
+
+from icefield_hive.columns import columns_of
+from icefield_hive.settings import Settings
+from icefield_hive.structs import Record
+
+_log = logging.getLogger(__name__)
+
+METADATA_LOCATION: Final = "metadata_location"
+PREVIOUS_LOCATION: Final = "previous_metadata_location"
+TABLE_TYPE: Final = "table_type"
+OWNER: Final = "hive.metastore.table.owner"
+_ENGINE_ENABLED: Final = "engine.hive.enabled"
+_STORAGE_HANDLER: Final = "storage_handler"
+_FOREVER: Final = 2**31 - 1
+_MOST_KEY: Final = 256
+
+# Iceberg's name of a property that Hive knows under another.
+_TRANSLATED: Final = {"gc.enabled": "external.table.purge"}
+_STATISTICS: Final = {
+    "numFiles": "total-data-files",
+    "numRows": "total-records",
+    "totalSize": "total-files-size",
+}
+_DESCRIPTIVE: Final = (
+    "current-schema",
+    "current-snapshot-id",
+    "current-snapshot-summary",
+    "current-snapshot-timestamp-ms",
+    "default-partition-spec",
+    "default-sort-order",
+    "snapshot-count",
+)
+# What stands in a table's parameters without being one of its properties.
+_OF_THE_METASTORE: Final = frozenset(
+    {
+        *_STATISTICS,
+        *_DESCRIPTIVE,
+        "COLUMN_STATS_ACCURATE",
+        "EXTERNAL",
+        METADATA_LOCATION,
+        PREVIOUS_LOCATION,
+        "numFilesErasureCoded",
+        "rawDataSize",
+        _STORAGE_HANDLER,
+        TABLE_TYPE,
+        "transient_lastDdlTime",
+        "uuid",
+    }
+)
+
+_PLAIN_FORMATS: Final = (
+    "org.apache.hadoop.mapred.FileInputFormat",
+    "org.apache.hadoop.mapred.FileOutputFormat",
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+)
+_HIVE_FORMATS: Final = (
+    "org.apache.iceberg.mr.hive.HiveIcebergInputFormat",
+    "org.apache.iceberg.mr.hive.HiveIcebergOutputFormat",
+    "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
+)
+_HANDLER: Final = "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"
+
+
+def is_iceberg(record: Record) -> bool:
+    """Whether a table of the metastore is an Iceberg table."""
+    parameters = record.get("parameters") or {}
+    return parameters.get(TABLE_TYPE, "").upper() == "ICEBERG" and METADATA_LOCATION in parameters
+
+
+def pointer_in(record: Record | None, table: TableName, catalog: str) -> str | None:
+    """The metadata location of a table. Raises ``NotSupportedByCatalog`` for one that is not Iceberg's."""
+    if record is None:
+        return None
+    if not is_iceberg(record):
+        kind = "a view" if "VIEW" in (record.get("tableType") or "") else "a table of Hive"
+        raise NotSupportedByCatalog(
+            f"{'.'.join(table)} of catalog '{catalog}' is {kind} and not an Iceberg table", table=table
+        )
+    location: str = record["parameters"][METADATA_LOCATION]
+    return location
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the metastore is told of one version of a table, but for where its metadata lies."""
+
+    metadata: TableMetadata
+    settings: Settings
+    columns: list[Record]
+
+    @classmethod
+    def of(cls, metadata: TableMetadata, settings: Settings) -> Description:
+        """Raises ``UnsupportedFeature`` for what the metastore cannot hold."""
+        return cls(metadata, settings, columns_of(metadata.schema(), hive2_compatible=settings.hive2_compatible))
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties."""
+        return self.metadata.properties
+
+    def new_record(self, database: str, name: str, location: str) -> Record:
+        """The record of a new table."""
+        now = int(time.time())
+        return {
+            "tableName": name,
+            "dbName": database,
+            "owner": self.properties.get(OWNER) or self.settings.user,
+            "createTime": now,
+            "lastAccessTime": now,
+            "retention": _FOREVER,
+            "sd": self._storage({}),
+            "partitionKeys": [],
+            "parameters": self._parameters({"EXTERNAL": "TRUE"}, None, location),
+            "tableType": "EXTERNAL_TABLE",
+        }
+
+    def changed_record(self, record: Record, location: str, removed: Iterable[str]) -> Record:
+        """A table's record, brought to this version; what others put there is kept, but for ``removed`` properties."""
+        gone = {_TRANSLATED.get(key, key) for key in removed}
+        before: dict[str, str] = record["parameters"]
+        kept = {key: value for key, value in before.items() if key not in gone}
+        owner = self.properties.get(OWNER) or record.get("owner")
+        return {
+            **record,
+            "owner": owner,
+            "sd": self._storage(record.get("sd") or {}),
+            "parameters": self._parameters(kept, before[METADATA_LOCATION], location),
+        }
+
+    def unexplained(self, record: Record) -> set[str]:
+        """Parameters that are neither the metastore's nor properties of this version: removed, or others' own."""
+        ours = {_TRANSLATED.get(key, key) for key in self.properties}
+        return set(record["parameters"]) - _OF_THE_METASTORE - ours
+
+    def _storage(self, before: Record) -> Record:
+        source, sink, serde = _HIVE_FORMATS if self._for_hive else _PLAIN_FORMATS
+        return {
+            **before,
+            "cols": self.columns,
+            "location": self.metadata.location,
+            "inputFormat": source,
+            "outputFormat": sink,
+            "serdeInfo": {"serializationLib": serde, "parameters": {}},
+        }
+
+    @property
+    def _for_hive(self) -> bool:
+        """Whether Hive itself shall read the table: the table's own property, else the catalog's."""
+        said = self.properties.get(_ENGINE_ENABLED)
+        return self.settings.hive_engine if said is None else said.lower() == "true"
+
+    def _parameters(self, before: Mapping[str, str], previous: str | None, location: str) -> dict[str, str]:
+        left_out = {*_DESCRIPTIVE, _STORAGE_HANDLER}
+        found = {key: value for key, value in before.items() if key not in left_out}
+        for key, value in self.properties.items():
+            if key != OWNER:
+                self._put(found, _TRANSLATED.get(key, key), value)
+        if self._for_hive:
+            found[_STORAGE_HANDLER] = _HANDLER
+        if self.metadata.table_uuid is not None:
+            found["uuid"] = str(self.metadata.table_uuid)
+        found |= {TABLE_TYPE: "ICEBERG", METADATA_LOCATION: location}
+        if previous is not None:
+            found[PREVIOUS_LOCATION] = previous
+        self._add_state(found)
+        return found
+
+    def _add_state(self, found: dict[str, str]) -> None:
+        """Statistics, and what describes the version as far as it fits."""
+        metadata, snapshot = self.metadata, self.metadata.current_snapshot()
+        if snapshot is not None:
+            summary = snapshot.summary
+            found |= {name: summary[key] for name, key in _STATISTICS.items() if key in summary}
+        if not self.settings.property_size:
+            return
+        found["snapshot-count"] = str(len(metadata.snapshots))
+        if snapshot is not None:
+            found["current-snapshot-id"] = str(snapshot.snapshot_id)
+            found["current-snapshot-timestamp-ms"] = str(snapshot.timestamp_ms)
+            self._put(found, "current-snapshot-summary", _json(dict(snapshot.summary)))
+        self._put(found, "current-schema", _json(schema_to_json(metadata.schema())))
+        if not metadata.spec().is_unpartitioned:
+            self._put(found, "default-partition-spec", _json(spec_to_json(metadata.spec())))
+        if metadata.sort_order().fields:
+            self._put(found, "default-sort-order", _json(sort_order_to_json(metadata.sort_order())))
+
+    def _put(self, found: dict[str, str], key: str, value: str) -> None:
+        """Set a parameter if the metastore's database can hold it; the metadata file has it in any case."""
+        # With a size of 0 only what describes the version is left out, and not the table's own properties.
+        limit = self.settings.property_size or 32_672
+        if len(key) <= _MOST_KEY and len(value) <= limit:
+            found[key] = value
+        else:
+            found.pop(key, None)
+            _log.info("'%s' is too long for a parameter of the Hive Metastore", key[:_MOST_KEY])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,106 @@
+"""A Hive Metastore on loopback: the real one, from the jars of the package pyspark, over a database in memory."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+
+from servers.process import free_port, listens, running, unavailable
+
+_SOURCE = Path(__file__).parent / "hive_metastore" / "Metastore.java"
+_OPENED = (
+    "lang",
+    "lang.invoke",
+    "lang.reflect",
+    "io",
+    "net",
+    "nio",
+    "util",
+    "util.concurrent",
+    "util.concurrent.atomic",
+)
+_SETTINGS = {
+    "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+    "datanucleus.schema.autoCreateAll": "true",
+    "datanucleus.connectionPoolingType": "HikariCP",
+    "hive.metastore.schema.verification": "false",
+    "hive.metastore.disallow.incompatible.col.type.changes": "false",  # as Iceberg tables need it
+    "hive.support.concurrency": "true",
+    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+    "hive.async.log.enabled": "false",
+}
+_LOGGING = """status = WARN
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.stdout.ref = console
+"""
+
+
+@pytest.fixture(scope="session")
+def hive() -> Iterator[str]:
+    """The URI of a metastore that ends with the session."""
+    with serve_hive() as uri:
+        yield uri
+
+
+@contextmanager
+def serve_hive(**settings: str) -> Iterator[str]:
+    """A metastore that ends with the block; ``settings`` are those of ``hive-site.xml``, with ``_`` for ``.``."""
+    java, jars = _java(), _jars()
+    folder = Path(tempfile.mkdtemp(prefix="icefield-hive-"))
+    port = free_port()
+    try:
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        _configure(folder, {**_SETTINGS, **given})
+        opens = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENED]
+        options = ["-Xmx768m", "-XX:+UseSerialGC", f"-Dderby.stream.error.file={folder}/derby.log", *opens]
+        command = [java, *options, "-cp", f"{folder}:{jars}/*", _SOURCE, str(port)]
+        with running(command, lambda: listens(port), folder=folder, seconds=180):
+            yield f"thrift://127.0.0.1:{port}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _configure(folder: Path, settings: dict[str, str]) -> None:
+    settings = {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:memory:{folder.name};create=true",
+        "hive.metastore.warehouse.dir": f"file://{folder}/warehouse",
+        **settings,
+    }
+    lines = [
+        f"<property><name>{name}</name><value>{escape(value)}</value></property>" for name, value in settings.items()
+    ]
+    (folder / "hive-site.xml").write_text("\n".join(["<configuration>", *lines, "</configuration>"]))
+    for name in ("hive-log4j2.properties", "log4j2.properties"):
+        (folder / name).write_text(_LOGGING)
+
+
+def _java() -> str:
+    java = shutil.which("java")
+    if java is None:
+        unavailable("there is no java")
+    modules = subprocess.run([java, "--list-modules"], capture_output=True, encoding="utf-8").stdout
+    if "jdk.compiler" not in modules:
+        unavailable("java has no compiler: a JDK is needed")
+    return java
+
+
+def _jars() -> Path:
+    found = find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
+        unavailable("the package pyspark is not installed")
+    jars = Path(found.submodule_search_locations[0]) / "jars"
+    if not [*jars.glob("hive-metastore-*.jar")]:
+        unavailable("the package pyspark has no Hive Metastore")
+    return jars
