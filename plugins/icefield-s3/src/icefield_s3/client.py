@@ -1,0 +1,228 @@
+"""The requests that the plugin makes, over s3fs: its session, its event loop, its client of the SDK.
+
+s3fs's own retries, blocks and listings are passed by. A request is one request, and ``persist`` decides when it is made
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from botocore.exceptions import ClientError, NoCredentialsError  # type: ignore[import-untyped]
+from icefield.errors import StorageError
+from icefield.patience import persist, together
+from s3fs import S3FileSystem  # type: ignore[import-untyped]
+
+from icefield_s3 import discretion
+from icefield_s3.failures import code_of, is_missing, is_passing, status_of
+from icefield_s3.sessions import config_of, session_of
+from icefield_s3.settings import Settings
+
+PARALLEL: Final = 4
+_RANGE: Final = re.compile(r"bytes (\d+)-\d+/(\d+)")
+_MARK: Final = "icefield-upload"
+T = TypeVar("T")
+
+
+class Client(S3FileSystem):  # type: ignore[misc]
+    """s3fs without retries, and without its cache of listings."""
+
+    cachable = False
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        discretion.install()
+        own = settings.role is None and settings.access_key is not None
+        super().__init__(
+            anon=settings.anonymous,
+            endpoint_url=settings.endpoint,
+            key=settings.access_key if own else None,
+            secret=settings.secret_key if own else None,
+            token=settings.token if own else None,
+            client_kwargs={"region_name": settings.region} if settings.region else {},
+            config_kwargs=config_of(settings),
+            session=session_of(settings),
+            use_listings_cache=False,
+        )
+
+    async def _persist(self, attempt: Callable[[Any], Awaitable[T]]) -> T:
+        with discretion.discreet():
+            store = await self.set_session()
+
+            async def once() -> T:
+                try:
+                    return await attempt(store)
+                except ClientError as error:
+                    if is_missing(error):
+                        raise FileNotFoundError(code_of(error)) from None
+                    raise
+
+            return await persist(self.settings.patience, once, is_passing)
+
+    async def found_credentials(self) -> str:
+        """Which credentials the SDK's chain has found, in words without a secret."""
+        with discretion.discreet():
+            await self.set_session()
+            found = await self.session.get_credentials()
+        if found is None:
+            raise NoCredentialsError
+        return f"those of {found.method}, found by the SDK's default chain"
+
+    async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> None:
+        """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides."""
+        condition = {"IfNoneMatch": "*"} if create else {}
+
+        async def attempt(store: Any) -> None:
+            try:
+                await store.put_object(Bucket=bucket, Key=key, Body=data, **self.settings.written, **condition)
+            except ClientError as error:
+                if create and status_of(error) == 412:
+                    raise FileExistsError from None
+                raise
+
+        await self._persist(attempt)
+
+    async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, list[bytes], int]:
+        """Bytes by a ``Range``: their offset, they, in pieces, and the size of the object."""
+
+        async def attempt(store: Any) -> tuple[int, list[bytes], int]:
+            try:
+                answer = await store.get_object(Bucket=bucket, Key=key, Range=wanted)
+            except ClientError as error:
+                if status_of(error) != 416:  # nothing lies there
+                    raise
+                return 0, [], int((await store.head_object(Bucket=bucket, Key=key))["ContentLength"])
+            async with answer["Body"].raw_stream as body:
+                pieces = [piece async for piece in body.content.iter_any()]
+            found = _RANGE.fullmatch(answer.get("ContentRange", ""))
+            return (int(found[1]), pieces, int(found[2])) if found else (0, pieces, sum(map(len, pieces)))
+
+        return await self._persist(attempt)
+
+    async def get_ranges(self, bucket: str, key: str, start: int, end: int) -> tuple[bytes, int]:
+        """A long range in several requests at a time: its bytes, and the size of the object."""
+        turns = asyncio.Semaphore(PARALLEL)
+
+        async def part(first: int) -> tuple[int, list[bytes], int]:
+            async with turns:
+                last = min(first + self.settings.read_part, end) - 1
+                return await self.get_range(bucket, key, f"bytes={first}-{last}")
+
+        found = await together(part(first) for first in range(start, end, self.settings.read_part))
+        offset, pieces, size = found[0]
+        if offset == 0 and sum(map(len, pieces)) == size:  # a server that knows no ranges sends the whole
+            return b"".join(pieces)[start:end], size
+        return b"".join(piece for _, pieces, _ in found for piece in pieces), size
+
+    async def describe(self, bucket: str, key: str) -> dict[str, Any]:
+        """What the store says of an object. Raises ``FileNotFoundError``."""
+        return await self._persist(lambda store: store.head_object(Bucket=bucket, Key=key))
+
+    async def page(self, bucket: str, prefix: str, delimiter: str, token: str | None) -> dict[str, Any]:
+        """One page of a listing."""
+        wanted = {"Prefix": prefix, "Delimiter": delimiter, "ContinuationToken": token}
+        given = {name: value for name, value in wanted.items() if value}
+        return await self._persist(lambda store: store.list_objects_v2(Bucket=bucket, **given))
+
+    async def delete(self, bucket: str, keys: list[str]) -> None:
+        """Delete objects, many with one request; one that is not there is no error."""
+        step = self.settings.batch
+        if len(keys) == 1 or step == 1:
+            await self._delete_each(bucket, keys)
+            return
+        for start in range(0, len(keys), step * PARALLEL):
+            some = keys[start : start + step * PARALLEL]
+            await together(self._delete_batch(bucket, some[at : at + step]) for at in range(0, len(some), step))
+
+    async def _delete_batch(self, bucket: str, keys: list[str]) -> None:
+        listed = {"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        try:
+            answer = await self._persist(lambda store: store.delete_objects(Bucket=bucket, Delete=listed))
+            errors = {error.get("Key") for error in answer.get("Errors", ()) if error.get("Code") != "NoSuchKey"}
+            left = [key for key in keys if key in errors]
+        except ClientError as error:
+            if status_of(error) not in (400, 405, 411, 501):  # stores that know no batches, or want other headers
+                raise
+            left = keys
+        # Whatever the batch did not settle is deleted by itself: that has retries, and errors of its own.
+        await self._delete_each(bucket, left)
+
+    async def _delete_each(self, bucket: str, keys: list[str]) -> None:
+        async def delete(key: str) -> None:
+            with suppress(FileNotFoundError):
+                await self._persist(lambda store: store.delete_object(Bucket=bucket, Key=key))
+
+        for start in range(0, len(keys), 2 * PARALLEL):
+            await together(delete(key) for key in keys[start : start + 2 * PARALLEL])
+
+    async def start_upload(self, bucket: str, key: str, mark: str, tried: Callable[[], None]) -> str:
+        """Begin an upload in parts; its id. The object will carry the mark. ``tried`` is told of each request."""
+
+        async def attempt(store: Any) -> str:
+            tried()
+            answer = await store.create_multipart_upload(
+                Bucket=bucket, Key=key, Metadata={_MARK: mark}, **self.settings.written
+            )
+            return str(answer["UploadId"])
+
+        return await self._persist(attempt)
+
+    async def send_part(self, bucket: str, key: str, upload: str, number: int, data: bytes) -> dict[str, Any]:
+        """Send a part; what the store wants to hear of it in the end."""
+
+        async def attempt(store: Any) -> dict[str, Any]:
+            answer = await store.upload_part(Bucket=bucket, Key=key, UploadId=upload, PartNumber=number, Body=data)
+            sums = {name: value for name, value in answer.items() if name.startswith("Checksum")}
+            return {"PartNumber": number, "ETag": answer["ETag"], **sums}
+
+        return await self._persist(attempt)
+
+    async def complete(self, bucket: str, key: str, upload: str, mark: str, parts: list[dict[str, Any]]) -> None:
+        """Publish an object of its parts. The mark tells whether a request whose answer was lost has done so."""
+
+        async def attempt(store: Any) -> None:
+            try:
+                answer = await store.complete_multipart_upload(
+                    Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": parts}
+                )
+            except ClientError as error:
+                if code_of(error) == "NoSuchUpload" and await self._is_marked(store, bucket, key, mark):
+                    return
+                raise
+            if not answer.get("ETag"):
+                message = f"the store has not said that it put s3://{bucket}/{key} together"
+                raise StorageError(message, retryable=True)
+
+        await self._persist(attempt)
+
+    async def _is_marked(self, store: Any, bucket: str, key: str, mark: str) -> bool:
+        try:
+            found = await store.head_object(Bucket=bucket, Key=key)
+        except ClientError as error:
+            if is_missing(error):
+                return False
+            raise
+        return bool(found.get("Metadata", {}).get(_MARK) == mark)
+
+    async def abort(self, bucket: str, key: str, upload: str) -> None:
+        """Have the store forget the parts of an upload; one that is done, or gone, is no error."""
+
+        async def attempt(store: Any) -> None:
+            try:
+                await store.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload)
+            except ClientError as error:
+                if code_of(error) != "NoSuchUpload":
+                    raise
+
+        await self._persist(attempt)
+
+    async def abort_all(self, bucket: str, key: str) -> None:
+        """Abort whatever uploads to a key were begun: those whose beginning was never answered among them."""
+        found = await self._persist(lambda store: store.list_multipart_uploads(Bucket=bucket, Prefix=key))
+        for upload in found.get("Uploads", ()):
+            if upload["Key"] == key:
+                await self.abort(bucket, key, upload["UploadId"])

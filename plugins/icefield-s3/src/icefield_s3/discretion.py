@@ -1,0 +1,52 @@
+"""No credential in a log: what the SDK says of this plugin's own requests at the level DEBUG is not logged.
+
+It writes down headers and answers there, and with them session tokens and the credentials of roles. What the SDK logs
+for others in the same process stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+_LOGGERS: Final = (
+    "aiobotocore.endpoint",
+    "aiobotocore.parsers",
+    "botocore.auth",
+    "botocore.awsrequest",
+    "botocore.credentials",
+    "botocore.endpoint",
+    "botocore.hooks",
+    "botocore.httpsession",
+    "botocore.parsers",
+    "botocore.regions",
+    "botocore.retryhandler",
+    "botocore.utils",
+)
+_ours: ContextVar[bool] = ContextVar("icefield_s3_request", default=False)
+
+
+class _Discretion(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.DEBUG or not _ours.get()
+
+
+@contextmanager
+def discreet() -> Iterator[None]:
+    """Requests of this context are this plugin's."""
+    token = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(token)
+
+
+def install() -> None:
+    """Have the SDK's loggers ask; they ask once however often this is called."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(known, _Discretion) for known in logger.filters):
+            logger.addFilter(_Discretion())

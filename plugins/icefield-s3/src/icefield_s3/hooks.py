@@ -1,0 +1,10 @@
+"""What this plugin provides."""
+
+from __future__ import annotations
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_file_systems() -> list[Provider]:
+    return [Provider(("s3", "s3a", "s3n"), "icefield_s3.s3_file_system:S3FileSystem")]

@@ -1,0 +1,95 @@
+"""How the store is reached: the SDK's session with its chain of credentials, and connections that repeat nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+from io import BytesIO
+from typing import Any, Final
+
+from aiobotocore.config import AioConfig  # type: ignore[import-untyped]
+from aiobotocore.credentials import (  # type: ignore[import-untyped]
+    AioAssumeRoleCredentialFetcher,
+    AioCredentials,
+    AioDeferredRefreshableCredentials,
+)
+from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
+from aiobotocore.session import AioSession  # type: ignore[import-untyped]
+from aiohttp import BytesIOPayload
+from botocore.exceptions import NoCredentialsError  # type: ignore[import-untyped]
+
+from icefield_s3.settings import Role, Settings
+
+_SMALL: Final = 1024 * 1024  # aiohttp warns of more in one piece
+
+
+class Connections(AIOHTTPSession):  # type: ignore[misc]
+    """The SDK's connections, where one request is one request.
+
+    aiohttp sends a PUT again by itself when a connection that was used before breaks. The second answer would then hide
+    that the first request, whose answer was lost, may have been carried out.
+    """
+
+    async def _get_session(self, proxy_url: str | None) -> Any:
+        session = await super()._get_session(proxy_url)
+        session._retry_connection = False
+        return session
+
+    async def send(self, request: Any) -> Any:
+        """Send a request with its body at once: to be told first that it may cost a round trip more."""
+        request.headers.pop("Expect", None)
+        if isinstance(request.body, BytesIO):
+            small = request.body.getbuffer().nbytes <= _SMALL
+            request.body = request.body.getvalue() if small else BytesIOPayload(request.body)
+        return await super().send(request)
+
+
+def config_of(settings: Settings) -> dict[str, Any]:
+    """The SDK's configuration: time-outs, no retries of its own, how a bucket is addressed."""
+    checksums = "when_supported" if settings.checksums else "when_required"
+    options: dict[str, Any] = {
+        "connect_timeout": settings.connect_timeout,
+        "read_timeout": settings.request_timeout,
+        "retries": {"total_max_attempts": 1, "mode": "standard"},
+        "http_session_cls": Connections,
+        "max_pool_connections": 64,
+        "user_agent_extra": "icefield",
+        "request_checksum_calculation": checksums,
+        "response_checksum_validation": checksums,
+        "s3": {"addressing_style": settings.addressing, "use_accelerate_endpoint": settings.accelerate},
+    }
+    if settings.dualstack:
+        options["use_dualstack_endpoint"] = True
+    if settings.proxy:
+        options["proxies"] = {"http": settings.proxy, "https": settings.proxy}
+    return options
+
+
+def session_of(settings: Settings) -> AioSession:
+    """A session whose credentials are those of the role, if there is one, else of the SDK's chain."""
+    session = AioSession(profile=settings.profile)
+    if settings.role is not None and not settings.anonymous:
+        session._credentials = AioDeferredRefreshableCredentials(
+            partial(_assume, settings.role, settings), "assume-role"
+        )
+    return session
+
+
+async def _assume(role: Role, settings: Settings) -> dict[str, Any]:
+    """Credentials of the role, fetched with those of the properties or of the chain."""
+    own = AioSession(profile=settings.profile)
+    if settings.access_key is not None:
+        source = AioCredentials(settings.access_key, settings.secret_key, settings.token)
+    else:
+        source = await own.get_credentials()
+    if source is None:
+        raise NoCredentialsError
+    wanted = {"RoleSessionName": role.session or "icefield", "ExternalId": role.external_id}
+    config = AioConfig(connect_timeout=settings.connect_timeout, read_timeout=settings.request_timeout)
+    fetcher = AioAssumeRoleCredentialFetcher(
+        partial(own.create_client, region_name=role.region, config=config),
+        source,
+        role.arn,
+        extra_args={name: value for name, value in wanted.items() if value},
+    )
+    credentials: dict[str, Any] = await fetcher.fetch_credentials()
+    return credentials

@@ -1,0 +1,51 @@
+"""moto's server with each request handled alone: ``python serial_moto.py PORT``.
+
+moto looks whether a condition holds and then writes, without a lock between the two, so that of many writers at once
+more than one may be told that it created a file. One request after another, its conditions hold as those of S3 do.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import Any
+
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, run_simple
+
+
+class Handler(WSGIRequestHandler):
+    """Answers in one write, so that none waits for the acknowledgement of another."""
+
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def log_request(self, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+def serial(application: Any) -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
+    """The application, one request at a time."""
+    turn = threading.Lock()
+
+    def handle(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        # Read before the turn begins: a client that falls silent holds up nobody else.
+        environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+        with turn:
+            return list(application(environ, start_response))
+
+    return handle
+
+
+def serve(port: int) -> None:
+    """Serve on loopback until the process ends."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    application = DomainDispatcherApplication(create_backend_app)
+    run_simple("127.0.0.1", port, serial(application), threaded=True, request_handler=Handler)
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
