@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.arrow_arrays import retype
+from icefield.arrow_maps import last_of_each_key
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
@@ -176,11 +177,14 @@ def _decoded_bytes(row_group: Any, leaf: Leaf) -> int:
 
 def _open(source: InputFile, tail: bytes | None) -> pq.ParquetFile:
     """The library's reader, which is given the footer unless it is for the library to say what is wrong with it."""
+    # What came over a network is compared with its checksums: beside the way there, that takes no time.
+    remote = not isinstance(source, pa.NativeFile)
     limits = {"thrift_string_size_limit": _THRIFT_STRINGS, "thrift_container_size_limit": _THRIFT_CONTAINERS}
     return pq.ParquetFile(
         source,
         metadata=None if tail is None else pq.ParquetFile(pa.BufferReader(tail), **limits).metadata,
-        pre_buffer=not isinstance(source, pa.NativeFile),
+        pre_buffer=remote,
+        page_checksum_verification=remote,
         coerce_int96_timestamp_unit="us",
         arrow_extensions_enabled=False,
         **limits,
@@ -212,9 +216,12 @@ def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
 
 
 def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:
-    """The batch's columns in exactly the types asked for; a pruned list has lost its element's name and id."""
+    """The batch's columns in exactly the types asked for; a pruned list has lost its element's name and id.
+
+    Of pairs with one key in a row of a map the last one is left, as the format says.
+    """
     return [
-        column if column.type.equals(field.type, check_metadata=True) else retype(column, field.type)
+        last_of_each_key(column if column.type.equals(field.type, check_metadata=True) else retype(column, field.type))
         for column, field in zip(batch.columns, wanted, strict=True)
     ]
 

@@ -146,6 +146,7 @@ def _open(sink: pa.NativeFile, schema: pa.Schema, arguments: Mapping[str, Any]) 
             store_schema=False,
             store_decimal_as_integer=True,
             use_compliant_nested_type=True,
+            write_page_checksum=True,
             **arguments,
         )
     except pa.ArrowNotImplementedError as error:
