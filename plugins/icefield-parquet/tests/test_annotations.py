@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.schema import Schema
-from icefield.types import DecimalType, FixedType, NestedField, parse_type
+from icefield.types import DecimalType, FixedType, MapType, NestedField, parse_type
 from icefield_parquet.annotations import most_digits
 from icefield_parquet.footer import ParquetWarning
 from parquet_files import read, read_as, reader_of
@@ -373,3 +373,28 @@ class TestBytes:
     @pytest.mark.parametrize("annotation", ["UNION(9)", "UNION(19)", "UNION(77)"])
     def test_an_annotation_of_the_future_leaves_the_bytes_of_the_column(self, annotation):
         assert stored(f"required binary v ({annotation});", b"\xff") == (pa.binary(), b"\xff")
+
+
+class TestMaps:
+    @pytest.mark.spec("PLT-59")
+    def test_of_pairs_with_one_key_the_last_one_counts(self):
+        vector = VECTORS["parquet_duplicate_keys"]
+        message = (
+            "required group v (MAP) = 1 { repeated group key_value { required binary key (UTF8) = 2; "
+            "required int32 value = 3; } }"
+        )
+        pairs = [{"key": key.encode(), "value": value} for key, value in vector["pairs"]]
+        data = forge(message, [{"v": {"key_value": pairs}}])
+        (found,) = read_as(one(MapType(2, "string", 3, "int")), data)["v"].to_pylist()
+        assert dict(found) == vector["result"]
+        assert len(found) == len(vector["result"])
+
+    @pytest.mark.spec("PLT-61")
+    def test_the_old_annotation_of_pairs_inside_a_map_says_nothing(self):
+        message = (
+            "optional group v (MAP) = 1 { repeated group key_value (MAP_KEY_VALUE) "
+            "{ required binary key (UTF8) = 2; optional int32 value = 3; } }"
+        )
+        data = forge(message, [{"v": {"key_value": [{"key": b"a", "value": None}]}}, {"v": None}])
+        schema = one(MapType(2, "string", 3, "int"))
+        assert read_as(schema, data)["v"].to_pylist() == [[("a", None)], None]

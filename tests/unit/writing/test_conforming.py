@@ -122,6 +122,20 @@ LOSSLESS = [
 ]
 
 
+class TestMaps:
+    @pytest.mark.spec("PLT-59")
+    @pytest.mark.parametrize("depth", [0, 1])
+    def test_a_key_that_comes_twice_in_a_row_is_refused(self, depth):
+        kind, wrap = MapType(2, parse_type("string"), 3, parse_type("int")), lambda row: row
+        if depth:
+            kind, wrap = ListType(4, kind), lambda row: [row]
+        arrow = schema_to_arrow(one(kind)).field("v").type
+        fine = [[("a", 1), ("b", 2)], [("b", 3), ("a", None)], []]
+        assert column(one(kind), pa.array([wrap(row) for row in fine], arrow)).to_pylist() == [wrap(r) for r in fine]
+        with pytest.raises(InvalidArgument, match=r"'v'.*key comes twice"):
+            column(one(kind), pa.array([wrap(row) for row in [*fine, [("a", 1), ("b", 2), ("a", 3)]]], arrow))
+
+
 class TestCasts:
     @pytest.mark.parametrize(("kind", "array"), LOSSLESS, ids=lambda each: str(getattr(each, "type", each)))
     def test_another_form_of_the_same_values_is_taken(self, kind, array):

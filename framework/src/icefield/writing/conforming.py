@@ -1,8 +1,9 @@
 """Incoming rows under the table's schema: matched by name, cast where nothing is lost, refused where something would.
 
 Columns that are not supplied get their ``write-default`` or null; columns that the table does not have are refused,
-and so are nulls in required columns and values that the type does not hold (text that is not UTF-8, digits beyond a
-decimal's precision, times beyond a day). Everything is settled once for a schema and then applied to each batch.
+and so are nulls in required columns, keys that come twice in a map and values that the type does not hold (text that
+is not UTF-8, digits beyond a decimal's precision, times beyond a day). Everything is settled once for a schema and
+then applied to each batch.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.arrow_arrays import retype, unwrap
+from icefield.arrow_maps import has_repeated_keys
 from icefield.arrow_reshape import (
     Convert,
     Fill,
@@ -90,15 +92,19 @@ class Conforming:
         self._fields = schema.fields
         self._shape: StructShape = resolve_struct(schema.fields, list(incoming), _ByName())
         self._checked = [_holds(field.field_type, _CHECKED) for field in schema.fields]
+        self._mapped = [_holds(field.field_type, (MapType,)) for field in schema.fields]
         self._required = [field.required or _has_required(field.field_type) for field in schema.fields]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch under the table's schema. Raises ``InvalidArgument`` that names the column."""
         # The shape holds every incoming column, in the order they came.
         columns = [self._column(slot, batch.columns, batch.num_rows) for slot in self._shape.slots]
-        for field, column, checked, required in zip(self._fields, columns, self._checked, self._required, strict=True):
+        tests = zip(self._fields, columns, self._checked, self._mapped, self._required, strict=True)
+        for field, column, checked, mapped, required in tests:
             if checked:
                 _check_values(field, column)
+            if mapped and has_repeated_keys(column):
+                raise _refused((field.name,), "a key comes twice in a map", field_id=field.field_id)
             if required:
                 _check_nulls(field, column, None, (field.name,))
         if not columns:
