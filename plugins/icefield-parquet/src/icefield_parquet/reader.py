@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.arrow_arrays import retype
 from icefield.arrow_maps import last_of_each_key
-from icefield.arrow_maps import last_of_each_key
 from icefield.arrow_types import to_arrow_type
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
