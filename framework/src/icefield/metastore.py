@@ -55,7 +55,7 @@ class MetastoreStrategy(CommitStrategy):
             swapped = self.swap_pointer(None if base is None else base.location, location)
         except OutcomeUnknown as lost:
             return self._settle(base, location, version, lost)
-        except BaseException:
+        except Exception:  # not an interrupt: it may strike after the swap, and then the pointer names this file
             delete_quietly(self.file_system, location)
             raise
         if not swapped:
