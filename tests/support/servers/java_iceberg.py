@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from java_programs import maven
 
 from servers.process import REPOSITORY, installed, unavailable
 
@@ -93,15 +94,13 @@ def java_iceberg() -> Iterator[JavaIceberg]:
 
 
 def _built() -> Path:
-    maven = shutil.which("mvn")
-    if maven is None:
-        unavailable("there is no Maven")
+    program = maven()
     sources = sorted(path for path in SOURCE.rglob("*") if path.suffix in (".java", ".xml"))
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
     def make(folder: Path) -> None:
         shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
-        command = [maven, "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"]
+        command = [program, "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_BUILD_SECONDS)
 
     return installed(f"java-iceberg-{digest}", make)

@@ -1,0 +1,1 @@
+"""HDFS for Icefield: by its own protocol without a JVM, and over WebHDFS."""

@@ -1,0 +1,13 @@
+"""What this plugin provides."""
+
+from __future__ import annotations
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_file_systems() -> list[Provider]:
+    return [
+        Provider(("hdfs", "viewfs"), "icefield_hdfs.hdfs_file_system:HdfsFileSystem"),
+        Provider(("webhdfs", "swebhdfs"), "icefield_hdfs.web_file_system:WebHdfsFileSystem"),
+    ]

@@ -1,0 +1,236 @@
+"""HDFS by its own protocol, through hdfs-native."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+from hdfs_native import Client as Connection
+from hdfs_native import FileStatus, WriteOptions
+from icefield.errors import InvalidArgument
+
+from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
+from icefield_hdfs.patience import GaveUp, Impatient
+
+T = TypeVar("T")
+
+_PIECE: Final = 32 * 1024 * 1024  # of a read or a write, so that a time-out is not one of size
+_LOOKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+_SECTOR: Final = 512  # every size of blocks is a multiple
+_REMOTE = re.compile(r'(?:Fatal)?RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^nt])*)')
+_KIND = re.compile(r"(\w+)\(")
+# What the name node says while it is busy, starts, or hands over to another.
+_PASSING: Final = {
+    "StandbyException",
+    "RetriableException",
+    "SafeModeException",
+    "ObserverRetryOnActiveException",
+    "NotReplicatedYetException",
+    "ServerTooBusyException",
+    "DataTransferError",
+    "OperationFailed",
+}
+_CREDENTIALS: Final = {"SASLError", "GSSAPIError", "NoSASLMechanism", "SaslException", "InvalidToken"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to reach a name node; hashable, since what is equal shares one client."""
+
+    url: str
+    config: tuple[tuple[str, str], ...] = ()
+    config_dir: str | None = None
+    user: str | None = None
+    principal: str | None = field(default=None, repr=False)
+    keytab: str | None = field(default=None, repr=False)
+    ticket: str | None = field(default=None, repr=False)
+    timeout: int = 120
+
+
+# A client has threads of its own, which a fork does not carry over: the child connects anew. Those of the parent stay
+# referenced here, since taking one down in the child would wait for threads that are not there.
+_CLIENTS: dict[tuple[int, Settings], NativeClient] = {}
+_LOCK = Lock()
+_ACTING: dict[int, str | None] = {}
+
+
+def _unlock() -> None:
+    global _LOCK
+    _LOCK = Lock()
+
+
+os.register_at_fork(after_in_child=_unlock)
+
+
+def client_of(settings: Settings) -> NativeClient:
+    """The client of this process for these settings."""
+    with _LOCK:
+        key = (os.getpid(), settings)
+        found = _CLIENTS.get(key)
+        if found is None:
+            found = _CLIENTS[key] = NativeClient(settings)
+        return found
+
+
+def _forget(settings: Settings, client: NativeClient) -> None:
+    """Have the next one connect anew: the connection of this one may be dead."""
+    with _LOCK:
+        if _CLIENTS.get((os.getpid(), settings)) is client:
+            del _CLIENTS[os.getpid(), settings]
+
+
+class NativeClient:
+    """Steps by remote procedure calls to the name node, blocks from and to the data nodes."""
+
+    def __init__(self, settings: Settings) -> None:
+        _act_as(settings.user)
+        self._settings = settings
+        self._process = os.getpid()
+        self._impatient = Impatient(settings.timeout)
+        with _translated(settings.url):
+            self._connection = Connection(
+                settings.url,
+                dict(settings.config),
+                settings.config_dir,
+                kerberos_principal=settings.principal,
+                kerberos_keytab=settings.keytab,
+                kerberos_cache=settings.ticket,
+            )
+
+    def open(self, path: str) -> Reader:
+        for wait in (*_LOOKS, None):
+            inner = self.call(path, lambda: self._connection.read(path))
+            # The size lacks a last block that is written and not reported yet, and is whole blocks then.
+            if len(inner) % _SECTOR or len(inner) >= self.status(path).size:
+                return _Reader(self, path, inner)
+            if wait is not None:
+                time.sleep(wait)
+        raise HdfsFailure("no data node has reported the last block of the file", passing=True)
+
+    def create(self, path: str) -> Writer:
+        # Nobody else has the name: what is there is of a request that was made twice.
+        options = WriteOptions(create_parent=True, overwrite=True)
+        # The inner client, since a file of the outer one is closed, and so completed, when nobody holds it any more.
+        return _Writer(self, path, self.call(path, lambda: self._connection.inner.create(path, options)))
+
+    def status(self, path: str) -> Status:
+        return _status(self.call(path, lambda: self._connection.get_file_info(path)))
+
+    def children(self, path: str) -> Iterator[Status]:
+        found = self._connection.list_status(path, False)
+        while (entry := self.call(path, lambda: next(found, None))) is not None:
+            yield _status(entry)
+
+    def delete(self, path: str) -> None:
+        self.call(path, lambda: self._connection.delete(path, False))
+
+    def make_folder(self, path: str) -> None:
+        self.call(path, lambda: self._connection.mkdirs(path, create_parent=True))
+
+    def rename(self, source: str, target: str) -> None:
+        self.call(source, lambda: self._connection.rename(source, target, False))
+
+    def replace(self, source: str, target: str) -> None:
+        self.call(source, lambda: self._connection.rename(source, target, True))
+
+    def call(self, path: str, action: Callable[[], T]) -> T:
+        """What hdfs-native returns, within the time-out, its errors translated."""
+        if os.getpid() != self._process:
+            raise HdfsFailure("the file was opened by the process that this one is a fork of", passing=False)
+        try:
+            with _translated(path):
+                return self._impatient.run(action)
+        except GaveUp as error:
+            _forget(self._settings, self)
+            said = f"no answer for {self._settings.timeout} s; check the cluster and the network, or set hdfs.timeout"
+            raise HdfsFailure(said, passing=True) from error
+
+
+class _Reader:
+    def __init__(self, client: NativeClient, path: str, inner: Any) -> None:
+        self._client, self._path, self._inner = client, path, inner
+        self.size = len(inner)
+
+    def read_range(self, start: int, end: int) -> bytes:
+        parts = [self._piece(at, min(at + _PIECE, end)) for at in range(start, end, _PIECE)]
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _piece(self, start: int, end: int) -> bytes:
+        data: bytes = self._client.call(self._path, lambda: self._inner.read_range(start, end - start))
+        if len(data) != end - start:
+            raise HdfsFailure("fewer bytes came than were asked for", passing=True)
+        return data
+
+
+class _Writer:
+    def __init__(self, client: NativeClient, path: str, inner: Any) -> None:
+        self._client, self._path, self._inner = client, path, inner
+
+    def write(self, data: bytes | bytearray) -> None:
+        for at in range(0, len(data), _PIECE):
+            piece = data if len(data) <= _PIECE else data[at : at + _PIECE]
+            self._client.call(self._path, partial(self._inner.write, piece))
+
+    def close(self) -> None:
+        self._client.call(self._path, self._inner.close)
+
+    def give_up(self) -> None:
+        self._inner = None  # it renews the lease as long as it lives
+
+
+def _status(found: FileStatus) -> Status:
+    return Status(found.path, found.isdir, found.length, found.modification_time)
+
+
+def _act_as(user: str | None) -> None:
+    """hdfs-native takes the user of plain authentication from the environment: one for the whole process."""
+    acting = _ACTING.setdefault(os.getpid(), user or os.environ.get("HADOOP_USER_NAME"))
+    if user is None:
+        return
+    if user != acting:
+        raise InvalidArgument(
+            f"hdfs.user is '{user}', but this process uses HDFS as {acting or 'its own user'} already: a process has "
+            "one user; start another, or leave hdfs.user out"
+        )
+    os.environ["HADOOP_USER_NAME"] = user
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError):
+        raise
+    except IsADirectoryError as error:
+        raise FileNotFoundError(path) from error
+    except OSError as error:
+        said = f"no answer from the name node or a data node ({error}); check the address and the network"
+        raise HdfsFailure(said, passing=True) from error
+    except RuntimeError as error:  # what hdfs-native cannot do is among them
+        raise failure_of(str(error)) from error
+
+
+def failure_of(text: str) -> HdfsFailure:
+    """The failure that hdfs-native's text tells of, without the stack of the server."""
+    remote = _REMOTE.search(text)
+    kind = _KIND.match(text)
+    name = remote[1].rpartition(".")[2] if remote else kind[1] if kind else "HdfsError"
+    if name == "AccessControlException":
+        return HdfsFailure("permission denied; give the user the right to use it", passing=False, denied=True)
+    if name in _CREDENTIALS:
+        said = f"the credentials were refused ({name}); renew the ticket or the token"
+        return HdfsFailure(said, passing=False, denied=True)
+    detail = remote[2] if remote else text.partition("\n")[0]
+    return HdfsFailure(f"{name}: {detail[:200]}" if remote else detail[:200], passing=name in _PASSING)
+
+
+def config_of(properties: Mapping[str, str], prefix: str = "hadoop.") -> dict[str, str]:
+    """The settings of Hadoop among properties: those that begin with ``hadoop.``, without it."""
+    return {name[len(prefix) :]: value for name, value in properties.items() if name.startswith(prefix)}

@@ -1,0 +1,114 @@
+"""The HTTP requests of WebHDFS: one connection each, with a time-out, and errors in HDFS's own terms."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from dataclasses import dataclass
+from email.message import Message
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from icefield_hdfs.client import HdfsFailure
+
+_PASSING = {"StandbyException", "RetriableException", "SafeModeException", "ServerTooBusyException"}
+_DENIED = {"AccessControlException", "SecurityException", "AuthorizationException", "InvalidToken"}
+_TOKEN = re.compile(r"(delegation\W{1,3})[\w.%~+/=-]+")  # as servers quote a request
+_MAX_ANSWER = 256 * 1024 * 1024
+
+Answer = tuple[int, Message, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens."""
+
+    secure: bool
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Makes requests; ``timeout`` is in seconds of silence."""
+
+    timeout: int = 60
+    ca_file: str | None = None
+
+    def ask(self, method: str, address: Address, target: str) -> Answer:
+        """A request without a body: status, headers and body of the answer. Raises for 4xx and 5xx."""
+        try:
+            connection = self.connection(address)
+            try:
+                connection.request(method, target)
+                answer = read_answer(connection.getresponse())
+            finally:
+                connection.close()
+        except (OSError, HTTPException) as error:
+            raise lost(address, error) from error
+        return checked(answer)
+
+    def connection(self, address: Address) -> HTTPConnection:
+        """A new connection; it is made when something is sent."""
+        if address.secure:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            return HTTPSConnection(address.host, address.port, timeout=self.timeout, context=context)
+        return HTTPConnection(address.host, address.port, timeout=self.timeout)
+
+    def follow(self, address: Address, location: str | None) -> tuple[Address, str]:
+        """Where a redirection leads; never from HTTPS to HTTP, since the token goes along."""
+        parts = urlsplit(location or "")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise HdfsFailure("the server redirects to nowhere", passing=False)
+        if address.secure and parts.scheme != "https":
+            raise HdfsFailure("the server redirects from HTTPS to HTTP, which is refused", passing=False)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return Address(parts.scheme == "https", parts.hostname, port), f"{parts.path}?{parts.query}"
+
+
+def read_answer(response: HTTPResponse) -> Answer:
+    """Read an answer whole."""
+    return response.status, response.headers, response.read(_MAX_ANSWER)
+
+
+def checked(answer: Answer) -> Answer:
+    """The answer, unless its status is 400 or more: then what it says is raised."""
+    if answer[0] >= 400:
+        raise error_of(answer[0], answer[2])
+    return answer
+
+
+def lost(address: Address, error: Exception) -> HdfsFailure:
+    """A connection that broke: nobody knows what became of the request."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        said = f"the certificate of {address.host}:{address.port} is not trusted; set webhdfs.ca-file"
+        return HdfsFailure(said, passing=False)
+    said = f"no answer from {address.host}:{address.port} ({type(error).__name__}); check the address and the network"
+    return HdfsFailure(said, passing=True)
+
+
+def error_of(status: int, body: bytes) -> Exception:
+    """What an answer of 400 and more says; the stack of the server is left out, and so is the request."""
+    said = _remote(body)
+    name = str(said.get("exception", ""))
+    message = _TOKEN.sub(r"\1...", str(said.get("message", "")).partition("\n")[0])[:200]
+    if name == "FileNotFoundException":
+        return FileNotFoundError(message)
+    if name == "FileAlreadyExistsException":
+        return FileExistsError(message)
+    if status == 401 or name in _DENIED:
+        denial = "permission denied; check the user or the token and its rights"
+        return HdfsFailure(denial, passing=False, denied=True, kind=name)
+    passing = name in _PASSING or status in (408, 429, 502, 503, 504)
+    told = f"it answers {status} {name}{': ' if message else ''}{message}".strip()
+    return HdfsFailure(told, passing=passing, kind=name)
+
+
+def _remote(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)["RemoteException"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

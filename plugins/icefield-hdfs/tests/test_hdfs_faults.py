@@ -1,0 +1,219 @@
+"""Replies that are lost, name nodes that are gone, processes that die and fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from http_between import Between, lose_reply, lose_request
+from icefield.abc import Committed, FileSystem, Pointer, PutMode
+from icefield.builtin.rename import RenameStrategy
+from icefield.errors import CommitStateUnknown, FileMissing, StorageError
+from icefield.testing import CommitStrategySuite
+from icefield_hdfs.hadoop_file_system import TEMPORARY_SUFFIX, path_of
+from icefield_hdfs.hdfs_file_system import HdfsFileSystem
+from icefield_hdfs.web_file_system import WebHdfsFileSystem
+from rpc_between import RpcBetween
+from servers.hdfs import Hdfs, read_around
+
+KIT = CommitStrategySuite()
+
+
+@pytest.fixture
+def relay(hdfs: Hdfs) -> Iterator[RpcBetween]:
+    with RpcBetween(hdfs.rpc_port).open() as between:
+        yield between
+
+
+@pytest.fixture
+def web(hdfs: Hdfs) -> Iterator[Between]:
+    with Between(f"http://127.0.0.1:{hdfs.http_port}").open() as between:
+        yield between
+
+
+def table_at(root: str) -> tuple[str, Pointer, FileSystem]:
+    """A table of one version, made without faults."""
+    system = HdfsFileSystem() if root.startswith("hdfs") else WebHdfsFileSystem()
+    location = f"{root}/{uuid4().hex}/db/t"
+    made = RenameStrategy(("db", "t"), location, system).commit(None, KIT.new_metadata(location))
+    return location, KIT.committed(made), system
+
+
+def commit(system: FileSystem, location: str, base: Pointer) -> object:
+    return RenameStrategy(("db", "t"), location, system).commit(base, KIT.changed(system, base, "mine", "1"))
+
+
+@pytest.mark.spec("COMMIT-02", "FS-13")
+@pytest.mark.parametrize("times", [1, 2, 9])
+def test_a_rename_whose_reply_is_lost_is_settled_by_reading_back(hdfs: Hdfs, relay: RpcBetween, times: int) -> None:
+    location, base, system = table_at(f"hdfs://127.0.0.1:{relay.port}")
+    relay.lose("rename2", times)
+    outcome = commit(system, location, base)
+    assert relay.struck >= 1
+    assert isinstance(outcome, Committed)
+    assert "mine" in KIT.read(system, outcome.pointer).properties
+
+
+@pytest.mark.spec("COMMIT-02", "FS-13")
+def test_a_version_of_another_is_no_success_of_ours_after_a_lost_request(hdfs: Hdfs, relay: RpcBetween) -> None:
+    location, base, system = table_at(f"hdfs://127.0.0.1:{relay.port}")
+    other = RenameStrategy(("db", "t"), location, system)
+    won = KIT.committed(other.commit(base, KIT.changed(system, base, "other", "1")))
+    relay.lose("rename2", before=True)
+    assert not isinstance(commit(system, location, base), Committed)
+    assert other.load() == won
+
+
+@pytest.mark.spec("COMMIT-02", "FS-13")
+def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(hdfs: Hdfs, relay: RpcBetween) -> None:
+    root = f"hdfs://127.0.0.1:{relay.port}"
+    location, base, _ = table_at(root)
+    system = HdfsFileSystem({"hadoop.dfs.client.failover.max.attempts": "1"})
+    metadata = KIT.changed(system, base, "mine", "1")
+    # The first rename is that of the stream; the second publishes the version.
+    strategy = RenameStrategy(("db", "t"), location, system)
+    publish = system.rename
+
+    def rename(source: str, target: str) -> None:
+        relay.lose("rename2", then_down=True)
+        publish(source, target)
+
+    system.rename = rename  # type: ignore[method-assign]
+    with pytest.raises(CommitStateUnknown):
+        strategy.commit(base, metadata)
+    assert relay.struck == 1
+    assert read_around(hdfs, f"{path_of(location)}/metadata/v2.metadata.json") is not None
+
+
+@pytest.mark.spec("COMMIT-02", "FS-13")
+def test_a_rename_over_webhdfs_whose_reply_is_lost_is_settled(hdfs: Hdfs, web: Between) -> None:
+    location, base, system = table_at(web.url.replace("http://", "webhdfs://"))
+    web.faulty(lose_reply, lambda asked: "op=RENAME" in asked.path and "v2.metadata" in asked.path)
+    outcome = commit(system, location, base)
+    assert isinstance(outcome, Committed)
+    assert "mine" in KIT.read(system, outcome.pointer).properties
+
+
+@pytest.mark.parametrize("fault", [lose_request, lose_reply])
+def test_requests_that_may_be_repeated_are(hdfs: Hdfs, web: Between, fault: object) -> None:
+    root = web.url.replace("http://", "webhdfs://") + f"/{uuid4().hex}"
+    system = WebHdfsFileSystem()
+    system.put(f"{root}/a", b"data", PutMode.OVERWRITE)
+    for operation in ("GETFILESTATUS", "LISTSTATUS", "OPEN", "DELETE"):
+        before = len(web.asked)
+        web.faulty(fault, lambda asked, operation=operation: operation in asked.path, 2)  # type: ignore[arg-type]
+        if operation == "GETFILESTATUS":
+            assert system.stat(f"{root}/a").size == 4
+        elif operation == "LISTSTATUS":
+            assert [info.location for info in system.list(root)] == [f"{root}/a"]
+        elif operation == "OPEN":
+            assert system.open_input(f"{root}/a").read() == b"data"
+        else:
+            system.delete_many([f"{root}/a"])
+            assert read_around(hdfs, path_of(f"{root}/a")) is None
+        assert len([asked for asked in web.asked[before:] if operation in asked.path]) == 3
+
+
+def test_a_server_that_is_not_there_is_said_so() -> None:
+    with pytest.raises(StorageError) as native:
+        HdfsFileSystem({"hadoop.dfs.client.failover.max.attempts": "1"}).stat("hdfs://127.0.0.1:1/x")
+    with pytest.raises(StorageError) as web:
+        WebHdfsFileSystem().rename("webhdfs://127.0.0.1:1/x", "webhdfs://127.0.0.1:1/y")
+    for caught in (native, web):
+        assert caught.value.retryable
+        assert "check the address" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["hdfs", "webhdfs"])
+def test_a_process_that_dies_while_writing_leaves_no_file_under_the_name(hdfs: Hdfs, kind: str, tmp_path: Path) -> None:
+    root = f"{hdfs.url if kind == 'hdfs' else hdfs.web_url}/{uuid4().hex}"
+    system = HdfsFileSystem() if kind == "hdfs" else WebHdfsFileSystem()
+    system.put(f"{root}/before", b"x", PutMode.OVERWRITE)
+    process = os.fork()
+    if process == 0:  # the child also shows that a fork connects anew
+        sink = system.open_output(f"{root}/half")
+        sink.write(b"x" * 3_000_000)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
+    assert read_around(hdfs, path_of(f"{root}/half")) is None
+    left = [info.location for info in system.list(root)]
+    assert all(name.endswith((TEMPORARY_SUFFIX, "/before")) for name in left)
+
+
+def test_the_child_of_a_fork_reads_writes_and_leaves_the_parents_streams_alone(hdfs: Hdfs) -> None:
+    root = f"{hdfs.url}/{uuid4().hex}"
+    system = HdfsFileSystem()
+    sink = system.open_output(f"{root}/parent")
+    sink.write(b"from ")
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            system.put(f"{root}/child", b"from the child", PutMode.OVERWRITE)
+            del sink
+            status = 0 if system.open_input(f"{root}/child").read() == b"from the child" else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+    sink.write(b"the parent")
+    sink.close()
+    assert read_around(hdfs, path_of(f"{root}/parent")) == b"from the parent"
+    assert read_around(hdfs, path_of(f"{root}/child")) == b"from the child"
+
+
+def test_a_stream_that_was_forgotten_leaves_nothing(hdfs: Hdfs) -> None:
+    for root, system in ((hdfs.url, HdfsFileSystem()), (hdfs.web_url, WebHdfsFileSystem())):
+        folder = f"{root}/{uuid4().hex}"
+        for size in (100, 3_000_000):
+            sink = system.open_output(f"{folder}/f")
+            sink.write(b"x" * size)
+            del sink
+            assert list(system.list(folder)) == []
+
+
+def test_a_listing_outlives_a_folder_that_goes_meanwhile(hdfs: Hdfs) -> None:
+    system = HdfsFileSystem()
+    root = f"{hdfs.url}/{uuid4().hex}"
+    for name in ("a/1", "b/2", "c/3"):
+        system.put(f"{root}/{name}", b"x", PutMode.OVERWRITE)
+    found = system.list(root)
+    first = next(found).location
+    gone = next(name for name in ("a", "b", "c") if f"/{name}/" not in first)
+    system.client(root).delete(path_of(next(system.list(f"{root}/{gone}")).location))
+    system.client(root).delete(path_of(f"{root}/{gone}"))
+    rest = {first, *(info.location for info in found)}
+    assert rest == {f"{root}/{name}" for name in ("a/1", "b/2", "c/3") if not name.startswith(gone)}
+
+
+def test_a_missing_folder_of_the_target_is_made_and_a_missing_source_said(hdfs: Hdfs) -> None:
+    for root, system in ((hdfs.url, HdfsFileSystem()), (hdfs.web_url, WebHdfsFileSystem())):
+        folder = f"{root}/{uuid4().hex}"
+        system.put(f"{folder}/a", b"x", PutMode.OVERWRITE)
+        system.rename(f"{folder}/a", f"{folder}/new/deep/b")
+        assert read_around(hdfs, path_of(f"{folder}/new/deep/b")) == b"x"
+        with pytest.raises(FileMissing):
+            system.rename(f"{folder}/a", f"{folder}/elsewhere/b")
+
+
+def test_readers_of_a_replaced_hint_see_the_old_or_the_new_one(hdfs: Hdfs) -> None:
+    system = HdfsFileSystem()
+    hint = f"{hdfs.url}/{uuid4().hex}/version-hint.text"
+    system.put(hint, b"1" * 8, PutMode.OVERWRITE)
+    seen: set[bytes] = set()
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            seen.add(system.open_input(hint).read())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for number in range(30):
+        system.put(hint, str(number % 10).encode() * 8, PutMode.OVERWRITE)
+    done.set()
+    watcher.join()
+    assert seen <= {str(digit).encode() * 8 for digit in range(10)}

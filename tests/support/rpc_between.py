@@ -1,0 +1,76 @@
+"""What stands between a client and a name node: it can swallow the replies to calls, or hang up before a call."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class RpcBetween:
+    """A relay on loopback. Calls are known by their names, which travel as plain bytes."""
+
+    def __init__(self, port: int) -> None:
+        self._behind = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._lock = threading.Lock()
+        self._call, self._left, self._before, self._then_down = b"", 0, False, False
+        self._down = False
+        self.struck = 0
+
+    @contextmanager
+    def open(self) -> Iterator[RpcBetween]:
+        """Serve until the block ends."""
+        threading.Thread(target=self._serve, daemon=True).start()
+        try:
+            yield self
+        finally:
+            self._down = True
+            self._listener.close()
+
+    def lose(self, call: str, times: int = 1, *, before: bool = False, then_down: bool = False) -> None:
+        """Lose the replies to the next calls of that name, or with ``before`` the calls themselves.
+
+        With ``then_down`` nobody is served after the first.
+        """
+        self._call, self._left, self._before, self._then_down = call.encode(), times, before, then_down
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._down:
+                client.close()
+                continue
+            server = socket.create_connection(("127.0.0.1", self._behind))
+            muted = threading.Event()
+            for ends in ((client, server, muted, True), (server, client, muted, False)):
+                threading.Thread(target=self._relay, args=ends, daemon=True).start()
+
+    def _relay(self, source: socket.socket, target: socket.socket, muted: threading.Event, asks: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if asks and self._strikes(data):
+                    muted.set()
+                    if not self._before:
+                        target.sendall(data)
+                        threading.Event().wait(0.2)  # long enough for the name node to act
+                    break
+                if asks or not muted.is_set():
+                    target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _strikes(self, data: bytes) -> bool:
+        with self._lock:
+            if not self._left or not self._call or self._call not in data:
+                return False
+            self._left -= 1
+            self.struck += 1
+            self._down = self._down or self._then_down
+            return True
