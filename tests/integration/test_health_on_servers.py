@@ -16,7 +16,8 @@ from icefield.health import Finding, Result, examine
 pytestmark = pytest.mark.slow
 COMMITS = ["create a table", "commit on an old base", "commits at once", "drop the table"]
 # The fixture of each server that holds a warehouse, the plugin's package, and what the warehouse's location is.
-STORES = {"gcs": "icefield_gcs", "azure": "icefield_adls"}
+STORES = {"gcs": "icefield_gcs", "azure": "icefield_adls", "s3": "icefield_s3"}
+SCHEMES = {"gcs": "gs", "s3": "s3"}
 
 
 @pytest.fixture(params=STORES)
@@ -24,8 +25,8 @@ def store(request: pytest.FixtureRequest) -> dict[str, str]:
     """The properties of a directory catalog on an object store."""
     pytest.importorskip(STORES[request.param])
     server, name = request.getfixturevalue(request.param), uuid4().hex
-    place = f"gs://{server.bucket}/{name}" if request.param == "gcs" else f"az://{server.container}/{name}"
-    return {"type": "directory", "commit": "create", "warehouse": place, **server.properties}
+    place = f"az://{server.container}" if request.param == "azure" else f"{SCHEMES[request.param]}://{server.bucket}"
+    return {"type": "directory", "commit": "create", "warehouse": f"{place}/{name}", **server.properties}
 
 
 @pytest.fixture
@@ -65,6 +66,8 @@ def test_the_source_of_the_credentials_is_told_and_not_the_credentials(store: di
     said = examined(store)["credentials"].found
     if "adls.connection-string" in store:
         assert said == "adls.connection-string, for the account 'devstoreaccount1'"
+    elif "s3.endpoint" in store:
+        assert said == "the lasting ones of s3.access-key-id, 'test'"
     else:
         assert said == "anonymous, by gcs.no-auth"
     assert all(len(value) < 40 or value not in said for value in store.values())

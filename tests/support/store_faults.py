@@ -31,6 +31,9 @@ class StoreFaults:
     prefix: ClassVar[str]
     """What its properties begin with."""
 
+    at_a_time: ClassVar[int] = 1
+    """How many parts of a file are on their way at a time."""
+
     @pytest.fixture
     def between(self) -> Iterator[Between]:
         """What stands before the server."""
@@ -223,7 +226,7 @@ class StoreFaults:
             broken.extend([asked] if self.is_part(asked) else [])
             return self.is_part(asked) and len(broken) > 1
 
-        between.faulty(lose_request, from_the_second, 2)
+        between.faulty(lose_request, from_the_second, 2 * self.at_a_time)
 
         def write() -> None:
             with system.open_output(f"{root}/large") as sink:
