@@ -1,7 +1,13 @@
-"""One database, two implementations: PyIceberg and Icefield write to each other's tables in turn."""
+"""One catalog, two implementations: PyIceberg and Icefield write to each other's tables in turn.
+
+In SQLite, in PostgreSQL and in a Hive Metastore.
+"""
+
+from contextlib import closing, contextmanager
 
 import pyarrow as pa
 import pytest
+from icefield import load_catalog
 from icefield.errors import NoSuchTable
 from icefield.manifest import read_manifest_list
 from peer_tables import (
@@ -16,21 +22,55 @@ from peers import (
     altered,
     as_pyiceberg_reads,
     our_filter,
-    pyiceberg_catalog,
     pyiceberg_filter,
     sorted_rows,
 )
+from servers.hive import drop_databases
+from servers.postgres import new_database
 
-pytest.importorskip("pyiceberg")
+pyiceberg_catalogs = pytest.importorskip("pyiceberg.catalog")
 
 VERSIONS = pytest.mark.parametrize("format_version", [1, 2])
 ROWS = pa.table({"id": [1, 2, 3], "kind": ["a", "b", None], "value": [0.5, None, float("nan")]})
 
 
-@pytest.fixture
-def peer(catalog, tmp_path):
-    with pyiceberg_catalog(tmp_path) as opened:
+KINDS = ("sqlite", "postgres", "hive")
+
+
+@contextmanager
+def both(kind, folder, request):
+    """The same catalog twice: ours, with the namespace ``db``, and PyIceberg's."""
+    warehouse = f"file://{folder}/warehouse"
+    if kind == "sqlite":
+        uri = f"sqlite:///{folder}/catalog.db"
+    elif kind == "postgres":
+        uri = new_database(request.getfixturevalue("postgres"))
+    else:
+        uri = request.getfixturevalue("hive")
+    kind = "hive" if kind == "hive" else "sql"
+    with load_catalog("test", type=kind, uri=uri, warehouse=warehouse) as catalog:
+        if kind == "hive":
+            drop_databases(uri)  # a server for many tests
+        catalog.create_namespace("db")
+        theirs = pyiceberg_catalogs.load_catalog("test", type=kind, uri=uri, warehouse=warehouse)
+        with closing(theirs):
+            yield catalog, theirs
+
+
+@pytest.fixture(params=KINDS)
+def shared(request, tmp_path):
+    with both(request.param, tmp_path, request) as opened:
         yield opened
+
+
+@pytest.fixture
+def catalog(shared):
+    return shared[0]
+
+
+@pytest.fixture
+def peer(shared):
+    return shared[1]
 
 
 def agree(table, theirs, filters=()):

@@ -15,8 +15,8 @@ from icefield.file_io import FileIO
 from icefield.testing import CatalogSuite, CommitStrategySuite
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
-from icefield_hive.messages import DROP_DATABASE
 from icefield_hive.strategy import HiveStrategy
+from servers.hive import drop_databases
 
 # A loaded machine takes longer to back off than the waits that suit a busy metastore.
 WAITS = {"iceberg.hive.lock-check-min-wait-ms": "10", "iceberg.hive.lock-check-max-wait-ms": "200"}
@@ -32,9 +32,9 @@ class TestHiveCatalog(CatalogSuite):
     def backend(self, hive: str, tmp_path: Path) -> Iterator[CatalogBackend]:
         properties = {"uri": hive, "warehouse": f"file://{tmp_path}/warehouse", **WAITS}
         made = HiveBackend("test", properties, FileIO(Plugins.installed(), properties))
-        empty(made)
+        drop_databases(hive)
         yield made
-        empty(made)
+        drop_databases(hive)
         made.close()
 
 
@@ -60,10 +60,3 @@ class TestHiveStrategy(CommitStrategySuite):
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         name = f"t{sha256(location.encode()).hexdigest()[:16]}"
         return HiveStrategy(("default", name), location, file_system, {}, self.metastore_of_all)
-
-
-def empty(backend: HiveBackend) -> None:
-    """Drop every database, with its tables."""
-    for (name,) in backend.list_namespaces(()).items:
-        if name != "default":
-            backend._metastore.call(DROP_DATABASE, name, False, True)

@@ -12,21 +12,13 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
+from icefield_hive.client import Metastore
+from icefield_hive.messages import DROP_DATABASE, GET_ALL_DATABASES
+from java_programs import java_17
 
 from servers.process import free_port, listens, running, unavailable
 
 _SOURCE = Path(__file__).parent / "hive_metastore" / "Metastore.java"
-_OPENED = (
-    "lang",
-    "lang.invoke",
-    "lang.reflect",
-    "io",
-    "net",
-    "nio",
-    "util",
-    "util.concurrent",
-    "util.concurrent.atomic",
-)
 _SETTINGS = {
     "javax.jdo.option.ConnectionDriverName": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
     "datanucleus.schema.autoCreateAll": "true",
@@ -63,13 +55,21 @@ def serve_hive(**settings: str) -> Iterator[str]:
     try:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         _configure(folder, {**_SETTINGS, **given})
-        opens = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENED]
-        options = ["-Xmx768m", "-XX:+UseSerialGC", f"-Dderby.stream.error.file={folder}/derby.log", *opens]
-        command = [java, *options, "-cp", f"{folder}:{jars}/*", _SOURCE, str(port)]
+        options = ["-Xmx768m", "-XX:+UseSerialGC", f"-Dderby.stream.error.file={folder}/derby.log"]
+        command = [*java, *options, "-cp", f"{folder}:{jars}/*", _SOURCE, str(port)]
         with running(command, lambda: listens(port), folder=folder, seconds=180):
             yield f"thrift://127.0.0.1:{port}"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop_databases(uri: str) -> None:
+    """Drop every database of a metastore with its tables, but for ``default``, which it has from the start."""
+    metastore = Metastore("cleaner", {"uri": uri})
+    for name in metastore.ask(GET_ALL_DATABASES):
+        if name != "default":
+            metastore.ask(DROP_DATABASE, name, False, True)
+    metastore.close()
 
 
 def _configure(folder: Path, settings: dict[str, str]) -> None:
@@ -86,14 +86,12 @@ def _configure(folder: Path, settings: dict[str, str]) -> None:
         (folder / name).write_text(_LOGGING)
 
 
-def _java() -> str:
-    java = shutil.which("java")
-    if java is None:
-        unavailable("there is no java")
-    modules = subprocess.run([java, "--list-modules"], capture_output=True, encoding="utf-8").stdout
+def _java() -> list[str]:
+    command = java_17()
+    modules = subprocess.run([command[0], "--list-modules"], capture_output=True, encoding="utf-8", check=False).stdout
     if "jdk.compiler" not in modules:
         unavailable("java has no compiler: a JDK is needed")
-    return java
+    return command
 
 
 def _jars() -> Path:

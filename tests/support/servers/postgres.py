@@ -10,8 +10,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from servers.process import free_port, listens, running, unavailable
 
@@ -39,6 +41,16 @@ def postgres() -> Iterator[str]:
             server.wait(60)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_database(postgres: str) -> str:
+    """The URI of a database of its own, on the server of the fixture."""
+    name = uuid4().hex
+    engine = create_engine(postgres, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
+    engine.dispose()
+    return postgres.rpartition("/")[0] + "/" + name
 
 
 def _as_user(folder: Path) -> list[str]:
