@@ -140,9 +140,11 @@ class HiveStrategy(MetastoreStrategy):
                 continue
             if current == new:
                 return True
+            if current is None and old is not None and isinstance(error, Refused):
+                return False  # dropped
+            if current != old:
+                break  # another's, who may have built on ours: the log of its metadata tells
             if isinstance(error, Refused):
-                if current != old:
-                    return False
                 raise self._refusal(error) from error
         raise OutcomeUnknown(str(error)) from error
 
