@@ -57,7 +57,8 @@ def hdfs() -> Iterator[Hdfs]:
     folder = Path(tempfile.mkdtemp(prefix="icefield-hdfs-"))
     settings = [part for name, value in SETTINGS.items() for part in ("-D", f"{name}={value}")]
     ports = ["-nnport", str(server.rpc_port), "-httpport", str(server.http_port)]
-    command = [*java, "-Xmx384m", f"-Dtest.build.data={folder}", "-cp", f"{jars}/*"]
+    # Without ``-Xrs`` it takes its leave for many seconds.
+    command = [*java, "-Xmx384m", "-Xrs", "-XX:TieredStopAtLevel=1", f"-Dtest.build.data={folder}", "-cp", f"{jars}/*"]
     main = ["org.apache.hadoop.test.MiniDFSClusterManager", "-datanodes", "2", "-format", *ports, *settings]
     try:
         with running([*command, *main], lambda: _takes_a_file(server), folder=folder, seconds=120):
