@@ -12,7 +12,7 @@ from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, Pointe
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.rename import RenameStrategy
-from icefield.errors import CommitStateUnknown, FileExists, FileMissing, StorageError
+from icefield.errors import CommitStateUnknown, FileExists, FileMissing, NoSuchTable, StorageError
 from icefield.metadata import TableMetadata
 from icefield.publishing import delete_quietly
 from icefield.testing import CommitStrategySuite
@@ -99,7 +99,12 @@ class TrustsTheHint(CreateStrategy):
 
 
 class RevivesDroppedTables(CreateStrategy):
-    """Does not look whether its base is still there."""
+    """Frees the names of a dropped table, and does not look whether its base is still there."""
+
+    def drop(self) -> None:
+        if self.load() is None:
+            raise NoSuchTable("no table")
+        self.file_system.delete_many([location for _, location in self.listed()])
 
     def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
         return True

@@ -237,9 +237,11 @@ class Catalog:
         Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them.
         """
         table = self.load_table(identifier) if purge else None
-        self._backend.strategy(table_name(identifier)).drop()
+        strategy = self._backend.strategy(table_name(identifier))
+        strategy.drop()
         if table is not None:
             delete_files_of(table.io, table.metadata, table.metadata_location)
+            strategy.purge()
 
     def purge_table(self, identifier: Identifier) -> None:
         """Drop a table and delete its files."""

@@ -4,8 +4,9 @@ What every strategy of file-system tables shares: finding the current version, t
 ``version-hint.text``, which is best effort only. A plugin that has an atomic step of its own subclasses
 ``VersionedStrategy``. See "File System Tables" of the table specification.
 
-A table is to be dropped when nobody writes to it: a writer that was at work may publish once more, and takes that back,
-but what others built on it in between is lost with it.
+Dropping a table is a commit as well: the version after the current one is a tombstone, and every version stays. So a
+writer at work meets a conflict, however long it was paused, and a table that is created there again goes on counting.
+Only purging frees names, after everything else of the table: see ``docs/decisions/0016-tombstones.md``.
 """
 
 from __future__ import annotations
@@ -13,12 +14,30 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
+from uuid import uuid4
 
 import msgspec
 
-from icefield.abc import CommitStrategy, Committed, Conflict, FileSystemAbility, Pointer, PutMode
-from icefield.errors import FileMissing, IcefieldError, InvalidMetadata, NoSuchTable, StorageError, UnsupportedFeature
+from icefield.abc import (
+    CommitStrategy,
+    Committed,
+    Conflict,
+    FileInfo,
+    FileSystem,
+    FileSystemAbility,
+    Pointer,
+    PutMode,
+)
+from icefield.errors import (
+    CommitFailed,
+    FileMissing,
+    IcefieldError,
+    InvalidMetadata,
+    NoSuchTable,
+    StorageError,
+    UnsupportedFeature,
+)
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
 from icefield.publishing import delete_quietly, read_whole
 
@@ -27,16 +46,40 @@ _NAME = re.compile(r"v(\d{1,18})(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _GZIP_NAMES: Final = ("v{}.gz.metadata.json", "v{}.metadata.json.gz")
 _MAX_HINT = 32
 _LOOKS: Final = 4
+_DROP_TRIES: Final = 100
+_TOMBSTONE_MAX: Final = 512
+_DROPPED: Final = "this table was dropped: purge it, or remove its folder, before another engine creates one here"
 
 
 class _Identity(msgspec.Struct):
     table_uuid: str | None = msgspec.field(name="table-uuid", default=None)
 
 
+class _Tombstone(msgspec.Struct, rename="kebab"):
+    """What stands in the place of the version after the last.
+
+    Other engines show what they find where a number should be. ``writer`` makes two tombstones differ: a lost reply can
+    be told from a lost race.
+    """
+
+    format_version: str = _DROPPED
+    dropped_by: str = "icefield"
+    writer: str = ""
+    table_uuid: str | None = None
+
+
 def version_of(name: str) -> int | None:
     """The version in the name of a metadata file of a file-system table, else None."""
     match = _NAME.fullmatch(name)
     return int(match.group(1)) if match else None
+
+
+class Top(NamedTuple):
+    """The highest version of a table, and whether it says that the table was dropped."""
+
+    pointer: Pointer
+    version: int
+    is_tombstone: bool
 
 
 class VersionedStrategy(CommitStrategy):
@@ -56,30 +99,35 @@ class VersionedStrategy(CommitStrategy):
         return f"{self.location}/metadata"
 
     def load(self) -> Pointer | None:
+        top = self.top()
+        return None if top is None or top.is_tombstone else top.pointer
+
+    def top(self) -> Top | None:
+        """The highest version, which may be a tombstone."""
         version = self.hint()
-        location = None if version is None else self.find(version)
-        if version is None or location is None:
+        found = None if version is None else self._file_of(version)
+        if version is None or found is None:
             version = self.latest_listed()
-            location = None if version is None else self.find(version)
-        if version is None or location is None:
+            found = None if version is None else self._file_of(version)
+        if version is None or found is None:
             return None
         # The hint may be behind: whoever came later may not have written it yet.
-        while (later := self.find(version + 1)) is not None:
-            version, location = version + 1, later
-        return Pointer(location, version)
+        while (later := self._file_of(version + 1)) is not None:
+            version, found = version + 1, later
+        return Top(Pointer(found.location, version), version, is_tombstone(self.file_system, found))
 
     def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
         self._refuse_unsafe(metadata)
         if base is None:
-            current = self.load()
-            if current is not None:
-                return Conflict(current)
-            version = 1
+            top = self.top()
+            if top is not None and not top.is_tombstone:
+                return Conflict(top.pointer)
+            version = 1 if top is None else top.version + 1
         else:
             version = self._version(base) + 1
             if not self.is_current_table(base, metadata):
                 return Conflict(self.load())
-        if any(self.exists(f"{self.folder}/{name.format(version)}") for name in _GZIP_NAMES):
+        if self._is_compressed(version):
             return Conflict(self.load())
         target = f"{self.folder}/v{version}.metadata.json"
         if not self.publish(target, encode_metadata(metadata)):
@@ -92,13 +140,39 @@ class VersionedStrategy(CommitStrategy):
         return Committed(Pointer(target, version))
 
     def drop(self) -> None:
-        if self.load() is None:
-            raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
+        for _ in range(_DROP_TRIES):
+            current = self.load()
+            if current is None:
+                raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
+            version = self._version(current) + 1
+            target = f"{self.folder}/v{version}.metadata.json"
+            uuid = self._uuid(read_whole(self.file_system, current.location), current.location)
+            tombstone = msgspec.json.encode(_Tombstone(writer=uuid4().hex, table_uuid=uuid))
+            if not self._is_compressed(version) and self.publish(target, tombstone):
+                self._write_hint(version)
+                return
+        raise CommitFailed(
+            f"table {'.'.join(self.table)} was not dropped: others commit to it all the time; try again",
+            table=self.table,
+            location=self.location,
+        )
+
+    def purge(self) -> None:
+        top = self.top()
+        if top is None or not top.is_tombstone:
+            return  # somebody has created another table in the place
         self.file_system.delete_many([f"{self.folder}/{HINT}"])
-        # Lowest first, so that until the last step readers see the table at its current version; again until nothing
-        # is left, so that a commit that slipped in between does not survive as a table of its own.
-        while versions := self.listed():
-            self.file_system.delete_many([location for _, location in sorted(versions)])
+        # Lowest first: the tombstone stands until the last step. Whoever creates a table meanwhile is beyond it.
+        self.delete_versions(top.version)
+
+    def delete_versions(self, last: int) -> None:
+        """Delete every version up to one, the lowest first."""
+        doomed = sorted((version, location) for version, location in self.listed() if version <= last)
+        self.file_system.delete_many([location for _, location in doomed])
+
+    def _is_compressed(self, version: int) -> bool:
+        """Whether another engine has published that version as a compressed file."""
+        return any(self.exists(f"{self.folder}/{name.format(version)}") for name in _GZIP_NAMES)
 
     def _refuse_unsafe(self, metadata: TableMetadata) -> None:
         properties = metadata.properties
@@ -149,9 +223,13 @@ class VersionedStrategy(CommitStrategy):
 
     def find(self, version: int) -> str | None:
         """The location of a version's file, however it is spelt, or None."""
+        found = self._file_of(version)
+        return None if found is None else found.location
+
+    def _file_of(self, version: int) -> FileInfo | None:
         for name in (f"v{version}.metadata.json", *(spelling.format(version) for spelling in _GZIP_NAMES)):
-            if self.exists(f"{self.folder}/{name}"):
-                return f"{self.folder}/{name}"
+            with suppress(FileMissing):
+                return self.file_system.stat(f"{self.folder}/{name}")
         return None
 
     def exists(self, location: str) -> bool:
@@ -201,3 +279,13 @@ class VersionedStrategy(CommitStrategy):
             found.append((version, location))
             version += 1
         return found
+
+
+def is_tombstone(system: FileSystem, file: FileInfo) -> bool:
+    """Whether a version is the mark of a table that was dropped; only files too small for metadata are read."""
+    if file.size > _TOMBSTONE_MAX:
+        return False
+    try:
+        return msgspec.json.decode(read_whole(system, file.location), type=_Tombstone).format_version == _DROPPED
+    except (FileMissing, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False

@@ -33,7 +33,12 @@ class Account:
     done: dict[str, set[str]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     bases: dict[tuple[str, str], str] = field(default_factory=dict)
-    is_dropped: bool = False
+    dropped: set[str] = field(default_factory=set)
+    """The uuids of tables that were dropped."""
+    created: str = ""
+    """The uuid of the table that was created last."""
+    certain: bool = True
+    """Whether the one who drops and creates was told how each ended."""
 
 
 class Course:
@@ -41,9 +46,7 @@ class Course:
 
     def __init__(self, build: Build, seed: int, *, drops: bool = False, writers: int = 3, commits: int = 2) -> None:
         self._drops = drops and seed % 10 < 3
-        # A request that arrives after the table was dropped and the files it would collide with are gone makes a file
-        # that nothing tells from a new table's: no protocol on a store helps against that.
-        self.world = World(seed, Odds(late=0) if self._drops else Odds())
+        self.world = World(seed, Odds())
         self.files: dict[str, bytes] = {}
         self.account = Account()
         self._build = build
@@ -54,7 +57,7 @@ class Course:
         """Run it and look at the end. Raises ``Wrong`` with the trace."""
         try:
             metadata = self._fresh()
-            self._first = metadata.table_uuid
+            self.account.created = str(metadata.table_uuid)
             assert isinstance(self._strategy().commit(None, metadata), Committed)
             for number in range(self._writers):
                 self.world.start(f"writer {number}", lambda number=number: self._write(number))  # type: ignore[misc]
@@ -114,48 +117,49 @@ class Course:
         seen: dict[str, set[str]] = {}
         for _ in range(6):
             before = {uuid: set(names) for uuid, names in self.account.done.items()}
+            gone = set(self.account.dropped)
             try:
                 found = self._load(strategy)
             except FileMissing as error:
-                if not self._drops:
-                    raise AssertionError(f"a version that is current is not there: {error}") from error
-                continue
+                raise AssertionError(f"a version that is current is not there: {error}") from error
             except IcefieldError:
                 continue
             if found is None:
                 assert self._drops, "the table is not there"
                 continue
             uuid, names = str(found[1].table_uuid), set(found[1].properties)
-            if self._drops:
-                continue  # a stalled writer's version may be seen until it is taken back
+            assert uuid not in gone, "a reader sees a table that was dropped before"
             assert names >= before.get(uuid, set()), "a reader does not see what was committed before"
             assert names >= seen.get(uuid, set()), "a reader sees less than before"
             seen[uuid] = names
 
     def _drop_and_create(self) -> None:
-        strategy = self._strategy()
-        try:
-            strategy.drop()
-            self.account.is_dropped = True
-            strategy.commit(None, self._fresh())
-        except IcefieldError:
-            return
+        strategy, account = self._strategy(), self.account
+        for _ in range(1 + self.world.random.randrange(2)):
+            account.certain = False  # until each step is answered
+            try:
+                strategy.drop()
+                account.dropped.add(account.created)
+                metadata = self._fresh()
+                assert isinstance(strategy.commit(None, metadata), Committed), "nobody else creates a table"
+            except IcefieldError:
+                return
+            account.created, account.certain = str(metadata.table_uuid), True
 
     def _check(self) -> None:
         found = self._load(self._strategy())
+        account = self.account
         if found is None:
-            assert self._drops, "the table is lost"
+            assert not account.certain, "the table is lost"
             return
         metadata = found[1]
-        if self.account.is_dropped and metadata.table_uuid == self._first:
-            # A writer that was at work while the table was dropped may have brought it back, never over another's.
-            others = set(self.account.done) - {self._first}
-            assert not others, "a table that was dropped hides the one that was created in its place"
-            return
+        uuid = str(metadata.table_uuid)
+        assert uuid not in account.dropped, "a table that was dropped is there again"
+        assert uuid == account.created or not account.certain, "another table is there than the one created last"
         names = set(metadata.properties)
-        lost = self.account.done.get(str(metadata.table_uuid), set()) - names
+        lost = account.done.get(uuid, set()) - names
         assert not lost, f"committed, and not there: {sorted(lost)}"
-        there = self.account.refused & names
+        there = account.refused & names
         assert not there, f"refused, and there: {sorted(there)}"
 
 

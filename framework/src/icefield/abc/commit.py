@@ -83,4 +83,13 @@ class CommitStrategy(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Take the table out of existence, without deleting data. Raises ``NoSuchTable``."""
+        """Take the table out of existence, without deleting data.
+
+        Raises ``NoSuchTable``, ``CommitFailed`` where others commit to it all the time, and ``CommitStateUnknown``.
+        """
+
+    def purge(self) -> None:  # noqa: B027 -- a metastore keeps nothing of a dropped table
+        """Delete what the strategy itself has kept of a dropped table. Called when its other files are gone.
+
+        Must spare a table that was created in its place meanwhile.
+        """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from uuid import uuid4
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from icefield.abc import FileSystem
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
 from icefield.publishing import read_whole
-from icefield.versioned import version_of
+from icefield.versioned import is_tombstone, version_of
 
 _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
 _MAX_DEPTH = 16
@@ -106,8 +107,10 @@ def folders_in(system: FileSystem, folder: str) -> Iterator[str]:
 
 
 def is_table(system: FileSystem, folder: str) -> bool:
-    """Whether a folder holds a version of a table's metadata."""
-    return any(
-        version_of(info.location.rpartition("/")[2]) is not None
+    """Whether a folder holds versions of a table's metadata, the last of which is no tombstone."""
+    versions = [
+        (version, info)
         for info in system.list(f"{folder}/metadata", shallow=True)
-    )
+        if (version := version_of(info.location.rpartition("/")[2])) is not None
+    ]
+    return bool(versions) and not is_tombstone(system, max(versions, key=itemgetter(0))[1])

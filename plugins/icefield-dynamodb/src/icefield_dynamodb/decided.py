@@ -17,13 +17,12 @@ from icefield.errors import (
     CommitStateUnknown,
     FileMissing,
     IcefieldError,
-    NoSuchTable,
     StorageError,
     UnsafeCommit,
 )
 from icefield.metadata import TableMetadata
 from icefield.publishing import delete_quietly, read_whole
-from icefield.versioned import HINT, VersionedStrategy, version_of
+from icefield.versioned import Top, VersionedStrategy, is_tombstone, version_of
 
 from icefield_dynamodb.items import KEY, Item, ItemTable, ReplyLost
 from icefield_dynamodb.lease import Lease, entity_of
@@ -32,11 +31,15 @@ from icefield_dynamodb.options import ClientOptions, LockOptions
 PREFIX = "icefield-version:"
 FILE = "metadataFile"
 TABLE_UUID = "tableUuid"
+DROPPED = "droppedBy"
 _TRIES = 4
 
 
-class _Identity(msgspec.Struct):
-    table_uuid: str = msgspec.field(name="table-uuid", default="")
+class _Identity(msgspec.Struct, rename="kebab"):
+    """What an item repeats of a file: the uuid of a table's version, and whether that is a tombstone."""
+
+    table_uuid: str | None = None
+    dropped_by: str | None = None
 
 
 class DecidedByItem(VersionedStrategy):
@@ -54,7 +57,7 @@ class DecidedByItem(VersionedStrategy):
         self._items = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
         self._durable = ""
 
-    def load(self) -> Pointer | None:
+    def top(self) -> Top | None:
         version = self.hint()
         current = None if version is None else self._pointer(version)
         if current is None:
@@ -64,7 +67,12 @@ class DecidedByItem(VersionedStrategy):
         # The hint and the copies may be behind the items.
         while (later := self._successor(version)) is not None:
             version, current = version + 1, later
-        return current
+        if current is None:
+            return None
+        item = self._item(version)
+        if item is not None:
+            return Top(current, version, DROPPED in item)
+        return Top(current, version, is_tombstone(self.file_system, self.file_system.stat(current.location)))
 
     def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
         outcome = super().commit(base, metadata)
@@ -74,9 +82,12 @@ class DecidedByItem(VersionedStrategy):
 
     def publish(self, target: str, data: bytes) -> bool:
         self._durable = f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json"
+        identity = msgspec.json.decode(data, type=_Identity)
         record = {KEY: _key(target), FILE: self._durable}
-        if uuid := _uuid_in(data):
+        if uuid := identity.table_uuid:
             record[TABLE_UUID] = uuid
+        if identity.dropped_by:
+            record[DROPPED] = identity.dropped_by
         with self.file_system.open_output(self._durable) as sink:
             sink.write(data)
         try:
@@ -120,18 +131,11 @@ class DecidedByItem(VersionedStrategy):
         self._allow_foreign(base.location)
         return True
 
-    def drop(self) -> None:
-        current = self.load()
-        if current is None:
-            raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
-        self.file_system.delete_many([f"{self.folder}/{HINT}"])
-        while current is not None:
-            # Lowest first, so that until the last step readers see the table at its current version.
-            for version in range(1, (current.version or 0) + 1):
-                self._drop_version(version)
-            current = self.load()
+    def delete_versions(self, last: int) -> None:
+        for version in range(1, last + 1):
+            self._delete_version(version)
 
-    def _drop_version(self, version: int) -> None:
+    def _delete_version(self, version: int) -> None:
         target = f"{self.folder}/v{version}.metadata.json"
         item = self._item(version)
         if item is None:
@@ -143,7 +147,8 @@ class DecidedByItem(VersionedStrategy):
             self._items.delete(_key(target), {FILE: item[FILE]})
         except ReplyLost as lost:
             raise StorageError(
-                f"DynamoDB did not answer while {'.'.join(self.table)} was dropped; drop it again", retryable=True
+                f"DynamoDB did not answer while {'.'.join(self.table)} was purged: some of its versions are left",
+                retryable=True,
             ) from lost
         self.file_system.delete_many([item[FILE]])
 
@@ -226,7 +231,7 @@ class DecidedByItem(VersionedStrategy):
             located = self.find(version + 1) if self._options.foreign_writers else None
             return None if located is None else Pointer(located, version + 1)
         current = self._item(version) if version else None
-        if current is not None and current.get(TABLE_UUID) != later.get(TABLE_UUID):
+        if current is not None and DROPPED not in current and current.get(TABLE_UUID) != later.get(TABLE_UUID):
             return None
         return Pointer(later[FILE], version + 1)
 
@@ -257,8 +262,3 @@ def _key(target: str) -> str:
 
 def _name(target: str) -> str:
     return target.rpartition("/")[2]
-
-
-def _uuid_in(data: bytes) -> str:
-    """The uuid in a table's metadata; nothing for other files."""
-    return msgspec.json.decode(data, type=_Identity).table_uuid

@@ -78,5 +78,8 @@ class DynamoDbLockStrategy(VersionedStrategy):
     def drop(self) -> None:
         self._road.drop()
 
+    def purge(self) -> None:
+        self._road.purge()
+
     def publish(self, target: str, data: bytes) -> bool:
         return self._road.publish(target, data)

@@ -147,6 +147,9 @@ class _Interrupted(CommitStrategy):
     def drop(self) -> None:
         self._inner.drop()
 
+    def purge(self) -> None:
+        self._inner.purge()
+
 
 def interrupted(table: Table, before: Callable[[], None]) -> Table:
     """The same table, whose commits something comes before, once each."""
