@@ -241,7 +241,7 @@ class TestS3Faults(StoreFaults, StoreRequests):
 
     # -- names, pages, settings that requests show
 
-    @pytest.mark.spec("FS-04")
+    @pytest.mark.spec("FS-12")
     @pytest.mark.parametrize("name", NAMES)
     def test_a_name_is_taken_to_the_letter(self, between: Between, root: str, name: str) -> None:
         system, location = self.system(between), f"{root}/{name}"
@@ -266,8 +266,11 @@ class TestS3Faults(StoreFaults, StoreRequests):
         system.put(f"{root}/folder/a", b"x", PutMode.CREATE)
         assert [info.location for info in system.list(root)] == [f"{root}/folder/a"]
         assert [info.location for info in system.list(root, shallow=True)] == [f"{root}/folder/"]
-        with pytest.raises(FileNotFoundError):
-            system.stat(f"{root}/folder/")
+        for action in (system.stat, system.open_input, system.open_output):
+            with pytest.raises(FileNotFoundError, match="is no file"):
+                action(f"{root}/folder/")
+        system.delete_many([f"{root}/folder/", f"{root}/folder/a"])
+        assert self.raw_get(f"{root}/folder/") is None
 
     def test_more_files_than_a_page_holds_are_all_listed(self, between: Between, root: str) -> None:
         names = {f"{root}/{number:04}" for number in range(1_050)}

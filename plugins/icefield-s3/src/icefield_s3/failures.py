@@ -91,7 +91,7 @@ def said_of(error: Exception) -> str:
     if status == 429 or (status is not None and status >= 500) or code in _PASSING:
         return f"it answers {status}, throttled or out of service; try again later, or raise s3.retry.total-timeout-ms"
     if status is not None:
-        return f"it answers {status} {code}".rstrip()
+        return f"it answers {status}" if code == str(status) else f"it answers {status} {code}".rstrip()
     if isinstance(error, TimeoutError):
         return "no answer in time; check s3.endpoint and the network, or raise s3.retry.total-timeout-ms"
     if is_passing(error):

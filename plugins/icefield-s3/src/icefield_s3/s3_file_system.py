@@ -81,11 +81,8 @@ class S3FileSystem(FsspecFileSystem):
 
     def stat(self, location: str) -> FileInfo:
         with self.translated(location):
-            bucket, key = _split(location)
-            if key.endswith("/"):
-                raise FileNotFoundError  # what some tools put there to have a folder
             client = self.fs
-            found = sync(client.loop, client.describe, bucket, key)
+            found = sync(client.loop, client.describe, *_split(location))
             return _info(location, found["ContentLength"], found)
 
     def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
@@ -110,7 +107,7 @@ class S3FileSystem(FsspecFileSystem):
         found = list(locations)
         buckets: dict[str, list[str]] = {}
         for location in found:
-            bucket, key = _split(location)
+            bucket, _, key = location.partition("://")[2].partition("/")
             buckets.setdefault(bucket, []).append(key)
         for bucket, keys in buckets.items():
             with self.translated(found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"):
@@ -147,9 +144,9 @@ class S3FileSystem(FsspecFileSystem):
 
 
 def _split(location: str) -> tuple[str, str]:
-    """Bucket and key, to the letter."""
+    """Bucket and key, to the letter. A key that ends in ``/`` is what some tools put there to have a folder."""
     bucket, _, key = location.partition("://")[2].partition("/")
-    if not bucket or not key:
+    if not bucket or not key or key.endswith("/"):
         raise FileMissing(f"{location} is no file: a file is s3://bucket/path", location=location)
     return bucket, key
 

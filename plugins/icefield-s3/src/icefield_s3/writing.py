@@ -60,10 +60,11 @@ class S3Output(PartedOutput):
                 self._abort_all()
 
     def cancel(self) -> None:
-        # A part that arrived after the end would stay.
+        # A part that arrived after the end would stay: those on their way are waited for, unless the network fails.
+        if not any(part.done() and part.exception() for part in self._parts):
+            wait(self._parts, timeout=self._client.settings.request_timeout)
         for part in self._parts:
             part.cancel()
-        wait(self._parts)
         with self._translated(self.location):
             if self._upload:
                 sync(self._client.loop, self._client.abort, self._bucket, self._key, self._upload)
