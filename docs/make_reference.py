@@ -32,8 +32,8 @@ it is set.
 "Read by" names the distributions whose code reads the property. "-" means that Icefield checks and keeps it for other
 engines, and does nothing with it. A name that ends in a dot is followed by a column's name.
 
-A property that is in no table below is kept as it is. Names that end in a credential's name (`secret-access-key`,
-`password`, ...) are refused: every reader of a table sees its metadata. So are the names that show state:
+A property that is in no table below is kept as it is. Names of credentials (`secret-access-key`, `password`, ...) are
+refused: every reader of a table sees its metadata. So are the names that show state:
 
 {reserved}
 """

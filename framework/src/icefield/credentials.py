@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 HIDDEN: Final = "***"
 _NAMES: Final = re.compile(
-    r"secret|passw|passphrase|token|credential|signature|private[-_.]?key|account[-_.]?key|api[-_.]?key|"
+    r"secret|passw|passphrase|tokens?(?:$|[-_.])|credential|private[-_.]?key|account[-_.]?key|api[-_.]?key|"
     r"(?:^|[-_.])(?:sas|pwd)(?:$|[-_.])|connection[-_.]?string"
 )
-_NO_SECRETS: Final = re.compile(r"expires|[-_.](?:at|ms|seconds|type|provider|endpoint|uri|url|file|path)$")
+_NO_SECRETS: Final = re.compile(r"expires|[-_.](?:at|ms|seconds|count|type|provider|endpoint|uri|url|file|path)$")
 _LEAST: Final = 5  # what is shorter would be found in ordinary words
 _PASSWORD_IN_URI: Final = re.compile(r"^[\w+.-]+://[^/?#@:]*:([^/?#]*)@")
 # The parts of connection strings, of shared access signatures and of keys in JSON that are secret by themselves.

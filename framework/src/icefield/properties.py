@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
+from icefield.credentials import holds_credential
 from icefield.errors import InvalidArgument
 
 K = TypeVar("K")
@@ -244,17 +245,6 @@ RESERVED_PROPERTIES: Final = frozenset(
 )
 """Names that engines show as properties but that are state of the metadata; they cannot be set."""
 
-_CREDENTIAL_ENDINGS: Final = (
-    "access-key-id",
-    "secret-access-key",
-    "session-token",
-    "sas-token",
-    "account-key",
-    "client-secret",
-    "oauth2.token",
-    "password",
-)
-
 
 def find_property(name: str) -> Property | None:
     """The declaration of a property, also of one that names a column; None for a name that is not known."""
@@ -289,7 +279,7 @@ def check_property_name(name: str) -> None:
     """Raise ``InvalidArgument`` for a name that no table property may have."""
     if name in RESERVED_PROPERTIES:
         raise InvalidArgument(f"table property '{name}' is reserved: it shows state and cannot be set", property=name)
-    if name.lower().endswith(_CREDENTIAL_ENDINGS):
+    if holds_credential(name) or name.lower().endswith("access-key-id"):
         raise InvalidArgument(
             f"table property '{name}' would store a credential in the table's metadata, where every reader sees it; "
             "give it to the catalog or the environment instead",

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from icefield import IcefieldError, __version__
+from icefield.config import catalog_properties, default_catalog_name
+from icefield.credentials import without_credentials
 
 from icefield_cli.commands import COMMANDS
 from icefield_cli.context import Context, pair
@@ -35,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("icefield: interrupted", file=sys.stderr)
         return 130
     except IcefieldError as error:
-        return _failed(str(error))
+        return _failed(str(error), given)
     except Exception as error:  # a bug, here or in a plugin: still one line
-        return _failed(f"{type(error).__name__}: {error} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)")
+        return _failed(
+            f"{type(error).__name__}: {error} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)", given
+        )
     return 0
 
 
@@ -94,11 +98,20 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, given: argparse.Namespace) -> int:
+    properties = _properties(given)
     if os.environ.get("ICEFIELD_DEBUG"):
-        traceback.print_exc()
-    print(f"icefield: {clean(' '.join(message.split()))}", file=sys.stderr)
+        print(without_credentials(traceback.format_exc(), properties), end="", file=sys.stderr)
+    print(f"icefield: {clean(' '.join(without_credentials(message, properties).split()))}", file=sys.stderr)
     return 1
+
+
+def _properties(given: argparse.Namespace) -> dict[str, str]:
+    """Those of the catalog: whatever an error says, their credentials are not printed."""
+    context = Context(given)
+    with contextlib.suppress(IcefieldError):
+        return catalog_properties(context.catalog_name or default_catalog_name(), context.catalog_properties)
+    return context.catalog_properties
 
 
 if __name__ == "__main__":

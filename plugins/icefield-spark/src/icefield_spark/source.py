@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from icefield import Catalog, Schema, Table, load_catalog, open_table
+from icefield.credentials import credentials_in
 from icefield.errors import InvalidArgument
 from icefield.expressions import as_expression, bind
 from icefield.scan import TableScan
@@ -15,6 +17,8 @@ from icefield.scan import TableScan
 _CATALOG = "catalog."
 _SUMMARY = "snapshot-property."
 _VERSIONS = ("snapshot-id", "ref", "as-of-timestamp")
+# What Spark's setting spark.redaction.regex says unless it is set: options of these names are hidden in plans.
+_HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access\.?key")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -22,6 +26,11 @@ class Source:
     """The options of a query, their names in lower case. Picklable."""
 
     options: dict[str, str]
+
+    def __post_init__(self) -> None:
+        for name, value in self.options.items():
+            if name.startswith(_CATALOG) and not _HIDDEN_BY_SPARK.search(name):
+                _check_shown(name, name[len(_CATALOG) :], value)
 
     @property
     def branch(self) -> str | None:
@@ -82,3 +91,13 @@ class Source:
             return int(text)
         except ValueError as error:
             raise InvalidArgument(f"the option '{name}' is a number, not '{text}'") from error
+
+
+def _check_shown(option: str, name: str, value: str) -> None:
+    """Refuse an option that holds a credential and that Spark writes into plans and its event log as it is."""
+    if credentials_in({name: value}):
+        variable = f"ICEFIELD_CATALOG__<NAME>__{name.upper().replace('.', '__').replace('-', '_')}"
+        raise InvalidArgument(
+            f"the option '{option}' holds a credential, and Spark would show it in plans and in its event log; give it "
+            f"to the driver's environment as {variable} or in icefield.toml, and name the catalog by 'catalog'"
+        )

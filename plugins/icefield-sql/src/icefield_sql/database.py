@@ -79,7 +79,7 @@ class Database:
             raise self._failed(error) from error
 
     def _failed(self, error: SQLAlchemyError) -> StorageError:
-        where = self.engine.url.render_as_string(hide_password=True)
+        where = self.engine.url.set(query={}).render_as_string(hide_password=True)  # a query may hold a password too
         return StorageError(f"catalog '{self.catalog}' cannot use its database {where}: {_reason(error)}")
 
 
@@ -105,7 +105,7 @@ def _engine(catalog: str, properties: Mapping[str, str]) -> Engine:
         else:
             options["pool_pre_ping"] = properties.get("pool_pre_ping", "true").lower() != "false"
         engine = create_engine(url, **options)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
         # The property may hold a password, so no part of it is shown.
         raise InvalidArgument(
             f"catalog '{catalog}': the database that 'uri' names cannot be used: {type(error).__name__}; write "

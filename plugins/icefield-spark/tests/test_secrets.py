@@ -1,0 +1,151 @@
+"""No credential of a catalog is in anything that Spark prints, logs or keeps, nor in a table's files.
+
+A job of its own process plants them in every property that holds one, runs every road, provokes errors on the driver
+and on executors, with every log at DEBUG and the event log on. Everything that it leaves is searched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import fastavro
+import pyarrow.parquet as pq
+import pytest
+from icefield.errors import InvalidArgument
+from icefield_spark.source import Source
+
+JOB = Path(__file__).with_name("secrets_job.py")
+MARK = "PLANTED7351"
+LOGGING = """
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {folder}/jvm.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %p %c %m%n%ex{{full}}
+rootLogger.level = debug
+rootLogger.appenderRef.file.ref = file
+"""
+# Every Python of the job logs all that it is told, into a file of its own.
+CUSTOMIZED = """
+import logging, os
+logging.basicConfig(filename={folder!r} + "/python-%d.log" % os.getpid(), level=logging.DEBUG)
+logging.getLogger("py4j").setLevel(logging.INFO)
+"""
+SECRETS = {
+    "s3.secret-access-key": f"{MARK}-s3-secret",
+    "s3.session-token": f"{MARK}-s3-token",
+    "client.secret-access-key": f"{MARK}-client",
+    "dynamodb.secret-access-key": f"{MARK}-dynamodb",
+    "gcs.oauth2.token": f"{MARK}-gcs",
+    "adls.account-key": f"{MARK}-account-key",
+    "adls.sas-token": f"sv=2024&sig={MARK}-sas",
+    "adls.connection-string": f"AccountName=a;AccountKey={MARK}-connection;EndpointSuffix=core.windows.net",
+    "adls.client-secret": f"{MARK}-client-secret",
+    "adls.token": f"{MARK}-adls-token",
+    "hive.metastore.password": f"{MARK}-hive",
+    "unknown.property": f"{MARK}-of-a-plugin-to-come",
+}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_no_credential_is_printed_logged_or_kept(postgres: str, tmp_path: Path) -> None:
+    properties = {
+        "type": "sql",
+        "uri": postgres.replace("test@", f"test:{MARK}-in-a-uri@"),
+        "warehouse": f"file://{tmp_path}/warehouse",
+        "file.sync": "false",
+        **SECRETS,
+    }
+    ran = run_job(tmp_path, properties)
+    (tmp_path / "out.txt").write_text(ran.stdout, "utf-8")
+    (tmp_path / "err.txt").write_text(ran.stderr, "utf-8")
+    assert ran.returncode == 0, ran.stderr[-4_000:]
+    assert "provoked 14" in ran.stdout
+    searched = 0
+    for name, text in left(tmp_path):
+        searched += 1
+        at = text.find(MARK)
+        assert at < 0, f"{name} holds a credential: {text[max(0, at - 300) : at + 100]!r}"
+    _was_worth_searching(tmp_path, searched)
+
+
+def run_job(folder: Path, properties: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the job; what it is given lies outside of the folder that is searched."""
+    for name in ("events", "site", "logs"):
+        (folder / name).mkdir()
+    (folder / "log4j2.properties").write_text(LOGGING.format(folder=f"{folder}/logs"))
+    (folder / "site" / "sitecustomize.py").write_text(CUSTOMIZED.format(folder=f"{folder}/logs"))
+    given = folder.parent / f"{folder.name}-given.json"
+    given.write_text(json.dumps(properties))
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder / "site")}
+    environment |= {"SPARK_LOCAL_DIRS": str(folder.parent / f"{folder.name}-local")}
+    for name, value in properties.items():
+        environment[f"ICEFIELD_CATALOG__SECRET__{name.upper().replace('.', '__').replace('-', '_')}"] = value
+    command = [sys.executable, str(JOB), str(folder), str(given)]
+    try:
+        return subprocess.run(command, env=environment, cwd=folder, capture_output=True, encoding="utf-8", timeout=290)
+    finally:
+        given.unlink()
+
+
+def left(folder: Path) -> Iterator[tuple[str, str]]:
+    """Every file that the job left, as text; what is compressed in it as well."""
+    for path in folder.rglob("*"):
+        if not path.is_file():
+            continue
+        yield str(path), path.read_bytes().decode("utf-8", "replace")
+        if path.suffix == ".avro":
+            with path.open("rb") as file:
+                reader = fastavro.reader(file)
+                yield f"{path}, unpacked", f"{reader.metadata} {[*reader]}"
+        elif path.suffix in (".parquet", ".gone") and path.read_bytes()[:4] == b"PAR1":
+            yield f"{path}, its footer", str(pq.read_metadata(path).metadata)
+
+
+def _was_worth_searching(folder: Path, searched: int) -> None:
+    """What was searched is what would hold it: plans, an event log, logs of the JVM and of workers at DEBUG."""
+    assert searched > 30
+    printed = (folder / "out.txt").read_text("utf-8")
+    assert "== Physical Plan ==" in printed
+    assert "MapInArrow" in printed
+    assert "catalog.s3.secret-access-key=" in printed, "Spark shows the options of the data source"
+    assert "planted in an executor" in printed
+    jvm = (folder / "logs" / "jvm.log").read_text("utf-8")
+    assert "\nDEBUG org.apache.spark" in jvm
+    assert len([*(folder / "logs").glob("python-*.log")]) >= 3, "the driver and its workers"
+    events = "".join(path.read_text("utf-8") for path in (folder / "events").rglob("*") if path.is_file())
+    assert "SparkListenerSQLExecutionStart" in events
+    assert [*folder.glob("warehouse/**/*.metadata.json")]
+    assert [*folder.glob("warehouse/**/*.avro")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("adls.account-key", MARK),
+        ("adls.connection-string", f"AccountName=a;AccountKey={MARK}"),
+        ("uri", f"postgresql+psycopg://me:{MARK}@host/db"),
+        ("adls.credential", MARK),
+        ("warehouse", f"https://host/path?sig={MARK}"),
+    ],
+)
+def test_an_option_whose_credential_spark_would_show_is_refused_without_it(name: str, value: str) -> None:
+    Source({"path": "db.t", f"catalog.{name}": "x"} if name in ("uri", "warehouse") else {"path": "db.t"})
+    try:
+        Source({"path": "db.t", f"catalog.{name}": value})
+    except InvalidArgument as refused:
+        said = str(refused)
+    assert f"'catalog.{name}'" in said
+    assert "icefield.toml" in said
+    assert MARK not in said
+
+
+@pytest.mark.parametrize("name", ["s3.secret-access-key", "gcs.oauth2.token", "hive.metastore.password", "s3.region"])
+def test_an_option_that_spark_hides_is_taken(name: str) -> None:
+    assert MARK not in repr(Source({"path": "db.t", f"catalog.{name}": MARK}))
