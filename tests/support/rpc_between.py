@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -16,8 +17,9 @@ class RpcBetween:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self._lock = threading.Lock()
-        self._call, self._left, self._before, self._then_down = b"", 0, False, False
+        self._call, self._left, self._before, self._then = b"", 0, False, self._nothing
         self._down = False
+        self._silent = False
         self.struck = 0
 
     @contextmanager
@@ -35,7 +37,20 @@ class RpcBetween:
 
         With ``then_down`` nobody is served after the first.
         """
-        self._call, self._left, self._before, self._then_down = call.encode(), times, before, then_down
+        self._call, self._left, self._before = call.encode(), times, before
+        self._then = self._go_down if then_down else self._nothing
+
+    def fall_silent(self, call: str) -> None:
+        """Hand on the next call of that name, and from then on pass on no reply, without hanging up."""
+        self._call, self._left, self._before, self._then = call.encode(), 1, False, self._say_no_more
+
+    def _nothing(self) -> None: ...
+
+    def _go_down(self) -> None:
+        self._down = True
+
+    def _say_no_more(self) -> None:
+        self._silent = True
 
     def _serve(self) -> None:
         while True:
@@ -58,9 +73,10 @@ class RpcBetween:
                     muted.set()
                     if not self._before:
                         target.sendall(data)
-                        threading.Event().wait(0.2)  # long enough for the name node to act
-                    break
-                if asks or not muted.is_set():
+                        time.sleep(0.2)  # long enough for the name node to act
+                    if not self._silent:
+                        break
+                elif asks or not (muted.is_set() or self._silent):
                     target.sendall(data)
         for end in (source, target):
             with suppress(OSError):
@@ -72,5 +88,5 @@ class RpcBetween:
                 return False
             self._left -= 1
             self.struck += 1
-            self._down = self._down or self._then_down
+            self._then()
             return True

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from http_between import Between, lose_reply, lose_request
+from http_between import Asked, Behaviour, Between, answer, lose_reply, lose_request
 from icefield.abc import Committed, FileSystem, Pointer, PutMode
 from icefield.builtin.rename import RenameStrategy
-from icefield.errors import CommitStateUnknown, FileMissing, StorageError
+from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
 from icefield.testing import CommitStrategySuite
 from icefield_hdfs.hadoop_file_system import TEMPORARY_SUFFIX, path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
@@ -35,9 +38,13 @@ def web(hdfs: Hdfs) -> Iterator[Between]:
         yield between
 
 
+def system_for(location: str, properties: dict[str, str] | None = None) -> FileSystem:
+    return (HdfsFileSystem if location.startswith("hdfs") else WebHdfsFileSystem)(properties)
+
+
 def table_at(root: str) -> tuple[str, Pointer, FileSystem]:
     """A table of one version, made without faults."""
-    system = HdfsFileSystem() if root.startswith("hdfs") else WebHdfsFileSystem()
+    system = system_for(root)
     location = f"{root}/{uuid4().hex}/db/t"
     made = RenameStrategy(("db", "t"), location, system).commit(None, KIT.new_metadata(location))
     return location, KIT.committed(made), system
@@ -56,6 +63,63 @@ def test_a_rename_whose_reply_is_lost_is_settled_by_reading_back(hdfs: Hdfs, rel
     assert relay.struck >= 1
     assert isinstance(outcome, Committed)
     assert "mine" in KIT.read(system, outcome.pointer).properties
+
+
+@pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13")
+@pytest.mark.parametrize("before", [True, False], ids=["request", "reply"])
+@pytest.mark.parametrize("call", ["getFileInfo", "getBlockLocations", "create", "addBlock", "complete", "rename2"])
+def test_whichever_call_is_cut_a_commit_is_whole_or_not_there(
+    hdfs: Hdfs, relay: RpcBetween, call: str, before: bool
+) -> None:
+    location, base, system = table_at(f"hdfs://127.0.0.1:{relay.port}")
+    relay.lose(call, before=before)
+    try:
+        outcome = commit(system, location, base)
+    except IcefieldError:
+        outcome = None
+    assert relay.struck == 1
+    check_outcome(hdfs, location, base, outcome)
+
+
+@pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13")
+@pytest.mark.parametrize("fault", [lose_request, lose_reply, answer(503)], ids=["request", "reply", "503"])
+@pytest.mark.parametrize("operation", ["GETFILESTATUS", "OPEN", "CREATE", "RENAME"])
+def test_whichever_request_is_cut_a_commit_is_whole_or_not_there(
+    hdfs: Hdfs, web: Between, operation: str, fault: Behaviour
+) -> None:
+    location, base, system = table_at(web.url.replace("http://", "webhdfs://"))
+    struck = []
+
+    def is_struck(asked: Asked) -> bool:
+        if f"op={operation}&" in f"{asked.path}&" and not struck:
+            struck.append(asked)
+            return True
+        return False
+
+    web.faulty(fault, is_struck, None)
+    try:
+        outcome = commit(system, location, base)
+    except IcefieldError:
+        outcome = None
+    assert struck
+    check_outcome(hdfs, location, base, outcome)
+
+
+def check_outcome(hdfs: Hdfs, location: str, base: Pointer, outcome: object) -> None:
+    """What was said is so, the version is whole, and the next commit goes through."""
+    raw = read_around(hdfs, f"{path_of(location)}/metadata/v2.metadata.json")
+    system = system_for(location)
+    strategy = RenameStrategy(("db", "t"), location, system)
+    now = strategy.load()
+    assert now is not None
+    if isinstance(outcome, Committed):
+        assert outcome.pointer == now
+        assert now.version == 2
+    if raw is not None:
+        assert "mine" in KIT.read(system, now).properties
+    else:
+        assert now == base
+    assert isinstance(strategy.commit(now, KIT.changed(system, now, "after", "1")), Committed)
 
 
 @pytest.mark.spec("COMMIT-02", "FS-13")
@@ -129,6 +193,39 @@ def test_a_server_that_is_not_there_is_said_so() -> None:
 
 
 @pytest.mark.parametrize("kind", ["hdfs", "webhdfs"])
+def test_a_server_that_is_silent_is_given_up(kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        root = f"{kind}://127.0.0.1:{silent.getsockname()[1]}"
+        system = (
+            HdfsFileSystem({"hdfs.timeout": "1"}) if kind == "hdfs" else WebHdfsFileSystem({"webhdfs.timeout": "1"})
+        )
+        began = time.monotonic()
+        with pytest.raises(StorageError) as caught:
+            system.rename(f"{root}/a", f"{root}/b")
+        assert caught.value.retryable
+        assert "no answer" in str(caught.value)
+        assert time.monotonic() - began < 10
+
+
+@pytest.mark.spec("COMMIT-02", "FS-13")
+def test_a_name_node_that_falls_silent_leaves_the_outcome_unknown(hdfs: Hdfs, relay: RpcBetween) -> None:
+    location, base, _ = table_at(f"hdfs://127.0.0.1:{relay.port}")
+    system = HdfsFileSystem({"hdfs.timeout": "2"})
+    metadata = KIT.changed(system, base, "mine", "1")
+    publish = system.rename
+
+    def rename(source: str, target: str) -> None:
+        relay.fall_silent("rename2")
+        publish(source, target)
+
+    system.rename = rename  # type: ignore[method-assign]
+    with pytest.raises(CommitStateUnknown):
+        RenameStrategy(("db", "t"), location, system).commit(base, metadata)
+    assert relay.struck == 1
+    assert read_around(hdfs, f"{path_of(location)}/metadata/v2.metadata.json") is not None
+
+
+@pytest.mark.parametrize("kind", ["hdfs", "webhdfs"])
 def test_a_process_that_dies_while_writing_leaves_no_file_under_the_name(hdfs: Hdfs, kind: str, tmp_path: Path) -> None:
     root = f"{hdfs.url if kind == 'hdfs' else hdfs.web_url}/{uuid4().hex}"
     system = HdfsFileSystem() if kind == "hdfs" else WebHdfsFileSystem()
@@ -197,6 +294,22 @@ def test_a_missing_folder_of_the_target_is_made_and_a_missing_source_said(hdfs: 
         assert read_around(hdfs, path_of(f"{folder}/new/deep/b")) == b"x"
         with pytest.raises(FileMissing):
             system.rename(f"{folder}/a", f"{folder}/elsewhere/b")
+
+
+def test_a_file_is_read_whole_as_soon_as_it_is_written(hdfs: Hdfs) -> None:
+    # The name node closes files whose last block no data node has reported yet; hdfs-native takes them for empty.
+    system = HdfsFileSystem()
+    root = f"{hdfs.url}/{uuid4().hex}"
+
+    def write_and_read(writer: int) -> set[int]:
+        seen = set()
+        for number in range(40):
+            system.put(f"{root}/{writer}-{number}", b"x" * 1_000, PutMode.OVERWRITE)
+            seen.add(len(system.open_input(f"{root}/{writer}-{number}").read()))
+        return seen
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(write_and_read, range(8))) == [{1_000}] * 8
 
 
 def test_readers_of_a_replaced_hint_see_the_old_or_the_new_one(hdfs: Hdfs) -> None:
