@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from uuid import uuid4
 
+import icefield
 import pytest
-from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, PutMode
+from icefield.abc import CommitStrategy, Committed, Conflict, InputFile, Pointer, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.builtin.rename import RenameStrategy
@@ -17,7 +19,7 @@ from icefield.publishing import read_whole
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
 from icefield.versioned import VersionedStrategy
-from tables import SCHEMA, ids, memory_catalog, rows
+from tables import SCHEMA, again, ids, memory_catalog, rows, stored_files
 
 SYSTEM = MemoryFileSystem()
 
@@ -154,3 +156,52 @@ def test_a_dropped_table_can_be_brought_back_from_its_last_version() -> None:
     assert back.metadata.table_uuid == table.metadata.table_uuid
     back.append(rows([4]))
     assert ids(catalog.load_table("db.t")) == [3, 4]
+
+
+@pytest.mark.parametrize("kind", ["directory", "sql"])
+def test_a_holder_of_a_table_that_was_dropped_and_created_again_is_told(kind: str, tmp_path: Path) -> None:
+    given = {"uri": f"sqlite:///{tmp_path}/c.db"} if kind == "sql" else {}
+    catalog = icefield.load_catalog("x", type=kind, warehouse=f"memory://{tmp_path.name}-{kind}", **given)
+    catalog.create_namespace("db")
+    for purge in (False, True):  # purged, a table on a file system begins with version 1 again
+        holder = catalog.create_table("db.t", SCHEMA)
+        holder.refresh()
+        catalog.drop_table("db.t", purge=purge)
+        new = catalog.create_table("db.t", SCHEMA)
+        for call in (lambda held: held.refresh(), lambda held: held.append(rows([1]))):
+            with pytest.raises(InvalidMetadata, match=r"is not the table that was loaded.*load the table again"):
+                call(again(holder))
+        assert ids(catalog.load_table("db.t")) == []
+        assert new.refresh().metadata.table_uuid == new.metadata.table_uuid
+        catalog.purge_table("db.t")
+
+
+def test_refreshing_shows_what_was_put_under_the_same_name_of_a_version() -> None:
+    """The same table at the same version, with other contents: purged, and registered from an older version."""
+    catalog = memory_catalog()
+    table = catalog.create_table("db.t", SCHEMA, properties={"a": "1"})
+    old = catalog.io.read(table.metadata_location)
+    table.set_properties(a="2")
+    catalog.drop_table("db.t")
+    backup = f"memory://backup/{table.metadata.table_uuid}/v1.metadata.json"
+    catalog.io.put(backup, old, PutMode.CREATE)
+    catalog.io.delete_many(stored_files(table))
+    catalog.register_table("db.t", backup).set_properties(a="3")
+    assert table.metadata_location.endswith("/v2.metadata.json")
+    assert table.refresh().properties["a"] == "3"
+
+
+def test_refreshing_a_table_that_did_not_change_reads_its_metadata_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA)
+    table.append(rows([1]))
+    read: list[str] = []
+    opened = MemoryFileSystem.open_input
+
+    def counted(self: MemoryFileSystem, location: str) -> InputFile:
+        read.append(location)
+        return opened(self, location)
+
+    monkeypatch.setattr(MemoryFileSystem, "open_input", counted)
+    for _ in range(3):
+        table.refresh()
+    assert read.count(table.metadata_location) == 1

@@ -90,16 +90,19 @@ class TableHandle:
 def load_table(handle: TableHandle, known: TableState | None = None, *, read_again: bool = False) -> TableState | None:
     """The current version of a table, or None when there is no table.
 
-    The metadata file is read only if the pointer has moved on from ``known``, or ``read_again`` says so. Raises
-    ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
+    The metadata file is read only if the pointer has moved on from ``known``. With ``read_again`` it is read unless it
+    is certain that it is the same file: that of a table that was dropped and created again may have the same location.
+    Raises ``InvalidMetadata`` when the table under that name is another one than ``known`` (its uuid differs).
     """
     strategy = handle.writable()
     for tries_left in reversed(range(_LOAD_TRIES)):
         pointer = strategy.load()
         if pointer is None:
             return None
-        if known is not None and pointer.location == known.pointer.location and not read_again:
-            return known
+        if known is not None and pointer.location == known.pointer.location:
+            same = pointer.stamp is not None and pointer.stamp == known.pointer.stamp
+            if same or not (read_again and strategy.reuses_locations):
+                return known
         try:
             metadata = decode_metadata(handle.io.read(pointer.location), pointer.location)
         except FileMissing:

@@ -26,6 +26,8 @@ class MetastoreStrategy(CommitStrategy):
     Metadata files are named ``<V>-<uuid>.metadata.json`` (``.gz.metadata.json`` when compressed).
     """
 
+    reuses_locations = False
+
     @abstractmethod
     def read_pointer(self) -> str | None:
         """The location that the table's pointer holds, or None when there is no table."""

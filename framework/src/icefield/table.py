@@ -187,8 +187,11 @@ class Table:
         )
 
     def refresh(self) -> Table:
-        """Move to the current version. Raises ``NoSuchTable`` when the table was dropped."""
-        state = load_table(self._handle, self._state)
+        """Move to the current version.
+
+        Raises ``NoSuchTable`` when the table was dropped, ``InvalidMetadata`` when another was created under its name.
+        """
+        state = load_table(self._handle, self._state, read_again=True)
         if state is None:
             raise NoSuchTable(f"no table {self._handle.text}", table=self._handle.name)
         self._state = state

@@ -114,7 +114,10 @@ class VersionedStrategy(CommitStrategy):
         # The hint may be behind: whoever came later may not have written it yet.
         while (later := self._file_of(version + 1)) is not None:
             version, found = version + 1, later
-        return Top(Pointer(found.location, version), version, is_tombstone(self.file_system, found))
+        # Without a time, files of equal size are not told apart.
+        stamp = None if found.modified_ms is None else (found.size, found.modified_ms)
+        pointer = Pointer(found.location, version, stamp)
+        return Top(pointer, version, is_tombstone(self.file_system, found))
 
     def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
         self._refuse_unsafe(metadata)

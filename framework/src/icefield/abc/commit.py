@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from icefield.abc.file_system import FileSystem, FileSystemAbility
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Which metadata file is current. ``version`` counts commits where the strategy knows it."""
+    """Which metadata file is current. ``version`` counts commits where the strategy knows it.
+
+    ``stamp`` tells the file from another that had the same location before, such as by size and time of change; two
+    pointers are equal whatever their stamps.
+    """
 
     location: str
     version: int | None = None
+    stamp: tuple[Any, ...] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,9 @@ class CommitStrategy(ABC):
 
     needs: ClassVar[tuple[FileSystemAbility, ...]] = ()
     """The file system must declare at least one of these; empty: it needs nothing of the store."""
+
+    reuses_locations: ClassVar[bool] = True
+    """Whether a metadata location may come to name another version, once the table was dropped."""
 
     def __init__(
         self,
