@@ -1,7 +1,7 @@
 """Rows as plain JSON values, for peers that are spoken to in JSON.
 
 Numbers for what is stored as a number (days, microseconds, nanoseconds), text for decimals and for floats that JSON
-lacks, hex for bytes, objects for structs, pairs for maps.
+lacks, hex for bytes, objects for structs, pairs for maps, an object of both parts for a variant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.schema import Schema
-from icefield.types import DecimalType, IcebergType, ListType, MapType, StructType
+from icefield.types import DecimalType, IcebergType, ListType, MapType, StructType, VariantType
 
 Rows = list[dict[str, Any]]
 
@@ -60,6 +60,8 @@ def _values(array: pa.Array, kind: IcebergType) -> list[Any]:
         case MapType():
             keys, items = _values(array.keys, kind.key_type), _values(array.items, kind.value_type)
             return _pieces(array, [list(pair) for pair in zip(keys, items, strict=True)])
+        case VariantType():
+            return [value and {name: part.hex() for name, part in value.items()} for value in array.to_pylist()]
         case DecimalType():
             return [None if value is None else f"{value:f}" for value in array.to_pylist()]
     arrow = array.type

@@ -68,6 +68,11 @@ def variant_to_python(metadata: bytes, value: bytes) -> Any:
     return _shown(_Decoder(metadata, value).decode(0, 0))
 
 
+def variant_names(metadata: bytes) -> list[str]:
+    """The field names that a variant's metadata holds, in the order of their ids. Raises ``InvalidArgument``."""
+    return _dictionary(metadata)[0]
+
+
 def variant_bounds_from_bytes(data: bytes) -> dict[str, VariantLeaf]:
     """The bounds of the fields of a variant column by their path, such as ``$['a']['b']``; ``$`` is the root.
 

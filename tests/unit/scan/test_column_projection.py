@@ -24,6 +24,7 @@ from icefield.types import (
     StructType,
     VariantType,
 )
+from icefield.values import variant_to_python
 from vectors import VECTORS
 
 
@@ -374,12 +375,29 @@ class TestVariants:
         rows = [{"metadata": b"\1\0\0", "value": b"\0"}, None]
         assert project(self.READ, [field("v", held, 1)], [pa.array(rows, held)]).column("v").to_pylist() == rows
 
-    def test_shredded_variants_are_refused_rather_than_half_read(self):
+    def test_a_variant_without_a_value_is_the_null_of_variants(self):
+        held = pa.struct([pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), False)])
+        rows = [{"metadata": b"\1\0\0", "value": None}, None, {"metadata": b"\1\0\0", "value": b"\4"}]
+        found = project(self.READ, [field("v", held, 1)], [pa.array(rows, held)]).column("v").to_pylist()
+        assert found == [{"metadata": b"\1\0\0", "value": b"\0"}, None, {"metadata": b"\1\0\0", "value": b"\4"}]
+
+    @pytest.mark.spec("PARQ-13")
+    def test_shredded_variants_are_put_together(self):
         held = pa.struct(
             [pa.field("metadata", pa.binary()), pa.field("value", pa.binary()), pa.field("typed_value", pa.int64())]
         )
-        with pytest.raises(UnsupportedFeature, match="shredded"):
-            ColumnProjection.resolve(Schema(*self.READ), pa.schema([field("v", held, 1)]))
+        rows = [
+            {"metadata": b"\1\0\0", "value": None, "typed_value": 5},
+            None,
+            {"metadata": b"\1\0\0", "value": b"\4", "typed_value": None},
+        ]
+        found = project(self.READ, [field("v", held, 1)], [pa.array(rows, held)]).column("v").to_pylist()
+        assert [each and variant_to_python(each["metadata"], each["value"]) for each in found] == [5, None, True]
+
+    def test_shredded_variants_of_a_type_that_no_variant_has_are_refused(self):
+        held = pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.uint64())])
+        with pytest.raises(UnsupportedFeature, match=r"'v'.*uint64"):
+            project(self.READ, [field("v", held, 1)], [pa.array([{"metadata": b"\1\0\0", "typed_value": 5}], held)])
 
 
 names = st.sampled_from("abcdefgh")

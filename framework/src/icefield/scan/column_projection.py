@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
-from icefield.arrow_types import field_id, to_arrow_field, to_arrow_type
+from icefield.arrow_types import field_id, to_arrow_field
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.reserved_fields import DELETED, POS, ROW_ID, is_reserved_id
 from icefield.row_lineage import LINEAGE_IDS, RowLineage
 from icefield.scan.conversions import Unfit, conversion
+from icefield.scan.shredded import variants_of
 from icefield.schema import Schema
 from icefield.types import IcebergType, NestedField, StructType, UnknownType, VariantType
 from icefield.values import constant_array, initial_value
@@ -202,21 +203,19 @@ class _ById(Rules):
             raise self.mismatch(kind, held, path) from None
 
     def _variant(self, kind: VariantType, held: pa.DataType, path: Path) -> Convert | None:
-        target = to_arrow_type(kind)
-        if isinstance(held, pa.BaseExtensionType):
-            inner = self._variant(kind, held.storage_type, path)
-            return (lambda array: array.storage) if inner is None else (lambda array: inner(array.storage))
-        if held.equals(target, check_metadata=True):
-            return None
-        names = [held.field(position).name for position in range(held.num_fields)] if held.num_fields else []
-        if names == ["metadata", "value"]:
-            return lambda array: array.cast(target)
-        if "typed_value" in names:
-            raise UnsupportedFeature(
-                f"{self._location}: column '{'.'.join(path)}' holds shredded variants, which cannot be read yet",
-                location=self._location,
-            )
-        raise self.mismatch(kind, held, path)
+        try:
+            convert = variants_of(held)
+        except Unfit:
+            raise self.mismatch(kind, held, path) from None
+        return None if convert is None else lambda array: self._checked(convert, array, path)
+
+    def _checked(self, convert: Convert, array: pa.Array, path: Path) -> pa.Array:
+        try:
+            return convert(array)
+        except IcefieldError as error:
+            wrong = UnsupportedFeature if isinstance(error, UnsupportedFeature) else InvalidFile
+            where = f"{self._location}: column '{'.'.join(path)}': {error.message}"
+            raise wrong(where, location=self._location) from error
 
     def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
         shown = str(held)

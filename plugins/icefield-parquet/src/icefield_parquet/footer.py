@@ -19,6 +19,9 @@ from icefield_parquet.thrift import I32, STRUCT, Fields, parse_schema, read_int,
 _MAGIC: Final = b"PAR1"
 _END = 8
 _TAIL = 64 << 10
+_TYPED: Final = "typed_value"
+"""Part of a shredded variant, which tells integers of different widths apart."""
+
 _ORDERED: Final = bytes([0x1C, 0, 0])
 """A column whose order is that of its type, as the last field of a footer lists them."""
 
@@ -64,7 +67,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
             raise verdict.error(where, location=location)
         if verdict.reason:
             warnings.warn(f"{location}: column '{_name(fields)}': {verdict.reason}", ParquetWarning, stacklevel=2)
-        if verdict.instead is not None:
+        if verdict.instead is not None and not (verdict.instead == () and _name(fields) == _TYPED):
             kept = {number: each for number, each in fields.items() if number not in _ANNOTATIONS}
             schema.elements[position] = write_struct({**kept, **dict(verdict.instead)}), fields
             changed = True

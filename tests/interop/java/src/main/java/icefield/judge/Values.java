@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
@@ -22,10 +23,13 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.DateTimeUtil;
 import org.apache.iceberg.util.UUIDUtil;
+import org.apache.iceberg.variants.Variant;
+import org.apache.iceberg.variants.VariantMetadata;
+import org.apache.iceberg.variants.VariantValue;
 
 /**
  * Values as JSON: numbers for what is stored as a number (days, microseconds, nanoseconds), text for decimals and for
- * floats that JSON lacks, hex for bytes, objects for structs, pairs for maps.
+ * floats that JSON lacks, hex for bytes, objects for structs, pairs for maps. A variant is an object of its two parts.
  */
 final class Values {
   private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
@@ -91,9 +95,22 @@ final class Values {
                 (key, held) ->
                     pairs.addArray().add(toJson(map.keyType(), key)).add(toJson(map.valueType(), held)));
         return pairs;
+      case VARIANT:
+        Variant variant = (Variant) value;
+        ByteBuffer names = littleEndian(variant.metadata().sizeInBytes());
+        variant.metadata().writeTo(names, 0);
+        ByteBuffer held = littleEndian(variant.value().sizeInBytes());
+        variant.value().writeTo(held, 0);
+        return JSON.objectNode()
+            .put("metadata", HEX.formatHex(names.array()))
+            .put("value", HEX.formatHex(held.array()));
       default:
         throw new UnsupportedOperationException("values of " + type);
     }
+  }
+
+  private static ByteBuffer littleEndian(int size) {
+    return ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   static ObjectNode structToJson(Types.StructType type, StructLike value) {
@@ -155,9 +172,16 @@ final class Values {
             pair ->
                 entries.put(fromJson(map.keyType(), pair.get(0)), fromJson(map.valueType(), pair.get(1))));
         return entries;
+      case VARIANT:
+        VariantMetadata metadata = VariantMetadata.from(bytesOf(json.get("metadata")));
+        return Variant.of(metadata, VariantValue.from(metadata, bytesOf(json.get("value"))));
       default:
         throw new UnsupportedOperationException("values of " + type);
     }
+  }
+
+  private static ByteBuffer bytesOf(JsonNode json) {
+    return ByteBuffer.wrap(HEX.parseHex(json.textValue())).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   static GenericRecord structFromJson(Types.StructType type, JsonNode json) {
