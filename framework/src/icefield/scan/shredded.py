@@ -59,7 +59,8 @@ def variants_of(held: pa.DataType) -> Convert | None:
 
 def _whole(array: pa.StructArray) -> pa.StructArray:
     """Variants that are not shredded."""
-    parts = [array.field(name) for name in ("metadata", "value")]
+    # Flattened, a part is null where its variant is.
+    parts = [array.flatten()[array.type.get_field_index(name)] for name in ("metadata", "value")]
     if any(part.null_count > array.null_count or not pa.types.is_binary(part.type) for part in parts):
         return unshredded(array)
     return struct_array(VARIANT_ARROW, parts, array)
