@@ -25,6 +25,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("value", pa.floa
 EAGER = {
     "commit.retry.min-wait-ms": "0",
     "commit.retry.max-wait-ms": "0",
+    "commit.status-check.min-wait-ms": "0",
 }
 """Table properties for tests that meet conflicts and need not wait."""
 

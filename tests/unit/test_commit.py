@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from icefield.abc import CommitConflict, CommitMade, CommitStrategy, Committed, Conflict, Pointer
-from icefield.commit import RetryPolicy, TableHandle, TableState, WrittenFiles, load_table
+from icefield.commit import RetryPolicy, TableHandle, TableState, WrittenFiles, commit_table, load_table
 from icefield.errors import (
     CommitFailed,
     CommitStateUnknown,
@@ -20,10 +20,12 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.metadata import apply_updates
+from icefield.metadata import TableMetadata, apply_updates
 from icefield.metadata.updates import AssignUUID
+from icefield.table import Table
 from tables import (
     EAGER,
+    Around,
     Listener,
     again,
     around,
@@ -187,6 +189,80 @@ def test_a_commit_whose_reply_was_lost_succeeds_when_the_table_shows_its_snapsho
     assert ids(table.refresh()) == [1]
     assert len(table.snapshots()) == 1
     assert orphans(table) == set()
+
+
+STATUS_CHECKS = {
+    "commit.status-check.num-retries": "5",
+    "commit.status-check.min-wait-ms": "20",
+    "commit.status-check.max-wait-ms": "100",
+    "commit.status-check.total-timeout-ms": "60000",
+}
+
+
+@pytest.mark.spec("COMMIT-18")
+def test_three_looks_after_the_first_between_a_second_and_a_minute_are_the_default():
+    assert RetryPolicy.of_status_checks({}) == RetryPolicy(3, 1_000, 60_000, 1_800_000)
+    assert RetryPolicy.of_status_checks(STATUS_CHECKS) == RetryPolicy(5, 20, 100, 60_000)
+
+
+class Lost(Around):
+    """A strategy whose reply is lost, and that cannot be looked at, or does not show the commit, for some looks."""
+
+    def __init__(self, inner: CommitStrategy, *, down: int = 0, late: int = 0) -> None:
+        super().__init__(inner)
+        self.looks, self._down, self._late = 0, down, late
+        self._request: tuple[Any, ...] | None = None
+
+    def load(self) -> Pointer | None:
+        if self._request is not None:
+            self.looks += 1
+            if self.looks == self._late + 1:
+                self.inner.commit(*self._request)
+            if self.looks <= self._down:
+                raise StorageError("the store is down", location="x")
+        return self.inner.load()
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        self._request = (base, metadata)
+        raise CommitStateUnknown("the reply was lost")
+
+
+def lose_a_reply(properties: dict[str, str], **weather: int) -> tuple[Lost, list[float], Any]:
+    """What a commit makes of a lost reply: the strategy, the pauses, and the state or the error."""
+    table = new_table(properties=properties)
+    lost = Lost(table._handle.strategy, **weather)
+    tx = Table(replace(table._handle, strategy=lost), table._state).transaction()
+    tx.append(rows([1]))
+    pauses: list[float] = []
+    try:
+        outcome = commit_table(tx._handle, tx._state, tx._build, written=tx.context.written, sleep=pauses.append)
+    except CommitStateUnknown as error:
+        outcome = error
+    return lost, pauses, outcome
+
+
+@pytest.mark.spec("COMMIT-18")
+@pytest.mark.parametrize("weather", [{"down": 4}, {"late": 4}])
+def test_a_lost_reply_is_looked_after_as_the_table_says(weather: dict[str, int]) -> None:
+    lost, pauses, outcome = lose_a_reply(STATUS_CHECKS, **weather)
+    assert isinstance(outcome, TableState)
+    assert (lost.looks, pauses) == (5, [0.02, 0.04, 0.08, 0.1])
+
+
+@pytest.mark.spec("COMMIT-18")
+@pytest.mark.parametrize(
+    ("changes", "looks"),
+    [
+        ({}, 6),
+        ({"commit.status-check.num-retries": "1"}, 2),
+        ({"commit.status-check.num-retries": "0"}, 1),
+        ({"commit.status-check.total-timeout-ms": "0"}, 1),
+    ],
+)
+def test_looking_after_a_lost_reply_ends(changes: dict[str, str], looks: int) -> None:
+    lost, pauses, outcome = lose_a_reply({**STATUS_CHECKS, **changes}, late=99)
+    assert isinstance(outcome, CommitStateUnknown)
+    assert (lost.looks, len(pauses)) == (looks, looks - 1)
 
 
 @pytest.mark.spec("COMMIT-18")

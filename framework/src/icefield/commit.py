@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from icefield.abc import CommitConflict, CommitMade, CommitStrategy, Conflict, Pointer
 from icefield.errors import (
@@ -35,6 +36,10 @@ from icefield.properties import (
     COMMIT_RETRY_MIN_WAIT_MS,
     COMMIT_RETRY_NUM_RETRIES,
     COMMIT_RETRY_TOTAL_TIMEOUT_MS,
+    COMMIT_STATUS_CHECK_MAX_WAIT_MS,
+    COMMIT_STATUS_CHECK_MIN_WAIT_MS,
+    COMMIT_STATUS_CHECK_NUM_RETRIES,
+    COMMIT_STATUS_CHECK_TOTAL_TIMEOUT_MS,
     get_int,
 )
 
@@ -128,7 +133,7 @@ def _same_table(handle: TableHandle, known: TableState | None, metadata: TableMe
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When to try a commit again: times in milliseconds, from the table properties ``commit.retry.*``."""
+    """When to try again, times in milliseconds: a commit, or to find out what became of one whose reply was lost."""
 
     num_retries: int = 4
     min_wait_ms: int = 100
@@ -137,12 +142,22 @@ class RetryPolicy:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
-        """Read the policy from table properties."""
+        """Of commits, from the table properties ``commit.retry.*``."""
         return cls(
             num_retries=get_int(properties, COMMIT_RETRY_NUM_RETRIES),
             min_wait_ms=get_int(properties, COMMIT_RETRY_MIN_WAIT_MS),
             max_wait_ms=get_int(properties, COMMIT_RETRY_MAX_WAIT_MS),
             total_timeout_ms=get_int(properties, COMMIT_RETRY_TOTAL_TIMEOUT_MS),
+        )
+
+    @classmethod
+    def of_status_checks(cls, properties: Mapping[str, str]) -> RetryPolicy:
+        """Of looking after a lost reply, from the table properties ``commit.status-check.*``."""
+        return cls(
+            num_retries=get_int(properties, COMMIT_STATUS_CHECK_NUM_RETRIES),
+            min_wait_ms=get_int(properties, COMMIT_STATUS_CHECK_MIN_WAIT_MS),
+            max_wait_ms=get_int(properties, COMMIT_STATUS_CHECK_MAX_WAIT_MS),
+            total_timeout_ms=get_int(properties, COMMIT_STATUS_CHECK_TOTAL_TIMEOUT_MS),
         )
 
     def wait_seconds(
@@ -217,6 +232,7 @@ class _Run:
     build: Build
     written: WrittenFiles
     policy: RetryPolicy
+    checks: RetryPolicy
     sleep: Callable[[float], None]
     started: float = field(default_factory=time.monotonic)
     attempt: int = 0
@@ -246,9 +262,12 @@ def commit_table(
     when the change cannot be re-applied), ``TableExists`` when a creation lost, ``NoSuchTable`` when the table was
     dropped meanwhile, and ``CommitStateUnknown`` when nobody can tell what happened.
     """
+    properties = base.metadata.properties if base is not None else {}
     if policy is None:
-        policy = RetryPolicy.from_properties(base.metadata.properties) if base is not None else RetryPolicy(0)
-    run = _Run(handle, build, written if written is not None else WrittenFiles(), policy, sleep)
+        policy = RetryPolicy.from_properties(properties) if base is not None else RetryPolicy(0)
+    # Read now: a property that cannot be used must not come between a commit and its outcome.
+    checks = RetryPolicy.of_status_checks(properties)
+    run = _Run(handle, build, written if written is not None else WrittenFiles(), policy, checks, sleep)
     while True:
         run.attempt += 1
         began = time.monotonic()
@@ -287,8 +306,8 @@ def _publish(run: _Run, base: TableState | None, metadata: TableMetadata) -> Tab
     try:
         outcome = run.handle.writable().commit(base.pointer if base is not None else None, metadata)
     except CommitStateUnknown as error:
-        found = _look(run)
-        if found is None or not _holds_ours(run, found):
+        found = _find_ours(run)
+        if found is None:
             raise
         _log.warning("the reply to a commit of '%s' was lost, but the table shows it: %s", run.handle.text, error)
         return found
@@ -357,6 +376,24 @@ def _lost(run: _Run, winner: TableState) -> CommitFailed:
         location=winner.pointer.location,
         snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
     )
+
+
+def _find_ours(run: _Run) -> TableState | None:
+    """Look for the proposal in the table, more than once: the store may be down, and the request still on its way.
+
+    Whatever is not there may come yet, so finding nothing proves nothing.
+    """
+    if run.proposal is None or run.proposal.snapshot_id is None:
+        return None  # no version could be told from another's
+    began = time.monotonic()
+    for attempt in count(1):
+        found = _look(run)
+        if found is not None and _holds_ours(run, found):
+            return found
+        if run.checks.gives_up(attempt, time.monotonic() - began):
+            break
+        run.sleep(run.checks.wait_seconds(attempt, lambda _, longest: longest))
+    return None
 
 
 def _look(run: _Run) -> TableState | None:

@@ -238,7 +238,7 @@ class NameChecks(BehaviourChecks):
         late = self.held_again(catalog, table)
         catalog.drop_table(table.name())
         new = self.create(catalog, ".".join(table.name()))
-        for change in (lambda: late.append(rows([1])), lambda: late.set_properties(late="1")):
+        for change in (lambda: late.append(rows([1])), lambda: late.set_properties(late="1"), late.refresh):
             with pytest.raises(IcefieldError):
                 change()
         found = self.held_again(catalog, new)
