@@ -24,7 +24,7 @@ from icefield.metastore import OutcomeUnknown
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import Refused
-from icefield_hive.databases import LOCATION, database_of, location_of, properties_of
+from icefield_hive.databases import COMMENT, LOCATION, database_of, location_of, properties_of
 from icefield_hive.locks import Locked, held
 from icefield_hive.messages import (
     ALTER_DATABASE,
@@ -106,14 +106,21 @@ class HiveBackend(CatalogBackend):
         with held(self._metastore, [(name, None)]):
             record = self._require(namespace)
             before = properties_of(record)
-            if LOCATION in removals or updates.get(LOCATION, before[LOCATION]) != before[LOCATION]:
-                raise NotSupportedByCatalog(
-                    f"the location of namespace {name} cannot be changed: not every Hive Metastore does that"
-                )
             after = {key: value for key, value in {**before, **updates}.items() if key not in removals}
-            changed = database_of(name, after, None)
-            # The metastore leaves alone what is not set; an empty text is none.
-            self._metastore.ask(ALTER_DATABASE, name, {**record, "description": "", "ownerName": None, **changed})
+            changed = {**record, "ownerName": None, "description": "", **database_of(name, after, None)}
+            self._metastore.ask(ALTER_DATABASE, name, changed)
+            stayed = self._stayed(namespace, before, after)
+            if stayed:
+                self._metastore.ask(ALTER_DATABASE, name, record)
+                raise NotSupportedByCatalog(
+                    f"the Hive Metastore of catalog '{self.name}' does not change {' and '.join(stayed)} of a namespace"
+                )
+
+    def _stayed(self, namespace: NamespaceName, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+        """Of what older metastores pass over in silence: what should have changed, and did not."""
+        wanted = [key for key in (LOCATION, COMMENT) if after.get(key, "") != before.get(key, "")]
+        found = properties_of(self._require(namespace)) if wanted else {}
+        return [key for key in wanted if found.get(key, "") != after.get(key, "")]
 
     # -- tables
 

@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.protocol.TProtocol import TProtocolException
-from thrift.Thrift import TMessageType
+from thrift.Thrift import TException, TMessageType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportBase
 
 from icefield_hive.messages import Method
@@ -74,7 +73,7 @@ class Connection:
             self._socket.settimeout(self._seconds)
             self._socket.sendall(message)
             return _answer(_Incoming(self._socket, deadline), method, self._number)
-        except (OSError, EOFError, Malformed, TProtocolException, UnicodeDecodeError, struct.error) as error:
+        except (OSError, EOFError, Malformed, TException, UnicodeDecodeError, struct.error) as error:
             self.close()
             reason = f"{method.name} at {self._where} was not answered: {_reason(error)}"
             raise ConnectionLost(reason, sent=True) from error
