@@ -143,6 +143,18 @@ class TestBoth:
         assert held.logical is not None
         assert stored(f"required {message};", value) == (kind, expected)
 
+    def test_what_was_fine_in_one_file_is_not_taken_for_another_schema(self):
+        fine = "required int32 v (INTEGER(32,true)) = 1;"
+        for _ in range(2):
+            assert stored(fine, 5) == (pa.int32(), 5)
+        for _ in range(2):
+            with pytest.raises(InvalidFile, match="'w'"):
+                reader_of(forge(f"{fine} required int64 w (INTEGER(32,true)) = 2;", []))
+            with pytest.raises(InvalidFile, match="'v'"):
+                reader_of(forge("required int64 v (INTEGER(32,true)) = 1;", []))
+            with pytest.warns(ParquetWarning):
+                reader_of(forge("required int64 v (DECIMAL(5,2)) = 1;", []))
+
 
 WIDTHS = [(width, signed) for width in (8, 16, 32, 64) for signed in ("true", "false")]
 

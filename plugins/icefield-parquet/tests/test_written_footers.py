@@ -12,6 +12,7 @@ from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, VariantType, parse_type
 from icefield_parquet.footer import completed_tail
+from icefield_parquet.layout import layout_of
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.thrift import parse_schema, read_struct, write_struct
 from parquet_files import read, read_as, write_rows
@@ -156,8 +157,8 @@ class Keeping:
         self.tails = []
         monkeypatch.setattr("icefield_parquet.writer.completed_tail", self)
 
-    def __call__(self, tail, logical_types):
-        self.tails.append((tail, completed_tail(tail, logical_types)))
+    def __call__(self, tail, logical_types, known):
+        self.tails.append((tail, completed_tail(tail, logical_types, known)))
         return self.tails[-1][1]
 
 
@@ -189,13 +190,28 @@ class TestNothingElseChanges:
         rows = [{"t": None, "s": f"text-{number}"} for number in range(500)]
         bloom = {"write.parquet.bloom-filter-enabled.column.s": "true"}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("icefield_parquet.writer.completed_tail", lambda tail, logical_types: tail)
+            patch.setattr("icefield_parquet.writer.completed_tail", lambda tail, *_: tail)
             plain = written(schema, rows, properties=bloom)
         data = written(schema, rows, properties=bloom)
         length = int.from_bytes(plain[-8:-4], "little")
         assert data[: len(plain) - 8 - length] == plain[: -8 - length]
         assert len(data) - len(plain) == 2, "a field of two bytes, and that of the next id needs no more than before"
         assert read(data)["s"].to_pylist() == [row["s"] for row in rows]
+
+    def test_what_was_done_for_one_file_is_done_for_the_next_and_no_other_schema(self):
+        schema = Schema(NestedField(1, "t", "time"), NestedField(2, "v", VariantType()))
+        known = []
+        with pytest.MonkeyPatch.context() as patch:
+            kept = Keeping(patch)
+            files = [written(schema, [{"t": None, "v": None}] * count) for count in (0, 1, 1_000)]
+        for data, (before, _) in zip(files, kept.tails, strict=True):
+            alone = completed_tail(before, dict(layout_of(schema).logical_types))
+            assert data.endswith(alone)
+            assert completed_tail(before, layout_of(schema).logical_types, known) == alone
+            assert len(known) == 1
+        other = forge("optional int64 t (TIME(false,MILLIS)) = 1; optional int64 u (TIME(true,MICROS)) = 2;", [])
+        assert completed_tail(other, {}, known) == completed_tail(other, {})
+        assert [each[6] for each in footer(b"PAR1" + completed_tail(other, {}, known))[2][1:]] == [7, 8]
 
     def test_a_schema_without_times_is_written_through(self):
         with pytest.MonkeyPatch.context() as patch:
@@ -237,7 +253,7 @@ class TestStrictness:
         with pytest.raises(ValueError, match="99"):
             completed_tail(data, {99: b"\0"})
 
-        def fail(tail, logical_types):
+        def fail(tail, *_):
             raise ValueError("no footer")
 
         monkeypatch.setattr("icefield_parquet.writer.completed_tail", fail)

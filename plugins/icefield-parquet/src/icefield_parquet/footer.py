@@ -14,11 +14,25 @@ from typing import Final
 from icefield.abc import InputFile
 
 from icefield_parquet.annotations import CONVERTED, FIELD_ID, LOGICAL, NAME, PRECISION, SCALE, judge, old_annotation
-from icefield_parquet.thrift import I32, STRUCT, Fields, parse_schema, read_int, read_varint, write_int, write_struct
+from icefield_parquet.thrift import (
+    I32,
+    STRUCT,
+    Fields,
+    Schema,
+    parse_schema,
+    read_int,
+    read_varint,
+    write_int,
+    write_struct,
+)
 
 _MAGIC: Final = b"PAR1"
 _END = 8
 _TAIL = 64 << 10
+_REMEMBERED: Final = 16
+_FINE: Final[list[tuple[bytes, ...]]] = [()]
+"""How footers begin of which nothing is to be said, the last ones first: the files of a table are much alike."""
+
 _TYPED: Final = "typed_value"
 """Part of a shredded variant, which tells integers of different widths apart."""
 
@@ -52,11 +66,13 @@ def checked_tail(tail: bytes, location: str) -> bytes:
     Raises ``InvalidFile`` for an annotation that may not stand where it does, ``UnsupportedFeature`` for one of a
     version of the format to come. Warns of a decimal that takes twice the room it needs.
     """
+    if tail.startswith(_FINE[0]):
+        return tail
     try:
         schema = parse_schema(tail[:-_END])
     except ValueError:
         return tail  # what is wrong with it is for the library to say
-    changed = False
+    told = changed = False
     for position, (_, fields) in enumerate(schema.elements):
         try:
             verdict = judge(fields)
@@ -66,12 +82,18 @@ def checked_tail(tail: bytes, location: str) -> bytes:
             where = f"{location}: column '{_name(fields)}': {verdict.reason}"
             raise verdict.error(where, location=location)
         if verdict.reason:
+            told = True
             warnings.warn(f"{location}: column '{_name(fields)}': {verdict.reason}", ParquetWarning, stacklevel=2)
         if verdict.instead is not None and not (verdict.instead == () and _name(fields) == _TYPED):
             kept = {number: each for number, each in fields.items() if number not in _ANNOTATIONS}
             schema.elements[position] = write_struct({**kept, **dict(verdict.instead)}), fields
             changed = True
-    return _with_end(schema.encode()) if changed else tail
+    if changed:
+        return _with_end(schema.encode())
+    front = len(tail) - _END - len(schema.after)
+    if not told and front <= _TAIL:
+        _FINE[0] = (tail[:front], *_FINE[0][: _REMEMBERED - 1])
+    return tail
 
 
 _ANNOTATIONS: Final = frozenset({CONVERTED, SCALE, PRECISION, LOGICAL})
@@ -87,18 +109,33 @@ def is_ordered(tail: bytes, columns: int) -> bool:
     return tail[:-_END].endswith(_ORDERED * columns + b"\0")
 
 
-def completed_tail(tail: bytes, logical_types: Mapping[int, bytes]) -> bytes:
+def completed_tail(
+    tail: bytes, logical_types: Mapping[int, bytes], known: list[tuple[bytes, bytes]] | None = None
+) -> bytes:
     """What the library wrote last, with the annotations that it leaves out.
 
     Each time and timestamp gets its old annotation, local ones as well; each field in ``logical_types`` (by id) gets
-    that logical type unless it has one. Bytes before the footer stay. Raises ``ValueError`` where the library's footer
-    is not understood.
+    that logical type unless it has one. Bytes before the footer stay. ``known`` keeps what was made of the schema for
+    the next file of the same one. Raises ``ValueError`` where the library's footer is not understood.
     """
     (length,) = struct.unpack("<I", tail[-_END:-4])
     start = len(tail) - _END - length
     if tail[-4:] != _MAGIC or start < 0:
         raise ValueError("what the library wrote does not end as a Parquet file does")
-    schema = parse_schema(tail[start:-_END])
+    footer = tail[start:-_END]
+    for old, new in known or ():
+        if footer.startswith(old):
+            return tail[:start] + _with_end(new + footer[len(old) :])
+    schema = parse_schema(footer)
+    front = len(footer) - len(schema.after)
+    _complete(schema, logical_types)
+    completed = schema.encode()
+    if known is not None:
+        known[:] = [(footer[:front], completed[: len(completed) - len(schema.after)])]
+    return tail[:start] + _with_end(completed)
+
+
+def _complete(schema: Schema, logical_types: Mapping[int, bytes]) -> None:
     missing = dict(logical_types)
     for position, (_, fields) in enumerate(schema.elements):
         added: Fields = {}
@@ -113,7 +150,6 @@ def completed_tail(tail: bytes, logical_types: Mapping[int, bytes]) -> bytes:
             schema.elements[position] = write_struct({**fields, **added}), fields
     if missing:
         raise ValueError(f"the footer that the library wrote lacks the fields {sorted(missing)}")
-    return tail[:start] + _with_end(schema.encode())
 
 
 def _with_end(footer: bytes) -> bytes:

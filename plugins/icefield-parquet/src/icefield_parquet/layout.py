@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -41,6 +41,7 @@ class Layout:
     ``ids`` and ``places`` are those of the leaves in the file, in order: a variant's leaves have its id. ``paths`` are
     the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them.
     ``lacks_annotations``: pyarrow leaves annotations out, among them ``logical_types`` (by field id).
+    ``footers`` is how a footer begins and what is made of that, once a file was written.
     """
 
     schema: Schema
@@ -52,6 +53,7 @@ class Layout:
     all_counted: bool
     logical_types: Mapping[int, bytes]
     lacks_annotations: bool
+    footers: list[tuple[bytes, bytes]] = field(default_factory=list, compare=False)
 
 
 @lru_cache(maxsize=64)
@@ -77,20 +79,20 @@ def layout_of(schema: Schema) -> Layout:
     )
 
 
-def _leaf_ids(fields: Iterable[pa.Field], above: int | None) -> Iterator[int | None]:
-    for field in fields:
-        own = field_id(field)
+def _leaf_ids(columns: Iterable[pa.Field], above: int | None) -> Iterator[int | None]:
+    for column in columns:
+        own = field_id(column)
         id_ = above if own is None else own
-        if pa.types.is_nested(field.type):
-            yield from _leaf_ids(child_fields(field.type), id_)
+        if pa.types.is_nested(column.type):
+            yield from _leaf_ids(child_fields(column.type), id_)
         else:
             yield id_
 
 
 def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths: dict[str, str]) -> None:
-    for field in fields:
-        full, place = name + field.name, path + field.name
-        kind = field.field_type
+    for each in fields:
+        full, place = name + each.name, path + each.name
+        kind = each.field_type
         if isinstance(kind, StructType):
             _collect_paths(kind.fields, full + ".", place + ".", paths)
         elif isinstance(kind, ListType):
@@ -109,14 +111,14 @@ def _has_statistics(kind: IcebergType) -> bool:
 def _collect_annotations(fields: tuple[NestedField, ...], found: dict[int, bytes]) -> bool:
     """Note the logical types that pyarrow may leave out. Returns whether there are times as well."""
     has_times = False
-    for field in fields:
-        kind = field.field_type
+    for each in fields:
+        kind = each.field_type
         has_times |= isinstance(kind, TimeType | TimestampType | TimestamptzType)
         if isinstance(kind, StructType | ListType | MapType):
             has_times |= _collect_annotations(kind.children, found)
         annotation = _annotation(kind)
         if annotation is not None:
-            found[field.field_id] = annotation
+            found[each.field_id] = annotation
     return has_times
 
 

@@ -90,7 +90,8 @@ class ParquetWriter(FormatWriter):
             writer.close()
             self._buffered.flush()
             if self._layout.lacks_annotations:
-                self._sink.release(lambda tail: completed_tail(tail, self._layout.logical_types))
+                layout = self._layout
+                self._sink.release(lambda tail: completed_tail(tail, layout.logical_types, layout.footers))
             size = self._sink.tell()
             footer = writer.writer.metadata
             self._sink.publish()
