@@ -155,7 +155,7 @@ DELETE_PARQUET_COMPRESSION = _property("write.delete.parquet.compression-codec",
 DELETE_PARQUET_COMPRESSION_LEVEL = _property("write.delete.parquet.compression-level", int, None, "As for data files, in delete files.")
 
 # -- Avro -------------------------------------------------------------------------------------------------------
-AVRO_COMPRESSION = _property("write.avro.compression-codec", str, "gzip", "Codec: gzip (deflate), zstd, snappy, uncompressed.")
+AVRO_COMPRESSION = _property("write.avro.compression-codec", str, "gzip", "Codec: gzip (deflate), zstd, snappy, bzip2, xz, uncompressed.")
 AVRO_COMPRESSION_LEVEL = _property("write.avro.compression-level", int, None, "Level of the codec, where it has levels.")
 DELETE_AVRO_COMPRESSION = _property("write.delete.avro.compression-codec", str, None, "As for data files, in delete files.")
 DELETE_AVRO_COMPRESSION_LEVEL = _property("write.delete.avro.compression-level", int, None, "As for data files, in delete files.")
@@ -196,9 +196,10 @@ WRITE_DISTRIBUTION_MODE = _property("write.distribution-mode", str, None, "How e
 DELETE_DISTRIBUTION_MODE = _property("write.delete.distribution-mode", str, "hash", "The same for DELETE.", "none", "hash", "range")
 UPDATE_DISTRIBUTION_MODE = _property("write.update.distribution-mode", str, "hash", "The same for UPDATE.", "none", "hash", "range")
 MERGE_DISTRIBUTION_MODE = _property("write.merge.distribution-mode", str, None, "The same for MERGE.", "none", "hash", "range")
-DELETE_MODE = _property("write.delete.mode", str, "copy-on-write", "How DELETE changes files.", "copy-on-write", "merge-on-read")
-UPDATE_MODE = _property("write.update.mode", str, "copy-on-write", "How UPDATE changes files.", "copy-on-write", "merge-on-read")
-MERGE_MODE = _property("write.merge.mode", str, "copy-on-write", "How MERGE changes files.", "copy-on-write", "merge-on-read")
+COPY_ON_WRITE: Final = "copy-on-write"
+DELETE_MODE = _property("write.delete.mode", str, COPY_ON_WRITE, "How deleting and overwriting by a filter change files; rewriting them is refused under merge-on-read.", COPY_ON_WRITE, "merge-on-read")
+UPDATE_MODE = _property("write.update.mode", str, COPY_ON_WRITE, "How UPDATE of other engines changes files.", COPY_ON_WRITE, "merge-on-read")
+MERGE_MODE = _property("write.merge.mode", str, COPY_ON_WRITE, "How upserts, and MERGE of other engines, change files; rewriting them is refused under merge-on-read.", COPY_ON_WRITE, "merge-on-read")
 DELETE_ISOLATION_LEVEL = _property("write.delete.isolation-level", str, "serializable", "Isolation of DELETE.", "serializable", "snapshot")
 UPDATE_ISOLATION_LEVEL = _property("write.update.isolation-level", str, "serializable", "Isolation of UPDATE.", "serializable", "snapshot")
 MERGE_ISOLATION_LEVEL = _property("write.merge.isolation-level", str, "serializable", "Isolation of MERGE.", "serializable", "snapshot")

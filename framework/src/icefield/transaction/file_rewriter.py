@@ -11,11 +11,13 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.errors import UnsupportedFeature
 from icefield.expressions import BooleanExpression, evaluate, field_ids
 from icefield.manifest.data_file import DataFile
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
+from icefield.properties import COPY_ON_WRITE, DELETE_MODE, Property, get_str
 from icefield.row_lineage import with_lineage
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
@@ -75,12 +77,24 @@ class FileRewriter:
         scan = TableScan(metadata=metadata, io=context.io).context
         if not _any_row(task, scan, row_filter):
             return Rewritten(False)
+        check_copies_on_write(self._head, DELETE_MODE)
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
         if keeps_lineage(task):
             writing, scan = writing.with_row_lineage(), replace(scan, projection=with_lineage(scan.projection))
         files = write_batches(writing, _kept(task, scan, row_filter), task_id=len(self._made))
         context.written.add(*(file.file_path for file in files))
         return Rewritten(True, tuple(files))
+
+
+def check_copies_on_write(head: Head, mode: Property) -> None:
+    """Refuse to rewrite a file where the table wants its rows marked as deleted beside it."""
+    if get_str(head.metadata.properties, mode).lower() != COPY_ON_WRITE:
+        raise UnsupportedFeature(
+            f"the table property '{mode.name}' asks for row-level deletes in files of their own (merge-on-read), which "
+            f"this version does not write: set it to '{COPY_ON_WRITE}' to let the files that hold such rows be "
+            "rewritten. Nothing was changed; whole files are dropped either way",
+            property=mode.name,
+        )
 
 
 def keeps_lineage(task: FileScanTask) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction
 from icefield.manifest.data_file import DataFile
-from icefield.metadata import TableMetadata
+from icefield.properties import MERGE_MODE
 from icefield.refs import MAIN_BRANCH
 from icefield.reserved_fields import ROW_ID
 from icefield.row_lineage import with_lineage
@@ -26,7 +26,7 @@ from icefield.scan.reading import read_task
 from icefield.schema import Schema
 from icefield.snapshots import Operation
 from icefield.transaction.action import Action, ActionContext
-from icefield.transaction.file_rewriter import DeletesOfHead, file_key, keeps_lineage
+from icefield.transaction.file_rewriter import DeletesOfHead, check_copies_on_write, file_key, keeps_lineage
 from icefield.transaction.filtering import RowFilter
 from icefield.transaction.head import Head
 from icefield.transaction.key_join import Keys, differing
@@ -137,12 +137,11 @@ class UpsertRows(SnapshotProducer):
     def _merge(self, head: Head, task: FileScanTask, bound: BooleanExpression, context: ActionContext) -> _Merged:
         key = file_key(head, task)
         if key not in self._merged:
-            self._merged[key] = self._merge_file(head.metadata, task, bound, context)
+            self._merged[key] = self._merge_file(head, task, bound, context)
         return self._merged[key]
 
-    def _merge_file(
-        self, metadata: TableMetadata, task: FileScanTask, bound: BooleanExpression, context: ActionContext
-    ) -> _Merged:
+    def _merge_file(self, head: Head, task: FileScanTask, bound: BooleanExpression, context: ActionContext) -> _Merged:
+        metadata = head.metadata
         scan = TableScan(metadata=metadata, io=context.io).context
         met = self._met(task, scan, bound)
         if not len(met) or not self._update:
@@ -150,6 +149,7 @@ class UpsertRows(SnapshotProducer):
         updated = sum(len(changed) for _, changed, _ in self._compared(task, scan))
         if not updated:
             return _Merged(met)
+        check_copies_on_write(head, MERGE_MODE)
 
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
         if keeps_lineage(task):
