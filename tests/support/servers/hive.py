@@ -49,7 +49,7 @@ def hive() -> Iterator[str]:
 @contextmanager
 def serve_hive(**settings: str) -> Iterator[str]:
     """A metastore that ends with the block; ``settings`` are those of ``hive-site.xml``, with ``_`` for ``.``."""
-    java, jars = _java(), _jars()
+    java, jars = _java(), jars_of_pyspark()
     folder = Path(tempfile.mkdtemp(prefix="icefield-hive-"))
     port = free_port()
     try:
@@ -94,7 +94,8 @@ def _java() -> list[str]:
     return command
 
 
-def _jars() -> Path:
+def jars_of_pyspark() -> Path:
+    """The folder of the jars that pyspark brings: Hive and Hadoop among them."""
     found = find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
         unavailable("the package pyspark is not installed")
