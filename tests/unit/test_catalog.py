@@ -163,8 +163,21 @@ def test_a_table_is_renamed_where_the_name_is_not_the_path(sql: Catalog):
     assert sql.list_tables("db") == [("db", "new")]
     with pytest.raises(NoSuchTable):
         sql.rename_table("db.old", "db.other")
-    with pytest.raises(NotSupportedByCatalog):
-        memory_catalog().rename_table("db.a", "db.b")
+
+
+def test_a_catalog_of_folders_says_what_to_do_instead_of_renaming():
+    catalog = memory_catalog()
+    old = catalog.create_table("db.a", SCHEMA)
+    old.append(rows([1, 2]))
+    with pytest.raises(NotSupportedByCatalog, match=r"db\.a cannot be renamed to db\.b.*Nothing was changed") as caught:
+        catalog.rename_table("db.a", "db.b")
+    assert all(word in str(caught.value) for word in ("to_arrow_batch_reader()", "drop db.a", "type='sql'"))
+    assert catalog.list_tables("db") == [("db", "a")]
+    # What it says works.
+    new = catalog.create_table("db.b", old.schema())
+    new.append(catalog.load_table("db.a").scan().to_arrow_batch_reader())
+    catalog.drop_table("db.a")
+    assert ids(catalog.load_table("db.b")) == [1, 2]
 
 
 def test_a_table_is_registered_by_its_metadata_file(sql: Catalog):

@@ -376,3 +376,15 @@ def test_an_append_goes_through_whatever_was_committed_meanwhile():
     holder.append(rows([2]))
     assert ids(holder) == [2]
     assert again(table).refresh().schema().has_field("extra")
+
+
+@pytest.mark.spec("IDF-02")
+def test_rows_with_the_same_identifier_are_accepted():
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("kind", pa.string())])
+    table = new_table(schema=schema)
+    with table.update_schema() as update:
+        update.set_identifier_fields("id")
+    for _ in range(2):
+        table.append(pa.table({"id": [1, 1, 2], "kind": ["a", "b", "a"]}, schema=schema))
+    assert table.schema().identifier_field_names() == {"id"}
+    assert ids(table) == [1, 1, 1, 1, 2, 2]

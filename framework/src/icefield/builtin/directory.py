@@ -20,7 +20,13 @@ from icefield.abc import (
     TableName,
 )
 from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
-from icefield.errors import InvalidArgument, NamespaceNotEmpty, NoSuchNamespace, TableExists
+from icefield.errors import (
+    InvalidArgument,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NotSupportedByCatalog,
+    TableExists,
+)
 from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
 from icefield.publishing import publish_by_create, publish_by_rename
@@ -100,6 +106,16 @@ class DirectoryBackend(CatalogBackend):
         metadata = decode_metadata(self.io.read(metadata_location), metadata_location)
         if isinstance(self.strategy(table).commit(None, metadata), Conflict):
             raise TableExists(f"table {'.'.join(table)} exists already", table=table)
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        old, new = ".".join(source), ".".join(target)
+        raise NotSupportedByCatalog(
+            f"{old} cannot be renamed to {new}: catalog '{self.name}' finds a table by its path, {self._path(source)}, "
+            f"and a folder cannot be moved in one step while others use it. Create {new} and append "
+            f"load_table('{old}').scan().to_arrow_batch_reader() to it, then drop {old}; or keep tables that are to be "
+            "renamed in a metastore catalog, such as type='sql'. Nothing was changed",
+            table=source,
+        )
 
     def _safe_strategy(self) -> str:
         return "create" if FileSystemAbility.ATOMIC_CREATE in self._system.abilities else "rename"
