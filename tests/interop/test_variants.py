@@ -224,3 +224,15 @@ def test_the_two_parts_may_come_in_either_order():
     message = "optional group v (VARIANT) = 2 { required binary value; required binary metadata; }"
     data = forge(message, [{"v": OBJECT}, {"v": None}])
     assert read_as(Schema(NestedField(2, "v", VariantType())), data)["v"].to_pylist() == [OBJECT, None]
+
+
+@pytest.mark.spec("PARQ-13")
+def test_clickhouse_reads_the_parts_of_a_variant_and_the_columns_beside_it(tmp_path, click):
+    data, _ = write_rows(JAVA.select_ids({1, 2}), [{"n": 1, "v": FIVE}, {"n": 2, "v": None}])
+    path = tmp_path / "ours.parquet"
+    path.write_bytes(data)
+    cursor = click.cursor()
+    cursor.execute(f"select n, hex(v.metadata), hex(v.value) from file('{path}', Parquet) order by n")
+    first, second = cursor.fetchall()
+    assert first == (1, "010000", "0C05")
+    assert second[0] == 2
