@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import CommitStateUnknown, IcefieldError, NoSuchTable, StorageError, TableExists
+from icefield_hive import locks as locks_module
 from icefield_hive import strategy as strategy_module
 from icefield_hive.client import Metastore
 from icefield_hive.locks import HiveLock, held
@@ -278,6 +281,31 @@ def test_threads_of_one_process_queue_here_and_not_at_the_metastore(table: Table
     for thread in threads:
         thread.join()
     assert (asked.count("lock"), asked.count("check_lock"), asked.count("unlock")) == (5, 0, 5)
+
+
+def test_a_turn_is_kept_for_each_of_several_names(direct: Catalog) -> None:
+    metastore = metastore_of(direct)
+    inside: list[int] = []
+    most: list[int] = []
+
+    def renames(number: int) -> None:
+        with locks_module._turns(metastore, [("db", "a"), ("db", "b")]):
+            gc.collect()
+            touch(number)
+
+    def commits(number: int) -> None:
+        with locks_module._turns(metastore, [("db", "a")]):
+            touch(number)
+
+    def touch(number: int) -> None:
+        inside.append(number)
+        time.sleep(0.02)
+        most.append(len(inside))
+        inside.remove(number)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda n: (renames if n % 2 else commits)(n), range(12)))
+    assert most == [1] * 12
 
 
 def held_once(metastore: Metastore, table: Table, number: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
@@ -15,7 +15,9 @@ from icefield.file_io import FileIO
 from icefield.testing import CatalogSuite, CommitStrategySuite
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
-from icefield_hive.strategy import HiveStrategy
+from icefield_hive.locks import HiveLock
+from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy
+from icefield_hive.structs import Record
 from servers.hive import drop_databases
 
 # A loaded machine takes longer to back off than the waits that suit a busy metastore.
@@ -58,5 +60,34 @@ class TestHiveStrategy(CommitStrategySuite):
     metastore_of_all: ClassVar[Metastore]
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
-        name = f"t{sha256(location.encode()).hexdigest()[:16]}"
-        return HiveStrategy(("default", name), location, file_system, {}, self.metastore_of_all)
+        return HiveStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_of_all)
+
+
+class PlainStrategy(HiveStrategy):
+    """Looks first and alters then: neither the lock nor the condition."""
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        lock = HiveLock(self._metastore, [])
+        return self._create(lock, new) if old is None else self._update(lock, old, new)
+
+    def _alter(self, record: Record, context: Mapping[str, str]) -> None:
+        super()._alter(record, KEEP_STATISTICS)
+
+
+@pytest.mark.spec("COMMIT-01")
+def test_the_kit_finds_what_the_lock_and_the_condition_are_for(hive: str, tmp_path: Path) -> None:
+    class Plain(TestHiveStrategy):
+        metastore_of_all = Metastore("test", {"uri": hive})
+        patience_seconds = 30.0
+
+        def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+            return PlainStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_of_all)
+
+    # The racers lose updates, or never get through since one of them overwrote what another had in hand.
+    with pytest.raises(AssertionError):
+        Plain().test_no_update_of_many_writers_is_lost(LocalFileSystem(), f"file://{tmp_path}/plain")
+
+
+def name_of(location: str) -> str:
+    """A table's name, another for each location."""
+    return f"t{sha256(location.encode()).hexdigest()[:16]}"

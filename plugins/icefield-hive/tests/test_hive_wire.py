@@ -214,6 +214,11 @@ def test_a_server_that_drips_does_not_hold_a_call_beyond_its_time() -> None:
         with pytest.raises(ConnectionLost, match="too long"):
             connection.call(GET_ALL_DATABASES, ())
         assert time.monotonic() - began < 3
+        quick = {"hive.metastore.client.socket.timeout": "1"}
+        began = time.monotonic()
+        with pytest.raises(StorageError, match="too long"):  # and it is not asked a second time
+            Metastore("test", {"uri": f"thrift://127.0.0.1:{port}", **quick}).ask(GET_ALL_DATABASES)
+        assert time.monotonic() - began < 2
 
 
 def test_an_exception_of_the_metastore_is_no_lost_connection() -> None:

@@ -49,7 +49,7 @@ class Metastore:
             try:
                 answer = connection.call(method, values)
             except ConnectionLost as lost:
-                if not method.repeatable or not tries_left:
+                if not method.repeatable or not lost.in_time or not tries_left:
                     raise
                 _log.info("%s: asked again", lost)
                 continue

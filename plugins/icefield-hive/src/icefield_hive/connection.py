@@ -34,11 +34,15 @@ class Refused(Exception):
 
 
 class ConnectionLost(Exception):
-    """The connection broke, or what came was no answer. ``sent`` is False if the call cannot have been received."""
+    """The connection broke, or what came was no answer.
 
-    def __init__(self, message: str, *, sent: bool) -> None:
+    ``sent`` is False if the call cannot have been received, ``in_time`` if the metastore took too long over it.
+    """
+
+    def __init__(self, message: str, *, sent: bool, in_time: bool = True) -> None:
         super().__init__(message)
         self.sent = sent
+        self.in_time = in_time
 
 
 class Connection:
@@ -76,7 +80,7 @@ class Connection:
         except (OSError, EOFError, Malformed, TException, UnicodeDecodeError, struct.error) as error:
             self.close()
             reason = f"{method.name} at {self._where} was not answered: {_reason(error)}"
-            raise ConnectionLost(reason, sent=True) from error
+            raise ConnectionLost(reason, sent=True, in_time=not isinstance(error, TimeoutError)) from error
 
 
 class _Incoming(TTransportBase):  # type: ignore[misc]

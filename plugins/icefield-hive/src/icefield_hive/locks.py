@@ -58,7 +58,9 @@ def held(
     Raises ``Overtaken``, and ``StorageError`` when the lock cannot be had; it may be tried again.
     """
     lock = HiveLock(metastore, names)
-    with _turns(metastore, names):
+    with _turns(metastore, names) as waited:
+        if waited and overtaken():
+            raise Overtaken
         try:
             lock.acquire(overtaken)
             yield lock
@@ -209,20 +211,24 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def _turns(metastore: Metastore, names: Sequence[Locked]) -> Iterator[None]:
+def _turns(metastore: Metastore, names: Sequence[Locked]) -> Iterator[bool]:
+    """Have a turn at each of the names; whether another thread had to be waited for."""
+    waited = False
     with ExitStack() as stack:
         for database, table in sorted(names, key=str):  # in one order, so that nobody waits in a circle
             with _GUARD:
                 turn = _TURNS.setdefault((metastore.settings.servers, database, table), _Turn())
-            if not turn.lock.acquire(timeout=metastore.settings.lock.acquire):
-                raise StorageError(
-                    f"other threads of this process held {database}.{table or '*'} of catalog '{metastore.catalog}' "
-                    f"for {metastore.settings.lock.acquire:g} s, and nothing was changed",
-                    retryable=True,
-                )
+            if not turn.lock.acquire(blocking=False):
+                waited = True
+                if not turn.lock.acquire(timeout=metastore.settings.lock.acquire):
+                    raise StorageError(
+                        f"other threads of this process held {database}.{table or '*'} of catalog "
+                        f"'{metastore.catalog}' for {metastore.settings.lock.acquire:g} s, and nothing was changed",
+                        retryable=True,
+                    )
             stack.callback(_release, turn)
-        yield
+        yield waited
 
 
 def _release(turn: _Turn) -> None:
-    turn.lock.release()
+    turn.lock.release()  # a function of the turn, which lives as long as somebody has it

@@ -132,11 +132,14 @@ class HiveStrategy(MetastoreStrategy):
         """
         if isinstance(error, ConnectionLost) and not error.sent:
             raise StorageError(f"catalog '{self._metastore.catalog}': {error}", retryable=True) from error
+        deadline = time.monotonic() + self._metastore.settings.seconds
         for wait in _LOOK_SECONDS:
             time.sleep(wait)
             try:
                 current = self.read_pointer()
             except IcefieldError:
+                if time.monotonic() > deadline:
+                    break
                 continue
             if current == new:
                 return True
