@@ -244,6 +244,8 @@ def test_a_process_that_dies_while_writing_leaves_no_file_under_the_name(hdfs: H
 def test_the_child_of_a_fork_reads_writes_and_leaves_the_parents_streams_alone(hdfs: Hdfs) -> None:
     root = f"{hdfs.url}/{uuid4().hex}"
     system = HdfsFileSystem()
+    system.put(f"{root}/read", b"x", PutMode.OVERWRITE)
+    assert system.open_input(f"{root}/read").read() == b"x"  # so that there is a connection to take along
     sink = system.open_output(f"{root}/parent")
     sink.write(b"from ")
     process = os.fork()

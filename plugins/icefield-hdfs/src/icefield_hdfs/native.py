@@ -17,6 +17,7 @@ from hdfs_native import FileStatus, WriteOptions
 from icefield.errors import InvalidArgument
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
+from icefield_hdfs.forking import READS
 from icefield_hdfs.patience import GaveUp, Impatient
 
 T = TypeVar("T")
@@ -163,7 +164,8 @@ class _Reader:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _piece(self, start: int, end: int) -> bytes:
-        data: bytes = self._client.call(self._path, lambda: self._inner.read_range(start, end - start))
+        with READS.one():
+            data: bytes = self._client.call(self._path, lambda: self._inner.read_range(start, end - start))
         if len(data) != end - start:
             raise HdfsFailure("fewer bytes came than were asked for", passing=True)
         return data

@@ -1,0 +1,47 @@
+"""Reading in the child of a fork.
+
+hdfs-native keeps idle connections to data nodes for three seconds, in one place for a whole process, and a fork takes
+them along. Whoever used one in the child would wait for ever, and disturb the parent: the child waits until they are
+too old to be used.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Final
+
+_KEPT: Final = 3.3  # seconds, and somewhat more
+
+
+class Reads:
+    """The reads of a process: which threads read, and when one was last done."""
+
+    def __init__(self) -> None:
+        self._threads: set[int] = set()
+        self._last = 0.0
+        self._safe_from = 0.0
+        os.register_at_fork(after_in_child=self._in_child)
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """A read, which begins when connections of the parent are no longer used."""
+        if self._safe_from:
+            time.sleep(max(0.0, self._safe_from - time.monotonic()))
+        self._threads.add(get_ident())
+        try:
+            yield
+        finally:
+            self._last = time.monotonic()
+            self._threads.discard(get_ident())
+
+    def _in_child(self) -> None:
+        last = time.monotonic() if self._threads else self._last
+        self._safe_from = max(self._safe_from, last + _KEPT) if last else self._safe_from
+        self._threads = set()
+
+
+READS: Final = Reads()
