@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from avro_files import by_value, container, encode, in_lock_step, open_file, read_file
+from icefield.errors import InvalidFile
 from icefield_avro.lockstep import guessing, starts
 from icefield_avro.lockstep.tape import Memory, Tape
 
@@ -65,6 +66,30 @@ def counted_guesses(monkeypatch):
 EDGES = [0, 1, -1, 63, 64, -64, -65, 2**20, -(2**20), 2**48, 2**55 - 1, 2**55, -(2**55), 2**62, 2**63 - 1, -(2**63)]
 
 
+@pytest.mark.parametrize("many", [2, 3, 6, 7, 20])
+@pytest.mark.parametrize("bits", [6, 20, 62])
+def test_integers_in_a_row_are_passed_together(many, bits):
+    rng = random.Random(many)
+    schema = record(**{f"a{at}": "long" for at in range(many)}, name="string", last="long")
+    rows = [(*(rng.randrange(1 << bits) - 5 for _ in range(many)), "x" * (at % 9), at) for at in range(900)]
+    rows[500] = (*([-(2**63)] * many), "", 1)
+    table = check(file_of(schema, rows))
+    check(file_of(schema, rows), columns=table.select(["last"]).schema)
+    check(file_of(schema, rows), columns=table.select([f"a{many - 1}", "last"]).schema)
+
+
+@pytest.mark.parametrize("long", [b"\x80" * 10 + b"\0", b"\xff" * 9 + b"\2"])
+def test_an_integer_that_is_too_long_is_no_way_through(long):
+    schema = record(a="long", b="long", c="long", last="long")
+    records = [encode(schema, (at, at, at, 2**30)) for at in range(300)]
+    records[200] = encode(schema, (1, 1, 1, 1))[:1] + long + encode(schema, (1, 1, 1, 1))[2:]
+    data = container(schema, [records])
+    columns = open_file(data).schema
+    for wanted in (columns, pa.schema([columns.field("last")])):
+        with pytest.raises(InvalidFile, match="integer"):
+            read_file(data, columns=wanted)
+
+
 @pytest.mark.spec("AVRO-01")
 def test_integers_of_every_length_are_read():
     rng = random.Random(1)
@@ -100,12 +125,20 @@ def test_a_few_rows_with_very_many_items_are_read(item):
 def test_arrays_in_several_blocks_with_and_without_their_size_are_read():
     rng = random.Random(3)
     schema = record(
-        a={"type": "array", "items": {"type": "array", "items": "long"}}, m=array_map("int", "bytes"), z="int"
+        a={"type": "array", "items": {"type": "array", "items": "long"}},
+        m=array_map("int", "bytes"),
+        d=optional({"type": "array", "items": "double"}),
+        f={"type": "array", "items": {"type": "fixed", "name": "three", "size": 3}},
+        b={"type": "array", "items": "boolean"},
+        z="int",
     )
     rows = [
         (
             [[rng.getrandbits(60)] * rng.randrange(5)] * rng.randrange(5),
             [(k, b"v" * k) for k in range(rng.randrange(9))],
+            rng.choice([None, [i / 7] * rng.randrange(6), [rng.random() for _ in range(30)]]),
+            [bytes([i % 256, k, 9]) for k in range(rng.randrange(4))],
+            [k % 3 == 0 for k in range(rng.randrange(12))],
             i,
         )
         for i in range(300)

@@ -78,7 +78,7 @@ def _array(node: Array, selection: Selection | None) -> Step:
         raise Unfit
     item = _step(node.item.node, selection.child(0) if selection is not None else None)
     if isinstance(item, FixedStep):
-        return FixedItems(item, item.width, _type(selection))
+        return FixedItems(item, _type(selection))
     return ArrayStep(item, size, skipper(node.item.node, Budget()), _type(selection))
 
 

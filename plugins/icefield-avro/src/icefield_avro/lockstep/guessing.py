@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from icefield_avro.arrays import Vector
-from icefield_avro.lockstep.nested import RecordStep
+from icefield_avro.lockstep.nested import ArrayStep, RecordStep
 from icefield_avro.lockstep.steps import OptionalStep, SizedStep, Step
 from icefield_avro.lockstep.tape import Tape
 
@@ -36,7 +36,7 @@ def guess_starts(tape: Tape, begins: Vector, counts: Vector, record: RecordStep)
     if total <= 2 * len(begins) or not tape.end:
         return np.zeros(0, np.int64)
     average = tape.end / total
-    tape.item_limit = int(4 * average) + 64
+    tape.guess(int(4 * average) + 64)
     try:
         if average >= _LONG_RECORD:
             guesses = _by_text(tape, begins, total, record)
@@ -44,7 +44,7 @@ def guess_starts(tape: Tape, begins: Vector, counts: Vector, record: RecordStep)
                 return guesses
         return _by_trying(tape, total, average, record)
     finally:
-        tape.item_limit = 1 << 62
+        tape.guess(0)
 
 
 def _by_text(tape: Tape, begins: Vector, total: int, record: RecordStep) -> Vector:
@@ -136,7 +136,7 @@ def _walked(
     tape: Tape, at: Vector, window: Vector, votes: Vector, limit: Vector, record: RecordStep
 ) -> tuple[Vector, Vector, Vector]:
     """The walks one record further, without those that come to nothing."""
-    for step in record.steps:
+    for step in record.strides:
         if not len(at):
             break
         at = step.skip(tape, at)
@@ -149,13 +149,25 @@ def _walked(
 
 def _windows(tape: Tape, total: int, average: float, record: RecordStep) -> Vector:
     """Where windows begin: so many that trying costs about as much as the walk that it shortens."""
-    turn = 5e-6 * len(record.steps)  # seconds for one more record in the longest walk
+    turn = 5e-6 * max(1, sum(map(_weight, record.steps)))  # seconds for one more record in the longest walk
     trying = average * (0.015e-6 if isinstance(record.steps[0], OptionalStep) else 0.02e-6 * len(record.steps))
     distance = max(int(math.sqrt(total * trying / turn) * average), int(8 * average))
     places = np.arange(distance, tape.end, distance)
     # a window too near to the end of its block would see no record begin
     room = tape.ends[np.searchsorted(tape.ends, places, side="right")] - places
     return places[room > (_WALKS + 3) * average]
+
+
+def _weight(step: Step) -> int:
+    """How much work a step is for each walk, however few walks there are."""
+    match step:
+        case OptionalStep():
+            return _weight(step.inner)
+        case ArrayStep():
+            return 3 + 2 * _weight(step.item)
+        case RecordStep():
+            return sum(map(_weight, step.steps))
+    return 1
 
 
 def _candidates(tape: Tape, windows: Vector, width: int, first: Step) -> tuple[Vector, Vector]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield_avro.arrays import Vector
-from icefield_avro.lockstep.nested import ENOUGH, ArrayStep, Items
+from icefield_avro.lockstep.nested import ENOUGH, ArrayStep, Gathered, Items
 from icefield_avro.lockstep.rows import Rows, from_children, from_items, from_values, no_items
 from icefield_avro.lockstep.steps import Read, SizedStep, Step, VarintStep
 from icefield_avro.lockstep.tape import Doubt, Tape, fence_of
@@ -52,7 +52,7 @@ class IntMapStep(ArrayStep):
         end = self._walk(tape, at, entries)
         return partial(self._finish_map, tape, entries, rows), end
 
-    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Items | None, live: Vector | None) -> Vector:
+    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Gathered, live: Vector | None) -> Vector:
         most = int(count.max())
         if not isinstance(self.item, _SizedEntry) or most != int(count.min()):
             return super()._pass_block(tape, at, count, items, live)
@@ -69,7 +69,7 @@ class IntMapStep(ArrayStep):
                 continue
             at = np.minimum(at + distance, tape.dead) if distance else at
             if items is not None:
-                self._note(tape, at, items, live, 0)
+                self._note(tape, at, cast("Items", items), live, 0)
             at = np.minimum(self.item.skip(tape, at), tape.dead)
             distance, room = 0, tape.room_behind(at)
         return np.minimum(at + distance, tape.dead) if distance else at

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
 from icefield_avro.arrays import Vector
 from icefield_avro.lockstep.rows import Finish, Rows, from_children, from_items, no_items
-from icefield_avro.lockstep.steps import Read, Step, VarintStep
+from icefield_avro.lockstep.slices import items_from_slices
+from icefield_avro.lockstep.steps import FixedStep, Read, Step, VarintStep, strides
 from icefield_avro.lockstep.tape import Tape
 from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated
@@ -18,6 +19,7 @@ from icefield_avro.varints import Malformed, Truncated
 _FEW_ROWS: Final = 6
 _MANY_ITEMS: Final = 64
 _LEAST_ALIKE: Final = 8
+_PATIENCE: Final = 16
 ENOUGH: Final = 4  # times that something was tried in vain
 
 
@@ -30,11 +32,19 @@ class RecordStep:
 
     def __init__(self, steps: list[Step], layout: Layout) -> None:
         self.steps = steps
+        self._strides: list[Step] | None = None
         self.layout = layout
         self.wanted = frozenset(_places(layout))
 
+    @property
+    def strides(self) -> list[Step]:
+        """The steps, with runs of integers passed together. Made when first asked for: steps are added until then."""
+        if self._strides is None:
+            self._strides = strides(self.steps)
+        return self._strides
+
     def skip(self, tape: Tape, at: Vector) -> Vector:
-        for step in self.steps:
+        for step in self.strides:
             at = step.skip(tape, at)
         return at
 
@@ -100,6 +110,31 @@ class Items:
         return out
 
 
+class Blocks:
+    """Gathers where the blocks of arrays start, and sorts them by row."""
+
+    def __init__(self, rows: int) -> None:
+        self.counts = np.zeros(rows, np.int64)
+        self._found: list[tuple[Vector | None, Vector, Vector]] = []
+
+    def add(self, rows: Vector | None, at: Vector, counts: Vector) -> None:
+        """The next blocks of these rows (None: of all rows)."""
+        self._found.append((rows, at, counts))
+
+    def in_order(self) -> tuple[Vector, Vector]:
+        """Where the blocks start and how many items each holds, those of the first row first."""
+        if len(self._found) == 1:
+            _, at, counts = self._found[0]
+            return at, counts
+        rows = [np.arange(len(self.counts)) if rows is None else rows for rows, _, _ in self._found]
+        order = np.argsort(np.concatenate(rows), kind="stable")
+        at = np.concatenate([at for _, at, _ in self._found])
+        return at[order], np.concatenate([counts for _, _, counts in self._found])[order]
+
+
+Gathered: TypeAlias = Items | Blocks | None
+
+
 class ArrayStep:
     """Items in blocks. Rows advance together from item to item; a few rows with many items go on alone."""
 
@@ -129,7 +164,7 @@ class ArrayStep:
         child, _ = self.item.read(tape, starts, Rows(len(starts)))
         return from_items(self.arrow, items.counts, rows, child())
 
-    def _walk(self, tape: Tape, at: Vector, items: Items | None) -> Vector:
+    def _walk(self, tape: Tape, at: Vector, items: Gathered) -> Vector:
         """Pass block after block; ``live`` are the rows whose array has not ended (None: all)."""
         live: Vector | None = None
         ends = at
@@ -149,8 +184,9 @@ class ArrayStep:
             if items is not None:
                 items.counts[slice(None) if live is None else live] += count
 
-    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Items | None, live: Vector | None) -> Vector:
+    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Gathered, live: Vector | None) -> Vector:
         """Pass ``count`` items (at least one) of each row."""
+        assert not isinstance(items, Blocks)
         most = int(count.max())
         if items is None and self.integers:
             return self._pass_longs(tape, at, count * self.integers, most * self.integers)
@@ -167,9 +203,12 @@ class ArrayStep:
             if active <= _FEW_ROWS and most - ordinal > _MANY_ITEMS:
                 self._pass_alone(tape, at, -falling[:active] - ordinal, ordinal, items, rows)
                 break
+            if tape.is_guessed and ordinal >= _PATIENCE and active * _PATIENCE < len(at):
+                at[:active] = tape.dead  # wrong guesses, most likely, that read nonsense as long arrays
+                break
             passed = self._pass_item(tape, at[:active].copy(), items, rows[:active], ordinal)
             at[:active] = np.minimum(passed, tape.dead)
-        back = np.empty_like(at)
+        back: Vector = np.empty_like(at)
         back[order] = at
         return back
 
@@ -178,9 +217,9 @@ class ArrayStep:
         if self._unlike < ENOUGH and most >= _LEAST_ALIKE and most == int(left.min()):
             alike, width = tape.longs_of_one_length(at, most)
             self._unlike = 0 if alike > most // 2 else self._unlike + 1
+            at, left = cast("Vector", np.minimum(at + width, tape.dead)), left - alike
             if alike == most:
-                return np.minimum(at + width, tape.dead)
-            at, left = np.minimum(at + width, tape.dead), left - alike
+                return at
         return tape.ends_of_many_longs(at, left)
 
     def _pass_item(self, tape: Tape, at: Vector, items: Items | None, rows: Vector | None, ordinal: int) -> Vector:
@@ -218,11 +257,32 @@ class ArrayStep:
 class FixedItems(ArrayStep):
     """An array of items of one width: where each lies is a multiplication."""
 
-    def __init__(self, item: Step, width: int, arrow: pa.DataType) -> None:
+    def __init__(self, item: FixedStep, arrow: pa.DataType) -> None:
+        width = item.width
         super().__init__(item, width, lambda data, position: position + width, arrow)
+        self._is_plain = item.is_plain
 
-    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Items | None, live: Vector | None) -> Vector:
-        if items is not None:
+    def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
+        if not self._is_plain:
+            return super().read(tape, at, rows)
+        blocks = Blocks(len(at))
+        end = self._walk(tape, at, blocks)
+        return partial(self._finish_plain, tape, blocks, rows), end
+
+    def _finish_plain(self, tape: Tape, blocks: Blocks, rows: Rows) -> pa.Array:
+        """The items of a block lie side by side as Arrow lays them: they are copied block by block."""
+        total = int(blocks.counts.sum())
+        if not total:
+            return from_items(self.arrow, blocks.counts, rows, no_items(self.arrow))
+        starts, counts = blocks.in_order()
+        data = items_from_slices(tape, starts, counts * self.item_size)
+        child = pa.Array.from_buffers(self.arrow.value_type, total, [None, data])
+        return from_items(self.arrow, blocks.counts, rows, child)
+
+    def _pass_block(self, tape: Tape, at: Vector, count: Vector, items: Gathered, live: Vector | None) -> Vector:
+        if isinstance(items, Blocks):
+            items.add(live, at, count)
+        elif items is not None:
             done = items.counts if live is None else items.counts[live]
             total = int(count.sum())
             ordinal = np.arange(total) - np.repeat(np.cumsum(count) - count, count)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +11,9 @@ import pyarrow.compute as pc
 from icefield_avro.arrays import FIRST_BYTES, Vector, bitmap
 from icefield_avro.lockstep.rows import Rows
 from icefield_avro.lockstep.tape import Tape
+
+_FEW: Final = 2_000
+_NOT_ASCII: Final = 0x80
 
 # Arrow's own pool hands the pages of each array back at once; malloc keeps them, which is three times as fast.
 _POOL = pa.system_memory_pool()
@@ -22,11 +27,12 @@ def from_slices(
     Raises ``ArrowInvalid`` for a string that is not UTF-8.
     """
     is_text = not arrow.equals(pa.binary())
-    taken = _short(arrow, tape, start, length, is_text) if int(length.max()) <= 8 else None
+    few = len(start) <= _FEW and int(length.max()) <= 8
+    taken = _short(arrow, tape, start, length, is_text) if few else None
     if taken is None:
         taken = _taken(tape, start, length)
         if is_text:
-            taken = taken.cast(arrow)
+            taken = _as_text(taken, arrow)
     valid = rows.valid(present)
     if valid is None:
         return taken
@@ -36,6 +42,19 @@ def from_slices(
         np.cumsum(rows.spread(length), out=starts[1:])
         offsets = pa.py_buffer(starts)
     return pa.Array.from_buffers(arrow, rows.count, [bitmap(valid), offsets, data])
+
+
+def _as_text(taken: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Bytes as strings. That all are ASCII is told much faster than that each is UTF-8."""
+    _, offsets, data = taken.buffers()
+    if data is not None and data.size and int(np.maximum.reduce(np.frombuffer(data, np.uint8))) >= _NOT_ASCII:
+        return taken.cast(arrow)
+    return pa.Array.from_buffers(arrow, len(taken), [None, offsets, data])
+
+
+def items_from_slices(tape: Tape, start: Vector, length: Vector) -> pa.Buffer:
+    """The bytes of slices of the tape one after another, as ``from_slices`` copies them."""
+    return _taken(tape, start, length).buffers()[2]
 
 
 def _taken(tape: Tape, start: Vector, length: Vector) -> pa.Array:

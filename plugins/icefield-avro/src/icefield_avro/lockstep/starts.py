@@ -94,7 +94,8 @@ class _Walk:
     def _go_alone(self, walker: int, position: int) -> None:
         passed = []
         end = int(self.block_end[walker])
-        marks = {int(mark): index for index, mark in enumerate(self.marks[walker + 1 :].tolist(), walker + 1)}
+        last = int(np.searchsorted(self.marks, end, side="right"))
+        marks = {mark: index for index, mark in enumerate(self.marks[walker + 1 : last].tolist(), walker + 1)}
         raw, skip = self.tape.raw, self.slow_skip
         try:
             while position not in marks and position < end:

@@ -22,6 +22,8 @@ from icefield_avro.scalar import DAY
 
 Read = tuple[Finish, Vector]
 
+_OFTEN: Final = 8
+_LONGEST_RUN: Final = 6
 _LONG: Final = np.iinfo(np.int64)
 _POWERS: Final = [10**digits for digits in range(39)]
 
@@ -66,9 +68,15 @@ class FixedStep:
     def __init__(self, node: Primitive) -> None:
         assert node.width is not None
         self.width = node.width
+        self.is_plain = node.wire in ("float", "double") or (
+            node.wire == "fixed" and not pa.types.is_decimal(node.arrow)
+        )
+        """Whether a value's bytes are those of Arrow."""
         self.node = node
 
     def skip(self, tape: Tape, at: Vector) -> Vector:
+        if tape.is_guessed and self.node.wire == "boolean":
+            return np.where(tape.bytes[at] > 1, tape.dead, at + 1)
         return at + self.width
 
     def skip_where(self, tape: Tape, at: Vector, present: Vector) -> Vector:
@@ -90,7 +98,7 @@ class FixedStep:
                 return from_values(node.arrow, _kept(tape.words[at].astype("<u4"), present), rows, present)
             case "boolean":
                 return _booleans(_kept(tape.bytes[at], present), rows, present)
-        matrix = tape.bytes[at[:, None] + np.arange(self.width)]
+        matrix = tape.fixed(at, self.width)
         if present is not None:
             matrix *= present[:, None]
         if pa.types.is_decimal(node.arrow):
@@ -128,6 +136,45 @@ class VarintStep:
         elif node.factor != 1:
             numbers = _scaled(numbers, node.factor, _LONG.min, _LONG.max)
         return from_values(node.arrow, numbers, rows, present)
+
+
+class VarintRun:
+    """Integers in a row, passed together."""
+
+    def __init__(self, many: int) -> None:
+        self.parts: tuple[int, ...] = (many,)
+
+    def skip(self, tape: Tape, at: Vector) -> Vector:
+        for many in self.parts:
+            if many == 1:
+                at = tape.ends_of_longs(at)
+                continue
+            at, longer = tape.ends_of_few_longs(at, many)
+            if longer * _OFTEN > len(at) and not tape.is_guessed:  # a hint for the next time
+                self.parts = tuple(half for part in self.parts for half in (part // 2, part - part // 2) if half)
+        return at
+
+    def read(self, tape: Tape, at: Vector, rows: Rows) -> Read:
+        return partial(nulls, pa.null(), rows), self.skip(tape, at)
+
+
+def strides(steps: list[Step]) -> list[Step]:
+    """Steps that lead to the same place, of which one may pass several integers."""
+    out: list[Step] = []
+    run = 0
+    for step in [*steps, None]:
+        if isinstance(step, VarintStep) and run < _LONGEST_RUN:
+            run += 1
+            last = step
+            continue
+        if run:
+            out.append(VarintRun(run) if run > 1 else last)
+        run = 0
+        if isinstance(step, VarintStep):
+            run, last = 1, step
+        elif step is not None:
+            out.append(step)
+    return out
 
 
 class SizedStep:

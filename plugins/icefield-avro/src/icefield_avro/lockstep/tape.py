@@ -9,6 +9,7 @@ Vectors of positions are never empty.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
 from typing import Final
 
@@ -37,6 +38,7 @@ class Doubt(Exception):
 
 
 _GATHER: Final = _U64(0x0102040810204080)  # multiplied with the lowest bit of each byte, moves them to the top byte
+_GATHER_HIGH: Final = _U64(0x0002040810204081)  # the same with the highest bits
 
 
 def _after_stops() -> Vector:
@@ -49,6 +51,25 @@ def _after_stops() -> Vector:
 
 
 _AFTER_STOPS: Final = _after_stops()
+
+
+@cache
+def _after_several(many: int) -> Vector:
+    """Where the n-th of so many clear bits is, plus one, for each number of sixteen bits.
+
+    0 where there are fewer, or where more than eight set bits precede one of them: an integer of so many bytes
+    deserves a closer look.
+    """
+    masks = np.arange(1 << 16)
+    seen, last, out = np.zeros_like(masks), np.zeros_like(masks), np.zeros(1 << 16, np.uint8)
+    for bit in range(16):
+        here = (masks >> bit & 1 == 0) & (seen < many) & (seen >= 0)
+        seen[here & (bit - last > 8)] = -1
+        here &= seen >= 0
+        seen[here] += 1
+        last[here] = bit + 1
+        out[here & (seen == many)] = bit + 1
+    return out
 
 
 def fence_of(word: Vector) -> Vector:
@@ -88,7 +109,7 @@ class Memory:
 class Tape:
     """The data of some blocks. ``end`` is where it ends; from there to the end of ``raw`` there are zeros."""
 
-    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "pairs", "raw", "words")
+    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "pairs", "raw", "text_limit", "windows", "words")
 
     def __init__(self, payloads: list[bytes], padding: int, memory: Memory) -> None:
         self.ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
@@ -99,9 +120,30 @@ class Tape:
         # the eight bytes from each position on, little end first
         self.words = np.lib.stride_tricks.as_strided(self.bytes[:8].view("<u8"), (len(self.raw) - 8,), (1,))
         self.pairs = np.lib.stride_tricks.as_strided(self.bytes[:2].view("<u2"), (len(self.raw) - 2,), (1,))
+        self.windows = np.ndarray((len(self.raw) - 15,), np.dtype((np.void, 16)), self.raw, 0, (1,))
         self.dead = self.end + 1
         self.item_limit = _NO_LIMIT
         """The most items of an array that are believed: guesses at record starts set it low."""
+        self.text_limit = self.end
+        """The same for the bytes of a text."""
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether most positions are wrong guesses, of which as many as can be should come to nothing early."""
+        return self.item_limit != _NO_LIMIT
+
+    def guess(self, longest: int) -> None:
+        """Believe no array of more items, and no text of more bytes; 0 ends that."""
+        self.item_limit = longest or _NO_LIMIT
+        self.text_limit = min(longest, self.end) if longest else self.end
+
+    def fixed(self, at: Vector, width: int) -> Vector:
+        """The bytes at the positions, so many in a row."""
+        if not width:
+            return np.zeros((len(at), 0), np.uint8)
+        slices = np.ndarray((len(self.raw) - width + 1,), np.dtype((np.void, width)), self.raw, 0, (1,))
+        found: Vector = slices[at].view(np.uint8).reshape(-1, width)
+        return found
 
     def room_behind(self, at: Vector) -> int:
         """How far behind each of the positions there is still something to read."""
@@ -197,6 +239,24 @@ class Tape:
             self._complete(None, end, np.flatnonzero(~word & _HIGH == 0))
         return end
 
+    def ends_of_few_longs(self, at: Vector, many: int) -> tuple[Vector, int]:
+        """The positions after so many integers, and for how many rows sixteen bytes did not hold them all."""
+        more = self.windows[at].view("<u8") & _HIGH
+        more *= _GATHER_HIGH
+        more >>= _U64(56)
+        both = more[0::2]
+        both |= more[1::2] << _U64(8)
+        passed = _after_several(many)[both.view(np.int64)]
+        ends: Vector = at + passed
+        if np.minimum.reduce(passed):
+            return ends, 0
+        longer = np.flatnonzero(passed == 0)
+        rest = at[longer]
+        for _ in range(many):
+            rest = self.ends_of_longs(rest)
+        ends[longer] = rest
+        return ends, len(longer)
+
     def ends_of_many_longs(self, at: Vector, left: Vector) -> Vector:
         """The positions after so many integers each, eight bytes at a time; how long each one is is not looked at."""
         ends = np.empty_like(at)
@@ -269,8 +329,8 @@ class Tape:
     def _sized(self, bits: Vector, start: Vector) -> tuple[Vector, Vector, Vector]:
         # the sign moves to the top, so that a negative length is a huge one
         length = (bits >> _ONE) | (bits << _U64(63))
-        if np.maximum.reduce(length) > self.end:
-            bad = length > _U64(self.end)
+        if np.maximum.reduce(length) > self.text_limit:
+            bad = length > _U64(self.text_limit)
             length[bad] = 0
             start[bad] = self.dead
         length = length.view(np.int64)
