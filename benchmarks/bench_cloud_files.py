@@ -1,4 +1,4 @@
-"""Large files in Google Cloud Storage and Azure storage: the plugins beside the plain fsspec clients they build on.
+"""Large files in S3, Google Cloud Storage and Azure storage: the plugins beside the plain fsspec clients they build on.
 
 On servers of this machine, so that what is compared is the work of the clients.
 """
@@ -18,8 +18,11 @@ from harness import compare, main
 from icefield.abc import FileSystem
 from icefield_adls.adls_file_system import AdlsFileSystem
 from icefield_gcs.gcs_file_system import GcsFileSystem
+from icefield_s3.s3_file_system import S3FileSystem
+from s3fs import S3FileSystem as PlainS3FileSystem
 from servers.azure import serve_azure
 from servers.gcs import serve_gcs
+from servers.s3 import SECRET, serve_s3
 
 FLOOR = 1 / 1.2
 PIECE = 1024 * 1024
@@ -63,6 +66,10 @@ def workloads(name: str, ours: FileSystem, scheme: str, peer: Any, place: str) -
 
 
 def run() -> None:
+    with serve_s3() as s3:
+        options = {"endpoint_url": s3.url, "client_kwargs": {"region_name": "us-east-1"}, "use_listings_cache": False}
+        simple = PlainS3FileSystem(key="test", secret=SECRET, **options)
+        workloads("s3", S3FileSystem(s3.properties), "s3", simple, s3.bucket)
     with serve_gcs() as gcs:
         plain = GCSFileSystem(token="anon", endpoint_url=gcs.url, use_listings_cache=False)
         workloads("gcs", GcsFileSystem(gcs.properties), "gs", plain, gcs.bucket)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
+from moto.s3.models import FakeKey
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, run_simple
 
@@ -22,6 +23,13 @@ class Handler(WSGIRequestHandler):
 
     wbufsize = -1
     disable_nagle_algorithm = True
+
+    def handle_expect_100(self) -> bool:
+        """Have the client go on at once; whoever else sees the header would say so again."""
+        self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.wfile.flush()
+        del self.headers["Expect"]
+        return True
 
     def log_request(self, *arguments: Any) -> None:
         """Say nothing."""
@@ -40,9 +48,27 @@ def serial(application: Any) -> Callable[[dict[str, Any], Any], Iterable[bytes]]
     return handle
 
 
+def keep_whole_objects() -> None:
+    """Have a range cost what a range has, and not what the whole object has: moto reads that for each request."""
+    read, write = FakeKey.value.fget, FakeKey.value.fset
+
+    def value(key: Any) -> bytes:
+        kept = key.__dict__.get("_kept")
+        if kept is None:
+            kept = key.__dict__["_kept"] = read(key)
+        return kept
+
+    def put(key: Any, data: bytes) -> None:
+        key.__dict__.pop("_kept", None)
+        write(key, data)
+
+    FakeKey.value = property(value, put)
+
+
 def serve(port: int) -> None:
     """Serve on loopback until the process ends."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    keep_whole_objects()
     application = DomainDispatcherApplication(create_backend_app)
     run_simple("127.0.0.1", port, serial(application), threaded=True, request_handler=Handler)
 
