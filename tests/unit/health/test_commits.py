@@ -15,7 +15,7 @@ from icefield.errors import AccessDenied, CommitStateUnknown
 from icefield.health import CommitExamination, Finding, Result
 from icefield.metadata import TableMetadata
 from icefield.versioned import VersionedStrategy
-from unhealthy_stores import DeniesDeletes
+from unhealthy_stores import DeniesDeletes, Modest
 
 PLACE = "memory://store/table"
 ALL = ["create a table", "commit on an old base", "commits at once", "drop the table"]
@@ -107,6 +107,12 @@ def test_what_a_strategy_does_wrong_is_found(kind: type[CommitStrategy], failed:
     assert {finding.check for finding in findings if finding.result is Result.FAILED} == failed
     assert all(finding.advice for finding in findings if finding.result is Result.FAILED)
     assert MemoryFileSystem._files == {}, "the table's files stay"
+
+
+def test_nothing_is_left_where_nothing_can_be_listed() -> None:
+    findings = examined(RenameStrategy, Modest())
+    assert {finding.result for finding in findings} == {Result.OK}
+    assert MemoryFileSystem._files == {}
 
 
 def test_a_lost_update_says_how_many_won_and_what_that_means() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from icefield.abc import CommitStrategy, Committed, FileSystem, FileSystemAbility, Pointer
 from icefield.errors import CommitFailed, FileMissing, IcefieldError
@@ -106,6 +107,9 @@ class CommitExamination:
             raise Broken("a table that was dropped is still there", f"drop the table {'.'.join(strategy.table)}")
 
     def _clean_up(self) -> list[Finding]:
+        if self._tried:
+            with suppress(Exception):  # what it leaves is looked for below
+                self._open().purge()
         for location in self._files():
             delete_quietly(self._system, location)
         left = self._files()
