@@ -225,7 +225,7 @@ def _data(rows: int) -> None:
         )
     rows //= 4
     data = by_fastavro(avro_text(NESTED, "table"), nested_rows(rows))
-    compare("read data, nested", lambda: read(data), lambda: to_dicts(data), floor=2, rows=rows)
+    compare("read data, nested", lambda: read(data), lambda: to_dicts(data), floor=3.5, rows=rows)
 
 
 def _manifests(count: int) -> None:
