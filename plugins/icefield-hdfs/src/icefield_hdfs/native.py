@@ -26,6 +26,7 @@ _PIECE: Final = 32 * 1024 * 1024  # of a read or a write, so that a time-out is 
 _LOOKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _SECTOR: Final = 512  # every size of blocks is a multiple
 _REMOTE = re.compile(r'(?:Fatal)?RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^nt])*)')
+_OWN = re.compile(r'\w+\("([^"]*)"\)')
 _KIND = re.compile(r"(\w+)\(")
 # What the name node says while it is busy, starts, or hands over to another.
 _PASSING: Final = {
@@ -229,7 +230,8 @@ def failure_of(text: str) -> HdfsFailure:
     if name in _CREDENTIALS:
         said = f"the credentials were refused ({name}); renew the ticket or the token"
         return HdfsFailure(said, passing=False, denied=True)
-    detail = remote[2] if remote else text.partition("\n")[0]
+    own = _OWN.fullmatch(text)
+    detail = remote[2] if remote else own[1] if own else text.partition("\n")[0]
     return HdfsFailure(f"{name}: {detail[:200]}" if remote else detail[:200], passing=name in _PASSING)
 
 
