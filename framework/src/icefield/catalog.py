@@ -263,14 +263,14 @@ class Catalog:
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it (``directory``, ``sql``, ``hive``, ...); without one it is ``sql`` where a ``uri`` is given and
-    ``directory`` where only a ``warehouse`` is. A ``warehouse`` that is a relative path is made absolute. Raises
-    ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
-    another machine's disk.
+    ``type`` selects it (``directory``, ``sql``, ``hive``, ...); without one it is ``hive`` where a ``uri`` begins with
+    ``thrift:``, ``sql`` where it does not, and ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that
+    is a relative path is made absolute. Raises ``MissingPlugin`` for a type that no installed plugin provides,
+    ``LocationRefused`` for a ``warehouse`` that names another machine's disk.
     """
     called = name or default_catalog_name()
     found = catalog_properties(called, properties)
-    kind = found.get("type") or ("sql" if "uri" in found else "directory" if "warehouse" in found else None)
+    kind = found.get("type") or _likely_type(found)
     if kind is None:
         raise InvalidArgument(
             f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
@@ -281,6 +281,13 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
     if plugins is None:
         plugins = Plugins.installed({key[len(_PREFER) :]: v for key, v in found.items() if key.startswith(_PREFER)})
     return Catalog(plugins.catalog(kind)(called, found, FileIO(plugins, found)))
+
+
+def _likely_type(properties: Mapping[str, str]) -> str | None:
+    """The type of a catalog that does not tell its own."""
+    if "uri" in properties:
+        return "hive" if properties["uri"].startswith("thrift:") else "sql"
+    return "directory" if "warehouse" in properties else None
 
 
 def open_table(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -285,27 +283,20 @@ def test_threads_of_one_process_queue_here_and_not_at_the_metastore(table: Table
 
 def test_a_turn_is_kept_for_each_of_several_names(direct: Catalog) -> None:
     metastore = metastore_of(direct)
-    inside: list[int] = []
-    most: list[int] = []
+    entered = threading.Event()
 
-    def renames(number: int) -> None:
+    def other(name: str) -> None:
+        with locks_module._turns(metastore, [("db", name)]):
+            entered.set()
+
+    for name in ("a", "b"):
+        entered.clear()
         with locks_module._turns(metastore, [("db", "a"), ("db", "b")]):
-            gc.collect()
-            touch(number)
-
-    def commits(number: int) -> None:
-        with locks_module._turns(metastore, [("db", "a")]):
-            touch(number)
-
-    def touch(number: int) -> None:
-        inside.append(number)
-        time.sleep(0.02)
-        most.append(len(inside))
-        inside.remove(number)
-
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda n: (renames if n % 2 else commits)(n), range(12)))
-    assert most == [1] * 12
+            thread = threading.Thread(target=other, args=(name,))
+            thread.start()
+            assert not entered.wait(0.3)
+        assert entered.wait(10)
+        thread.join()
 
 
 def held_once(metastore: Metastore, table: Table, number: int) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from icefield import load_catalog
 from icefield.errors import InvalidArgument, StorageError, UnsupportedFeature
 from icefield_hive import connection as connection_module
 from icefield_hive.client import Metastore
@@ -320,3 +321,8 @@ def test_nobody_at_home_is_said_in_words() -> None:
     assert "127.0.0.1:1" in str(caught.value)
     assert "127.0.0.1:2" in str(caught.value)
     assert caught.value.retryable
+
+
+def test_a_uri_of_thrift_is_a_hive_catalog_without_saying_so() -> None:
+    assert repr(load_catalog("x", uri="thrift://127.0.0.1:1")) == "Catalog('x', HiveBackend)"
+    assert repr(load_catalog("x", uri="sqlite://")) == "Catalog('x', SqlBackend)"
