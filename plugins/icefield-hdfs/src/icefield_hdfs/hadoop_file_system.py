@@ -96,10 +96,6 @@ class HadoopFileSystem(FileSystem):
             for _ in pool.map(self._delete, doomed):
                 pass
 
-    def remove_empty_folder(self, location: str) -> None:
-        with suppress(Exception):  # refused for a folder that holds something, since it does not delete what lies below
-            self._client(location).delete(path_of(location))
-
     def rename(self, source: str, target: str) -> None:
         with self.translated(source, target):
             self._rename(self._client(source), path_of(source), path_of(target))
