@@ -12,6 +12,7 @@ Only purging frees names, after everything else of the table: see ``docs/decisio
 from __future__ import annotations
 
 import re
+import time
 from abc import abstractmethod
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -47,6 +48,7 @@ _GZIP_NAMES: Final = ("v{}.gz.metadata.json", "v{}.metadata.json.gz")
 _MAX_HINT = 32
 _LOOKS: Final = 4
 _DROP_TRIES: Final = 100
+_SETTLED_MS: Final = 60_000
 _TOMBSTONE_MAX: Final = 512
 _DROPPED: Final = "this table was dropped: purge it, or remove its folder, before another engine creates one here"
 
@@ -114,9 +116,7 @@ class VersionedStrategy(CommitStrategy):
         # The hint may be behind: whoever came later may not have written it yet.
         while (later := self._file_of(version + 1)) is not None:
             version, found = version + 1, later
-        # Without a time, files of equal size are not told apart.
-        stamp = None if found.modified_ms is None else (found.size, found.modified_ms)
-        pointer = Pointer(found.location, version, stamp)
+        pointer = Pointer(found.location, version, _stamp(found))
         return Top(pointer, version, is_tombstone(self.file_system, found))
 
     def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
@@ -284,11 +284,30 @@ class VersionedStrategy(CommitStrategy):
         return found
 
 
+def _stamp(file: FileInfo) -> tuple[int, int] | None:
+    """What tells a file from another under its name; None where nothing does.
+
+    Stores tell times in ticks of up to a second or two: a file that is younger than some of them could be another by
+    now that was put in its place within the same tick.
+    """
+    if file.modified_ms is None or time.time() * 1000 - file.modified_ms < _SETTLED_MS:
+        return None
+    return file.size, file.modified_ms
+
+
 def is_tombstone(system: FileSystem, file: FileInfo) -> bool:
     """Whether a version is the mark of a table that was dropped; only files too small for metadata are read."""
     if file.size > _TOMBSTONE_MAX:
         return False
     try:
-        return msgspec.json.decode(read_whole(system, file.location), type=_Tombstone).format_version == _DROPPED
-    except (FileMissing, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return says_dropped(read_whole(system, file.location))
+    except FileMissing:
+        return False
+
+
+def says_dropped(data: bytes) -> bool:
+    """Whether a metadata file is a tombstone."""
+    try:
+        return len(data) <= _TOMBSTONE_MAX and msgspec.json.decode(data, type=_Tombstone).format_version == _DROPPED
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
