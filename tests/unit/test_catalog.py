@@ -219,6 +219,22 @@ def test_a_warehouse_that_is_no_place_is_refused_when_the_catalog_is_loaded(kind
         icefield.load_catalog("x", type=kind, warehouse=warehouse, uri="sqlite://")
 
 
+def test_whoever_opens_a_folder_is_told_to_name_the_metadata_file() -> None:
+    table = new_table()
+    for location in (table.location(), table.location() + "/"):
+        with pytest.raises(FileMissing, match=r"name the table's metadata file, such as .*/db/t/metadata/v1\.metadata"):
+            icefield.open_table(location)
+    with pytest.raises(FileMissing) as caught:
+        icefield.open_table(table.location() + "/metadata/v9.metadata.json")
+    assert "such as" not in str(caught.value)
+
+
+def test_whoever_names_an_unknown_catalog_is_told_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICEFIELD_CATALOG__PROD__TYPE", "directory")
+    with pytest.raises(InvalidArgument, match=r"nothing is known of catalog 'prodd'.*configured are: .*prod"):
+        icefield.load_catalog("prodd")
+
+
 def test_a_metastore_writes_no_metadata_where_the_configuration_does_not_allow_it(tmp_path: Path) -> None:
     allowed = f"memory://{tmp_path.name}/wh"
     given = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": allowed, "type": "sql"}

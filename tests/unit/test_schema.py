@@ -187,6 +187,23 @@ def test_selection_keeps_the_schemas_order_and_what_is_left_of_the_identifier():
         example().select("tag")
 
 
+def test_whoever_asks_for_a_column_that_is_not_there_is_told_which_are():
+    place = NestedField(3, "place", StructType(NestedField(4, "lat", "double")))
+    schema = Schema(NestedField(1, "id", "long"), NestedField(2, "Kind", "string"), place)
+    for name, told in {
+        "ID": "names are compared exactly here, and there is a 'id'",
+        "place.LAT": "names are compared exactly here, and there is a 'place.lat'",
+        "kinds": "did you mean 'Kind'",
+        "lat": "did you mean 'place.lat'",
+        "nosuch": "there are id, Kind, place$",
+    }.items():
+        with pytest.raises(InvalidArgument, match=f"no column is named '{name}'; {told}"):
+            schema.find_field(name)
+    wide = Schema(*(NestedField(n, f"column_{n}", "int") for n in range(1, 41)))
+    with pytest.raises(InvalidArgument, match=r"there are column_1, .*, column_20, \.\.\.$"):
+        wide.find_field("x")
+
+
 @pytest.mark.spec("IDF-01")
 def test_a_schema_lists_the_fields_that_identify_a_row():
     assert example().identifier_field_ids == (1,)

@@ -12,12 +12,19 @@ import pyarrow as pa
 
 from icefield.abc import CatalogBackend, NamespaceName, Page, TableName
 from icefield.commit import TableHandle, TableState, load_table
-from icefield.config import catalog_properties, default_catalog_name
-from icefield.errors import InvalidArgument, NamespaceExists, NoSuchNamespace, NoSuchTable, TableExists
+from icefield.config import catalog_properties, configured_catalogs, default_catalog_name
+from icefield.errors import (
+    FileMissing,
+    InvalidArgument,
+    NamespaceExists,
+    NoSuchNamespace,
+    NoSuchTable,
+    TableExists,
+)
 from icefield.file_io import FileIO, local_path, scheme_of
 from icefield.identifiers import namespace_name, table_name, text_of
 from icefield.layouts import partition_spec_of, sort_order_of
-from icefield.metadata import decode_metadata, new_table_metadata
+from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.partitioning import PartitionSpec
 from icefield.plugins import Plugins
 from icefield.purging import delete_files_of
@@ -26,6 +33,7 @@ from icefield.schema_arrow import as_schema
 from icefield.sorting import SortOrder
 from icefield.table import Table
 from icefield.transaction import Transaction, property_texts
+from icefield.versioned import says_dropped
 
 T = TypeVar("T")
 Identifier = str | Iterable[str]
@@ -217,7 +225,7 @@ class Catalog:
         """Make a table known whose metadata file is there already. Raises ``TableExists``, ``InvalidMetadata``."""
         name = table_name(identifier)
         # Before anything is registered it must be clear that it can be read.
-        decode_metadata(self.io.read(metadata_location), metadata_location)
+        _metadata_at(self.io, metadata_location)
         self._backend.register_table(name, metadata_location)
         return self.load_table(name)
 
@@ -275,6 +283,7 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
         raise InvalidArgument(
             f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
             "properties, or configure it in icefield.toml"
+            + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
         )
     if scheme_of(found.get("warehouse", "")) == "file" and found.get("warehouse"):
         local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
@@ -296,12 +305,28 @@ def open_table(
     """A table from its metadata file, without a catalog; it can be read and not changed.
 
     ``properties`` are those of a catalog: ``location.map.<prefix>`` for a table that was moved, the credentials of
-    its store, ... Raises ``FileMissing``, ``InvalidMetadata``.
+    its store, ... Raises ``FileMissing``, ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
     """
     location = str(metadata_location)
     io = FileIO(plugins or Plugins.installed(), property_texts(properties or {}))
-    state = TableState.at(location, decode_metadata(io.read(location), location))
+    state = TableState.at(location, _metadata_at(io, location))
     return _table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)
+
+
+def _metadata_at(io: FileIO, location: str) -> TableMetadata:
+    """What a metadata file holds that a user named."""
+    try:
+        data = io.read(location)
+    except FileMissing as error:
+        if location.endswith((".json", ".gz")):
+            raise
+        raise FileMissing(
+            f"{error}; name the table's metadata file, such as {location.rstrip('/')}/metadata/v1.metadata.json",
+            location=location,
+        ) from error
+    if says_dropped(data):
+        raise NoSuchTable(f"{location} marks that the table was dropped; its last version is the one before")
+    return decode_metadata(data, location)
 
 
 def _table(handle: TableHandle, state: TableState) -> Table:

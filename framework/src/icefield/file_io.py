@@ -160,8 +160,8 @@ class FileIO:
         if location.startswith("/"):
             return location if self.base is None else _prefix_of(self.base) + location
         raise LocationRefused(
-            f"{location!r} is a relative location, which format versions 1 to 3 do not know; "
-            "name where it lies with the property location.map.<prefix>",
+            f"{location!r} is a relative location: write an absolute one, such as file:///folder/file. (Before format "
+            "version 4 metadata has no others; where it does, the property location.map.<prefix> tells where they lie)",
             location=location,
         )
 

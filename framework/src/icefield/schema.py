@@ -226,9 +226,16 @@ class Schema:
         return follow(self._struct, name, case_sensitive)
 
     def _suggestion(self, name: FieldName) -> str:
-        text = name if isinstance(name, str) else ".".join(name)
-        close = difflib.get_close_matches(text[:200], list(itertools.islice(self.column_names, 1000)), 1)
-        return f"; did you mean '{close[0]}'?" if close else ""
+        text = (name if isinstance(name, str) else ".".join(name))[:200]
+        names = list(itertools.islice(self.column_names, 1000))
+        same = [each for each in names if each.lower() == text.lower()]
+        if same:
+            return f"; names are compared exactly here, and there is a '{same[0]}'"
+        close = difflib.get_close_matches(text, names, 1) or [each for each in names if each.endswith(f".{text}")]
+        if close:
+            return f"; did you mean '{close[0]}'?"
+        own = [field.name for field in self.fields[:20]]
+        return f"; there are {', '.join(own)}{', ...' if len(self.fields) > len(own) else ''}" if own else ""
 
     def __len__(self) -> int:
         return len(self.fields)

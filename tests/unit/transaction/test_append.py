@@ -388,3 +388,10 @@ def test_rows_with_the_same_identifier_are_accepted():
         table.append(pa.table({"id": [1, 1, 2], "kind": ["a", "b", "a"]}, schema=schema))
     assert table.schema().identifier_field_names() == {"id"}
     assert ids(table) == [1, 1, 1, 1, 2, 2]
+
+
+def test_rows_as_python_objects_are_refused_with_the_call_that_makes_a_table_of_them():
+    with pytest.raises(InvalidArgument, match=r"pyarrow\.Table\.from_pylist"):
+        new_table().append([{"id": 1}])
+    with pytest.raises(InvalidArgument, match=r"pyarrow\.table\(columns\)"):
+        new_table().append({"id": [1]})

@@ -30,9 +30,10 @@ def batches_of(df: Any) -> Any:
         return pa.RecordBatchReader.from_stream(df)
     if isinstance(df, Iterable) and not isinstance(df, str | bytes | dict):
         return _checked(df)
+    hint = "; pyarrow.table(columns) makes a table of a dict of columns" if isinstance(df, dict) else ""
     raise InvalidArgument(
         f"rows are given as a pyarrow Table, RecordBatch or RecordBatchReader, or as anything that exports an Arrow "
-        f"stream, not as {type(df).__name__}"
+        f"stream, not as {type(df).__name__}{hint}"
     )
 
 
@@ -77,4 +78,7 @@ def _checked(batches: Iterable[Any]) -> Iterable[pa.RecordBatch]:
         elif isinstance(batch, pa.RecordBatch):
             yield batch
         else:
-            raise InvalidArgument(f"an iterable of rows holds pyarrow record batches, not {type(batch).__name__}")
+            raise InvalidArgument(
+                f"an iterable of rows holds pyarrow record batches, not {type(batch).__name__}"
+                + ("; pyarrow.Table.from_pylist(rows) makes a table of dicts" if isinstance(batch, dict) else "")
+            )
