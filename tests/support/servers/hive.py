@@ -28,6 +28,7 @@ _SETTINGS = {
     "hive.support.concurrency": "true",
     "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
     "hive.async.log.enabled": "false",
+    "hive.hmshandler.retry.interval": "200ms",
 }
 _LOGGING = """status = WARN
 appender.console.type = Console
@@ -55,7 +56,9 @@ def serve_hive(**settings: str) -> Iterator[str]:
     try:
         given = {name.replace("_", "."): value for name, value in settings.items()}
         _configure(folder, {**_SETTINGS, **given})
-        options = ["-Xmx768m", "-XX:+UseSerialGC", f"-Dderby.stream.error.file={folder}/derby.log"]
+        # Readers and writers of one row wait for each other in Derby: not for its twenty seconds.
+        derby = [f"-Dderby.stream.error.file={folder}/derby.log", "-Dderby.locks.deadlockTimeout=1"]
+        options = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *derby]
         command = [*java, *options, "-cp", f"{folder}:{jars}/*", _SOURCE, str(port)]
         with running(command, lambda: listens(port), folder=folder, seconds=180):
             yield f"thrift://127.0.0.1:{port}"
