@@ -55,6 +55,8 @@ def _avro_type(kind: pa.DataType) -> Any:
         return {"type": "map", "values": ["null", _avro_type(kind.item_type)]}
     if pa.types.is_list(kind):
         return {"type": "array", "items": ["null", _avro_type(kind.value_type)]}
+    if pa.types.is_decimal(kind):
+        return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
     return _AVRO_TYPES[kind]
 
 

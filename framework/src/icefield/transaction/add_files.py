@@ -27,7 +27,8 @@ class FileDescriber:
     """Describes files for a table's manifests: their partition, counts and bounds.
 
     A file whose columns have field ids is described by its footer. One without ids gets them by name, from the
-    table's name mapping or else from its schema, and is read once for its statistics.
+    table's name mapping or else from its schema, and is read once for its statistics, as is one without a footer
+    that tells of columns.
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO) -> None:
@@ -123,7 +124,9 @@ class _Reading:
     def metrics(self, has_ids: bool) -> Metrics:
         """Its statistics by the table's field ids."""
         if has_ids:
-            return in_table_types(self._reader.metrics(), self._file_schema, self._schema)
+            told = self._reader.metrics()
+            if told.value_counts or not told.record_count:
+                return in_table_types(told, self._file_schema, self._schema)
         collector = MetricsCollector(self._projection.schema)
         for batch in self.batches():
             collector.update(batch)

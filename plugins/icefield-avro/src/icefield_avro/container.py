@@ -19,6 +19,9 @@ MAGIC: Final = b"Obj\x01"
 SYNC_SIZE: Final = 16
 SCHEMA_KEY: Final = "avro.schema"
 CODEC_KEY: Final = "avro.codec"
+SPLIT_EVERY: Final = 4 * 1024 * 1024
+"""The fewest bytes from one place where a file may be split to the next."""
+
 MAX_HEADER: Final = 64 * 1024 * 1024
 MAX_METADATA_ENTRIES: Final = 65_536
 

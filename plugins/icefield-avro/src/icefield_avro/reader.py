@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metrics import Metrics
 
 from icefield_avro.codecs import inflater
-from icefield_avro.container import SCHEMA_KEY, Container
+from icefield_avro.container import SCHEMA_KEY, SPLIT_EVERY, SYNC_SIZE, Container
 from icefield_avro.decoding import Decoder
 from icefield_avro.lockstep import Memory
 from icefield_avro.nodes import Record, minimum_size
@@ -195,6 +195,15 @@ class AvroReader(FormatReader):
     def _rows_before(self, start: int) -> int:
         """The number of rows in the blocks before ``start``, from their headers."""
         return sum(block.records for block in self._container.blocks(stop=start, payloads=False))
+
+    @property
+    def split_offsets(self) -> list[int] | None:
+        """The markers before some of the blocks, as a writer tells them. Raises ``InvalidFile``."""
+        found: list[int] = []
+        for block in self._container.blocks(payloads=False):
+            if not found or block.offset - found[-1] >= SPLIT_EVERY:
+                found.append(block.offset - SYNC_SIZE)
+        return found or None
 
     def metrics(self) -> Metrics:
         """The number of records, from the headers of the blocks: an Avro file tells nothing else."""

@@ -18,7 +18,7 @@ from icefield.schema_arrow import schema_to_arrow
 from icefield.schema_json import schema_to_json
 
 from icefield_avro.codecs import MAX_INFLATED, codec_of, deflater
-from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SYNC_SIZE, encode_header
+from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SPLIT_EVERY, SYNC_SIZE, encode_header
 from icefield_avro.encoding import encode
 from icefield_avro.nodes import Record
 from icefield_avro.row_bytes import EncodedRows
@@ -35,8 +35,8 @@ ICEBERG_SCHEMA: Final = "iceberg.schema"
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 _CHUNK_ROWS: Final = 16_384
+_SPLIT_EVERY: Final = SPLIT_EVERY
 _MOST_ROWS: Final = 131_072  # in a block of records that take no bytes
-_SPLIT_EVERY: Final = 4 * 1024 * 1024
 
 
 class BlockCutter:
