@@ -72,7 +72,7 @@ def write_options(
     codec = _codec(get_str(properties, PARQUET_COMPRESSION))
     arguments: dict[str, Any] = {
         "compression": codec,
-        "compression_level": find_value(properties, PARQUET_COMPRESSION_LEVEL) if codec in _LEVELLED else None,
+        "compression_level": _level(properties, codec),
         "data_page_size": get_int(properties, PARQUET_PAGE_SIZE),
         "data_page_version": {"v1": "1.0", "v2": "2.0"}[get_str(properties, PARQUET_PAGE_VERSION).lower()],
         "dictionary_pagesize_limit": get_int(properties, PARQUET_DICT_SIZE),
@@ -90,6 +90,18 @@ def _codec(name: str) -> str:
     if codec != "none" and not pa.Codec.is_available(codec):
         raise UnsupportedFeature(f"table property '{PARQUET_COMPRESSION.name}': this pyarrow was built without {codec}")
     return codec
+
+
+def _level(properties: Mapping[str, str], codec: str) -> int | None:
+    level: int | None = find_value(properties, PARQUET_COMPRESSION_LEVEL)
+    if level is None or codec not in _LEVELLED:
+        return None
+    least, most = pa.Codec.minimum_compression_level(codec), pa.Codec.maximum_compression_level(codec)
+    if not least <= level <= most:
+        raise InvalidArgument(
+            f"table property '{PARQUET_COMPRESSION_LEVEL.name}': {codec} takes {least} to {most}, not {level}"
+        )
+    return level
 
 
 def _statistics(properties: Mapping[str, str], leaf_paths: Mapping[str, str], all_counted: bool) -> bool | list[str]:
