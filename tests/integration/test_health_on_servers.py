@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from http_between import Asked, Between, answer
+from http_between import Answered, Asked, Between, Forward, answer
 from icefield import load_catalog
 from icefield.credentials import credentials_in
 from icefield.health import Finding, Result, examine
@@ -156,3 +157,41 @@ def test_a_hive_metastore_is_tried_with_its_locks_and_left_as_it_was(hive: str, 
     gone = examined({**properties, "uri": "thrift://127.0.0.1:1", "hive.metastore.client.connection.timeout": "1"})
     assert failed(gone) == {"connection"}
     assert gone["connection"].advice
+
+
+@pytest.fixture
+def ignoring(s3: object) -> Iterator[dict[str, str]]:
+    """A directory catalog on a store of S3's protocol that takes a condition and does not look at it."""
+    pytest.importorskip("icefield_s3")
+    with Between(s3.url).open() as between:  # type: ignore[attr-defined]
+
+        def unconditional(asked: Asked, forward: Forward) -> Answered:
+            return forward(replace(asked, headers={k: v for k, v in asked.headers.items() if k != "if-none-match"}))
+
+        between.faulty(unconditional, lambda asked: "if-none-match" in asked.headers, times=None)
+        place = f"s3://{s3.bucket}/{uuid4().hex}"  # type: ignore[attr-defined]
+        reached = {**s3.properties, "s3.endpoint": between.url}  # type: ignore[attr-defined]
+        yield {"type": "directory", "commit": "create", "warehouse": place, **reached}
+
+
+def test_a_store_that_ignores_conditions_is_named_with_the_property_that_declares_it(
+    ignoring: dict[str, str], dynamodb: dict[str, str]
+) -> None:
+    found = examined(ignoring)
+    assert failed(found) >= {"atomic create", "commits at once"}
+    assert "created twice under one name" in found["atomic create"].found
+    advice = found["atomic create"].advice
+    assert advice.startswith("declare it by the property s3.conditional-put=false; use commit='dynamodb-lock' or")
+    assert "commit='create'" not in advice
+    declared = {**ignoring, "s3.conditional-put": "false"}
+    refused = examined(declared)
+    assert failed(refused) == {"catalog"}
+    assert "ATOMIC_CREATE" in refused["catalog"].found
+    quick = {"lock.heartbeat-interval-ms": "100", "lock.heartbeat-timeout-ms": "400", "lock.acquire-interval-ms": "50"}
+    locked = {**declared, **dynamodb, **quick, "commit": "dynamodb-lock", "lock.table": f"locks-{uuid4().hex}"}
+    safe = examined(locked)
+    assert failed(safe) == set(), safe
+    assert safe["atomic create"].result is Result.SKIPPED
+    assert safe["commits at once"].found == "one of 4 won"
+    with load_catalog("test", **locked) as catalog:
+        assert list(catalog.io.list(ignoring["warehouse"])) == []
