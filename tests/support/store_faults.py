@@ -25,14 +25,17 @@ SCHEMA = pa.schema([("n", pa.int64())])
 FAULTS = ("lose-request", "lose-reply", "half", "503", "429", "slow")
 
 
-class StoreFaults:
-    """Checks of a plugin for an object store, with faults between it and the server."""
+class CommitFaults:
+    """Checks of commits to tables in an object store, with faults between its plugin and the server."""
+
+    commit: ClassVar[str] = "create"
+    """The commit strategy."""
+
+    more_properties: Mapping[str, str] = {}
+    """Those of the strategy."""
 
     prefix: ClassVar[str]
     """What its properties begin with."""
-
-    at_a_time: ClassVar[int] = 1
-    """How many parts of a file are on their way at a time."""
 
     @pytest.fixture
     def between(self) -> Iterator[Between]:
@@ -47,6 +50,54 @@ class StoreFaults:
     def reached(self, url: str) -> Mapping[str, str]:
         """The properties that reach the server by an address."""
         raise pytest.UsageError("give a method `reached(url)`")
+
+    def properties(self, between: Between, **more: str) -> dict[str, str]:
+        quick = {"retry.min-wait-ms": "10", "retry.max-wait-ms": "50", "write": str(PART)}
+        named = {f"{self.prefix}.{name.replace('_', '-')}": value for name, value in {**quick, **more}.items()}
+        for write in ("channel.write.chunk-size-bytes", "write.block-size-bytes"):
+            named[f"{self.prefix}.{write}"] = str(PART)
+        return {**self.reached(between.url), **named}
+
+    def fault(self, name: str, between: Between) -> Behaviour:
+        faults = {"lose-request": lose_request, "lose-reply": lose_reply, "half": between.half, "slow": slow(1.5)}
+        return faults.get(name) or answer(int(name))
+
+    @pytest.mark.spec("COMMIT-02", "FS-13", "FS-14")
+    @pytest.mark.parametrize("name", ["lose-request", "lose-reply", "half", "503"])
+    def test_whatever_request_of_a_commit_fails_what_is_said_is_what_is_so(
+        self, between: Between, root: str, name: str
+    ) -> None:
+        properties = {**self.properties(between, **{"retry.num-retries": "0"}), **self.more_properties}
+        catalog = load_catalog("test", type="directory", warehouse=root, commit=self.commit, **properties)
+        catalog.create_namespace("db")
+        for step in range(60):
+            table = catalog.create_table(f"db.t{step}", SCHEMA, properties={"commit.retry.num-retries": "0"})
+            table.append(pa.table({"n": [-1]}, schema=SCHEMA))
+            clear_caches()
+            counted: list[Asked] = []
+
+            def nth(asked: Asked, counted: list[Asked] = counted, step: int = step) -> bool:
+                counted.append(asked)
+                return len(counted) == step + 1
+
+            between.faulty(self.fault(name, between), nth)
+            said = _said(table, step)
+            between.faulty(passing, lambda asked: False)
+            found = [row["n"] for row in catalog.load_table(f"db.t{step}").scan().to_arrow().to_pylist()]
+            assert sorted(found) in ([-1], [-1, step])
+            if said is not None:
+                assert (step in found) == said, f"said {said} of request {step}: {counted[step].method}"
+            if len(counted) <= step:
+                break
+        assert 8 < step < 59
+        assert said
+
+
+class StoreFaults(CommitFaults):
+    """Checks of a plugin for an object store, with faults between it and the server."""
+
+    at_a_time: ClassVar[int] = 1
+    """How many parts of a file are on their way at a time."""
 
     def made(self, properties: Mapping[str, str]) -> FileSystem:
         """The file system under test."""
@@ -68,19 +119,8 @@ class StoreFaults:
         """Read a file without the plugin, and without what stands between."""
         raise pytest.UsageError("give a method `raw_get(location)`")
 
-    def properties(self, between: Between, **more: str) -> dict[str, str]:
-        quick = {"retry.min-wait-ms": "10", "retry.max-wait-ms": "50", "write": str(PART)}
-        named = {f"{self.prefix}.{name.replace('_', '-')}": value for name, value in {**quick, **more}.items()}
-        for write in ("channel.write.chunk-size-bytes", "write.block-size-bytes"):
-            named[f"{self.prefix}.{write}"] = str(PART)
-        return {**self.reached(between.url), **named}
-
     def system(self, between: Between, **more: str) -> FileSystem:
         return self.made(self.properties(between, **{name.replace("__", "."): value for name, value in more.items()}))
-
-    def fault(self, name: str, between: Between) -> Behaviour:
-        faults = {"lose-request": lose_request, "lose-reply": lose_reply, "half": between.half, "slow": slow(1.5)}
-        return faults.get(name) or answer(int(name))
 
     # -- one small file
 
@@ -249,38 +289,6 @@ class StoreFaults:
         assert self.unpublished(f"{root}/large") == 0
         assert list(system.list(root)) == []
         assert any(self.is_part(asked) for asked in between.asked)
-
-    # -- commits
-
-    @pytest.mark.spec("COMMIT-02", "FS-13", "FS-14")
-    @pytest.mark.parametrize("name", ["lose-request", "lose-reply", "half", "503"])
-    def test_whatever_request_of_a_commit_fails_what_is_said_is_what_is_so(
-        self, between: Between, root: str, name: str
-    ) -> None:
-        properties = self.properties(between, **{"retry.num-retries": "0"})
-        catalog = load_catalog("test", type="directory", warehouse=root, commit="create", **properties)
-        catalog.create_namespace("db")
-        for step in range(60):
-            table = catalog.create_table(f"db.t{step}", SCHEMA, properties={"commit.retry.num-retries": "0"})
-            table.append(pa.table({"n": [-1]}, schema=SCHEMA))
-            clear_caches()
-            counted: list[Asked] = []
-
-            def nth(asked: Asked, counted: list[Asked] = counted, step: int = step) -> bool:
-                counted.append(asked)
-                return len(counted) == step + 1
-
-            between.faulty(self.fault(name, between), nth)
-            said = _said(table, step)
-            between.faulty(passing, lambda asked: False)
-            found = [row["n"] for row in catalog.load_table(f"db.t{step}").scan().to_arrow().to_pylist()]
-            assert sorted(found) in ([-1], [-1, step])
-            if said is not None:
-                assert (step in found) == said, f"said {said} of request {step}: {counted[step].method}"
-            if len(counted) <= step:
-                break
-        assert 8 < step < 59
-        assert said
 
 
 def _said(table: Table, number: int) -> bool | None:

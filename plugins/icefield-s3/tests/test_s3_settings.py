@@ -12,6 +12,7 @@ import weakref
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from fsspec.asyn import sync
 from icefield import Plugins, load_catalog
@@ -184,6 +185,19 @@ def test_the_sdks_debug_log_shows_no_token_of_a_request_that_is_answered(
     # The same log of another's client in this process stays as it was.
     logging.getLogger("botocore.auth").debug("of another")
     assert "of another" in caplog.text
+
+
+def test_no_credential_is_in_any_file_of_a_table(s3: S3) -> None:
+    warehouse = f"s3://{s3.bucket}/{uuid4().hex}"
+    properties = {**s3.properties, "s3.session-token": TOKEN}
+    with load_catalog("test", type="directory", warehouse=warehouse, commit="create", **properties) as catalog:
+        catalog.create_namespace("db")
+        rows = pa.table({"n": [1]})
+        catalog.create_table("db.t", rows.schema).append(rows)
+        files = [catalog.io.read(info.location) for info in catalog.io.list(warehouse)]
+        assert len(files) > 4
+        assert not any(secret.encode() in file for file in files for secret in (SECRET, TOKEN))
+        assert SECRET not in repr(catalog) + repr(catalog.io) + repr(catalog.load_table("db.t"))
 
 
 def test_a_role_is_assumed_and_its_credentials_are_in_no_log(
