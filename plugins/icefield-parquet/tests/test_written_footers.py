@@ -213,6 +213,20 @@ class TestNothingElseChanges:
         assert completed_tail(other, {}, known) == completed_tail(other, {})
         assert [each[6] for each in footer(b"PAR1" + completed_tail(other, {}, known))[2][1:]] == [7, 8]
 
+    @pytest.mark.spec("PARQ-05", "PARQ-09", "PARQ-14", "PLT-33")
+    def test_what_other_releases_of_the_library_write_is_put_right(self):
+        """Some take each time for one in UTC, some know no uuids, some no shapes."""
+        schema = Schema(NestedField(1, "t", "time"), NestedField(2, "u", "uuid"), NestedField(3, "g", "geometry"))
+        message = (
+            "optional int64 t (TIME(true,MICROS)) (TIME_MICROS) = 1; optional fixed_len_byte_array(16) u = 2; "
+            "optional binary g = 3; optional int64 kept (TIME(true,MICROS)) = 4;"
+        )
+        completed = b"PAR1" + completed_tail(forge(message, []), layout_of(schema).logical_types)
+        assert [(each.logical, each.converted) for each in elements(completed)] == [
+            ("TIME(false,MICROS)", "TIME_MICROS"), ("UUID", None), ("GEOMETRY", None),
+            ("TIME(true,MICROS)", "TIME_MICROS"),
+        ]  # fmt: skip
+
     def test_a_schema_without_times_is_written_through(self):
         with pytest.MonkeyPatch.context() as patch:
             kept = Keeping(patch)

@@ -35,12 +35,12 @@ _PLAIN: Final = {
     GEOGRAPHY: ("GEOGRAPHY", _BINARY),
 }
 _SIZED: Final = {UUID: ("UUID", 16), FLOAT16: ("FLOAT16", 2)}
-_MILLIS, _MICROS, _NANOS = 1, 2, 3
-_UNIT_NAMES: Final = {_MILLIS: "MILLIS", _MICROS: "MICROS", _NANOS: "NANOS"}
+MILLIS, MICROS, NANOS = 1, 2, 3
+_UNIT_NAMES: Final = {MILLIS: "MILLIS", MICROS: "MICROS", NANOS: "NANOS"}
 
 # The old annotations.
 UTF8, OLD_ENUM, OLD_DECIMAL = 0, 4, 5
-_OLD_TIMES: Final = {(TIME, _MILLIS): 7, (TIME, _MICROS): 8, (TIMESTAMP, _MILLIS): 9, (TIMESTAMP, _MICROS): 10}
+_OLD_TIMES: Final = {(TIME, MILLIS): 7, (TIME, MICROS): 8, (TIMESTAMP, MILLIS): 9, (TIMESTAMP, MICROS): 10}
 _OLD_SMALL_INTEGERS: Final = frozenset({11, 12, 15, 16})
 _MOST_INT32_DIGITS, _MOST_INT64_DIGITS = 9, 18
 
@@ -112,7 +112,7 @@ def _time(physical: int, held: bytes) -> Verdict:
     unit = _unit(held)
     if unit not in _UNIT_NAMES:
         return _unknown_unit("TIME")
-    wanted = _INT32 if unit == _MILLIS else _INT64
+    wanted = _INT32 if unit == MILLIS else _INT64
     return FINE if physical == wanted else _wrong(f"TIME in {_UNIT_NAMES[unit]}", physical)
 
 
@@ -171,6 +171,12 @@ def old_annotation(fields: Fields) -> int | None:
     union, _ = read_struct(fields[LOGICAL][1], 0)
     ((kind, (_, held)),) = union.items()
     return _OLD_TIMES.get((kind, _unit(held))) if kind in (TIME, TIMESTAMP) else None
+
+
+def kind_of(data: bytes) -> int:
+    """Which member of the union a logical type is."""
+    union, _ = read_struct(data, 0)
+    return next(iter(union), 0)
 
 
 def logical_type(kind: int, fields: Fields) -> bytes:

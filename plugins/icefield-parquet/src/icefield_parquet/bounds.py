@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from icefield_parquet.schema import Leaf
 
+_BYTES = frozenset({"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
+_WITHOUT_ORDER = frozenset({"Interval", "Geometry", "Geography"})
 _NUMBERS = frozenset({"BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"})
 _UNITS = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
@@ -22,6 +24,8 @@ def decode_bounds(footer: Any, groups: Sequence[Any], leaf: Leaf, *, ordered: bo
     be the deprecated ones, which were always compared with signs. None when this type's statistics are not understood.
     """
     column = footer.schema.column(leaf.index)
+    if column.physical_type in _BYTES and json.loads(column.logical_type.to_json()).get("Type") in _WITHOUT_ORDER:
+        return None
     decode = _decoder(column, leaf.field.type) if ordered or _is_signed(column, leaf.field.type) else None
     if decode is None:
         return None

@@ -27,7 +27,16 @@ def reading(location: str, what: str) -> Iterator[None]:
         if error.errno is not None:
             raise StorageError(f"{location}: {what}: {_reason(error)}", location=location) from error
         raise InvalidFile(f"{location} is damaged: {what}: {_reason(error)}", location=location) from error
-    except (pa.ArrowException, MemoryError, OverflowError, UnicodeError, LookupError, TypeError, ValueError) as error:
+    except (
+        pa.ArrowException,
+        MemoryError,
+        RecursionError,
+        OverflowError,
+        UnicodeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise InvalidFile(f"{location} is damaged: {what}: {_reason(error)}", location=location) from error
 
 

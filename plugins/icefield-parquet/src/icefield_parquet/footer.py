@@ -13,7 +13,18 @@ from typing import Final
 
 from icefield.abc import InputFile
 
-from icefield_parquet.annotations import CONVERTED, FIELD_ID, LOGICAL, NAME, PRECISION, SCALE, judge, old_annotation
+from icefield_parquet.annotations import (
+    CONVERTED,
+    FIELD_ID,
+    LOGICAL,
+    NAME,
+    PRECISION,
+    SCALE,
+    TIME,
+    judge,
+    kind_of,
+    old_annotation,
+)
 from icefield_parquet.thrift import (
     I32,
     STRUCT,
@@ -115,8 +126,8 @@ def completed_tail(
     """What the library wrote last, with the annotations that it leaves out.
 
     Each time and timestamp gets its old annotation, local ones as well; each field in ``logical_types`` (by id) gets
-    that logical type unless it has one. Bytes before the footer stay. ``known`` keeps what was made of the schema for
-    the next file of the same one. Raises ``ValueError`` where the library's footer is not understood.
+    that logical type unless it has one, a time in any case. Bytes before the footer stay. ``known`` keeps what was made
+    of the schema for the next file of the same one. Raises ``ValueError`` where the library's footer is not understood.
     """
     (length,) = struct.unpack("<I", tail[-_END:-4])
     start = len(tail) - _END - length
@@ -141,7 +152,8 @@ def _complete(schema: Schema, logical_types: Mapping[int, bytes]) -> None:
         added: Fields = {}
         id_ = read_int(fields[FIELD_ID][1]) if FIELD_ID in fields else None
         logical = None if id_ is None else missing.pop(id_, None)
-        if logical is not None and LOGICAL not in fields:
+        # Older releases of the library take each time for one in UTC.
+        if logical is not None and (LOGICAL not in fields or kind_of(logical) == TIME):
             added[LOGICAL] = STRUCT, logical
         old = old_annotation(fields) if CONVERTED not in fields else None
         if old is not None:

@@ -23,12 +23,13 @@ from icefield.types import (
     TimestampType,
     TimestamptzType,
     TimeType,
+    UUIDType,
     VariantType,
 )
 
-from icefield_parquet.annotations import GEOGRAPHY, GEOMETRY, VARIANT, logical_type
+from icefield_parquet.annotations import GEOGRAPHY, GEOMETRY, MICROS, TIME, UUID, VARIANT, logical_type
 from icefield_parquet.schema import leaf_paths, storage_schema, without_extensions
-from icefield_parquet.thrift import BINARY, BYTE, I32, Fields, write_int, write_varint
+from icefield_parquet.thrift import BINARY, BYTE, FALSE, I32, STRUCT, Fields, write_int, write_struct, write_varint
 
 _EDGES: Final = ("spherical", "vincenty", "thomas", "andoyer", "karney")
 _VARIANT_VERSION: Final = b"\x01"
@@ -40,7 +41,7 @@ class Layout:
 
     ``ids`` and ``places`` are those of the leaves in the file, in order: a variant's leaves have its id. ``paths`` are
     the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them.
-    ``lacks_annotations``: pyarrow leaves annotations out, among them ``logical_types`` (by field id).
+    ``lacks_annotations``: pyarrow may leave annotations out, among them ``logical_types`` (by field id).
     ``footers`` is how a footer begins and what is made of that, once a file was written.
     """
 
@@ -109,7 +110,7 @@ def _has_statistics(kind: IcebergType) -> bool:
 
 
 def _collect_annotations(fields: tuple[NestedField, ...], found: dict[int, bytes]) -> bool:
-    """Note the logical types that pyarrow may leave out. Returns whether there are times as well."""
+    """Note the logical types that a release of pyarrow leaves out or gets wrong. Returns whether there are times."""
     has_times = False
     for each in fields:
         kind = each.field_type
@@ -125,6 +126,10 @@ def _collect_annotations(fields: tuple[NestedField, ...], found: dict[int, bytes
 def _annotation(kind: IcebergType) -> bytes | None:
     if isinstance(kind, VariantType):
         return logical_type(VARIANT, {1: (BYTE, _VARIANT_VERSION)})
+    if isinstance(kind, UUIDType):
+        return logical_type(UUID, {})
+    if isinstance(kind, TimeType):
+        return logical_type(TIME, {1: (FALSE, b""), 2: (STRUCT, write_struct({MICROS: (STRUCT, b"\0")}))})
     if not isinstance(kind, GeometryType | GeographyType):
         return None
     fields: Fields = {}

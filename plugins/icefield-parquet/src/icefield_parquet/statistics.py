@@ -1,7 +1,7 @@
 """What a footer tells of values: statistics of row groups for skipping them, and of a whole file for its metrics.
 
-Only minima and maxima whose sort order the format defines are used (pyarrow withholds those of INTERVAL, INT96 and
-of writers known to get them wrong), and only for leaves that hold one value a row, outside lists and maps.
+Only minima and maxima whose sort order the format defines are used (pyarrow withholds those of writers known to get
+them wrong), and only for leaves that hold one value a row, outside lists and maps.
 """
 
 from __future__ import annotations

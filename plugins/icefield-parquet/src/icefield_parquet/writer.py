@@ -152,6 +152,8 @@ def _open(sink: pa.NativeFile, schema: pa.Schema, arguments: Mapping[str, Any]) 
         )
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeature(f"Parquet cannot hold this schema: {error}") from error
+    except TypeError as error:
+        raise UnsupportedFeature(f"pyarrow {pa.__version__} cannot write as the table asks: {error}") from error
 
 
 def _split_offsets(footer: Any) -> list[int] | None:
