@@ -99,7 +99,7 @@ def planted(name: str) -> list[dict[str, str]]:
             f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={_plain(secret)};"
             f"BlobEndpoint=http://{NOWHERE}/account"
         )
-    if "token" in name:
+    if name == "gcs.oauth2.token":
         forms.append(json.dumps({"type": "service_account", "private_key": secret, "client_email": "me@here"}))
     return [{**ADDRESSES, **BESIDES.get(name, {}), name: form} for form in forms]
 
@@ -190,7 +190,7 @@ def schemes_of(name: str) -> list[str]:
         "gcs": ("gs",),
         "adls": ("az", "abfss"),
         "hdfs": ("hdfs",),
-        "webhdfs": ("webhdfs", "swebhdfs"),
+        "webhdfs": ("webhdfs",),
     }
     installed = Plugins.installed().names("file-systems")
     return [scheme for scheme in kinds.get(name.split(".")[0], ()) if scheme in installed]
