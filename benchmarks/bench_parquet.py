@@ -97,7 +97,7 @@ def nested(rows: int) -> tuple[Schema, pa.Table]:
     )
     arrow = schema_to_arrow(schema)
     tags = pa.array(["red", "green", "blue"]).take(pa.array(rng.integers(0, 3, 2 * rows)))
-    keys = pa.array([f"k{number}" for number in range(20)]).take(pa.array(rng.integers(0, 20, 2 * rows)))
+    keys = pa.array([f"k{number}" for number in range(20)]).take(pa.array(np.arange(2 * rows) % 20))
     cities = pa.array([f"city {number}" for number in range(100)]).take(pa.array(rng.integers(0, 100, rows)))
     pairs = pa.array(np.arange(rows + 1, dtype=np.int32) * 2)
     vectors = pa.array(np.arange(rows + 1, dtype=np.int32) * 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -125,8 +125,6 @@ class ParquetReader(FormatReader):
                 batch = next(batches, None)
                 if batch is None:
                     break
-                for column in batch.columns:
-                    check_values(column)
                 columns = _conformed(batch, request.columns)
             if request.positions:
                 columns.append(_positions(position, batch.num_rows))
@@ -144,9 +142,14 @@ class ParquetReader(FormatReader):
         threads = len(indices) > 1
         if size <= _WHOLE_BYTES:
             table = self._file.reader.read_row_groups([group], column_indices=indices, use_threads=threads)
+            for chunk in chain.from_iterable(column.chunks for column in table.columns):
+                check_values(chunk)
             yield from table.to_batches(max_chunksize=rows)
             return
-        yield from self._file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads)
+        for batch in self._file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads):
+            for column in batch.columns:
+                check_values(column)
+            yield batch
 
     def _check_statistics(self) -> None:
         """Make sure that the library can decode the statistics, once."""

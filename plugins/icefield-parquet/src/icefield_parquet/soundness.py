@@ -15,6 +15,9 @@ def check_values(array: pa.Array) -> None:
     if kinds.is_string(kind):
         if not _is_ascii(array):
             array.validate(full=True)
+    elif kinds.is_decimal128(kind):
+        if not _has_few_digits(array):
+            array.validate(full=True)
     elif kinds.is_decimal(kind) or kinds.is_time(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
         array.validate(full=True)
     elif kinds.is_dictionary(kind):
@@ -37,3 +40,13 @@ def _is_ascii(array: pa.Array) -> bool:
     ends = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4)
     used = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
     return not used.size or bool(used.max() < 0x80)
+
+
+def _has_few_digits(array: pa.Array) -> bool:
+    """Whether all numbers are positive and no longer than their type, which is told faster than for any number."""
+    limit = 10**array.type.precision
+    data = array.buffers()[1]
+    if limit >= 1 << 63 or data is None or not len(array):
+        return False
+    words = np.frombuffer(data, np.uint64, 2 * len(array), array.offset * 16)
+    return int(words.max()) < limit
