@@ -147,3 +147,23 @@ def test_a_client_is_shared_as_long_as_it_is_held_and_by_no_other_process() -> N
     gc.collect()
     kept = [object() for _ in range(10)]  # so that a new client does not lie where the old one lay
     assert len(clients._clients) == 0, kept
+
+
+def test_a_forked_process_does_not_let_go_of_what_its_parent_uses() -> None:
+    class Client:
+        ended: list[int] = []  # noqa: RUF012
+
+        def __del__(self) -> None:
+            self.ended.append(os.getpid())
+
+    clients: SharedClients[Client] = SharedClients()
+    held = [clients.get("a", Client)]
+    child = os.fork()
+    held.clear()
+    gc.collect()
+    if child == 0:
+        clients.get("a", Client)  # one of its own, which it may let go of
+        gc.collect()
+        os._exit(0 if len(Client.ended) == 1 else 1)
+    assert Client.ended == [os.getpid()]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -7,7 +7,9 @@ again.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
@@ -48,6 +50,15 @@ class Client(S3FileSystem):  # type: ignore[misc]
             session=session_of(settings),
             use_listings_cache=False,
         )
+        self.asynchronous = True  # s3fs leaves closing to us
+
+    async def set_session(self, refresh: bool = False, kwargs: Any = None) -> Any:
+        """The client of the SDK, made if there is none."""
+        known = self._s3
+        store = await super().set_session(refresh)
+        if store is not known:
+            weakref.finalize(self, _close, os.getpid(), self.loop, self._s3creator)
+        return store
 
     async def _persist(self, attempt: Callable[[Any], Awaitable[T]]) -> T:
         with discretion.discreet():
@@ -226,3 +237,12 @@ class Client(S3FileSystem):  # type: ignore[misc]
         for upload in found.get("Uploads", ()):
             if upload["Key"] == key:
                 await self.abort(bucket, key, upload["UploadId"])
+
+
+def _close(process: int, loop: asyncio.AbstractEventLoop, opened: Any) -> None:
+    """Let go of connections, in the process that made them, without waiting.
+
+    s3fs would close them in a forked process, too, and in its event loop, where they do not belong.
+    """
+    if process == os.getpid() and loop.is_running():
+        asyncio.run_coroutine_threadsafe(opened.__aexit__(None, None, None), loop)
