@@ -1,4 +1,4 @@
-"""The ids and last changes of rows, as DuckDB tells them of the same tables."""
+"""The ids and last changes of rows, as DuckDB tells them of the same tables; Java reads the files that hold them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from icefield.catalog import Catalog
 from icefield.table import Table
+from servers.java_iceberg import JavaIceberg
 
 SCHEMA = pa.schema([("id", pa.int64()), ("value", pa.int64())])
 COLUMNS = ("id", "_row_id", "_last_updated_sequence_number")
@@ -62,3 +63,23 @@ def test_rows_from_before_the_upgrade(catalog: Catalog, duck: Any) -> None:
     table.delete("id = 2")
     assert theirs(duck, table) == ours(table)
     assert [row_id is not None for _, row_id, _ in ours(table)] == [True, True, True]
+
+
+@pytest.mark.spec("ROW-06", "VER-13")
+@pytest.mark.parametrize("file_format", ["parquet", "avro", "orc"])
+def test_java_reads_files_that_hold_the_lineage_of_their_rows(
+    catalog: Catalog, java_iceberg: JavaIceberg, file_format: str
+) -> None:
+    properties = {"format-version": "3", "write.format.default": file_format}
+    table = catalog.create_table("db.t", SCHEMA, properties=properties)
+    table.append(rows([1, 2, 3], 0))
+    table.delete("id = 2")
+    table.upsert(rows([3, 4], 5), ["id"])
+    found = java_iceberg.read(table.metadata_location)
+    assert sorted(found, key=lambda row: row["id"]) == [
+        {"id": 1, "value": 0},
+        {"id": 3, "value": 5},
+        {"id": 4, "value": 5},
+    ]
+    given = {"type": "eq", "term": "id", "value": 3}
+    assert java_iceberg.read(table.metadata_location, given) == [{"id": 3, "value": 5}]
