@@ -13,6 +13,7 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metrics import Metrics, MetricsCollector
 from icefield.schema import Schema
 
+from icefield_parquet.beside import Beside
 from icefield_parquet.encoding import EncodingChoice
 from icefield_parquet.footer import completed_tail
 from icefield_parquet.layout import layout_of
@@ -23,6 +24,9 @@ from icefield_parquet.storage import to_storage
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
+_WORTH_A_THREAD = 50_000
+"""With so many rows their metrics are gathered while they are encoded."""
+
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first row group has shown it."""
 
@@ -126,14 +130,23 @@ class ParquetWriter(FormatWriter):
         if not self._pending:
             return
         table = pa.Table.from_batches(self._pending, self._arrow_schema)
-        for batch in self._pending:
-            self._collector.update(batch)
         groups = max(1, round(self._pending_bytes / self._row_group_bytes))
         rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
         stored = to_storage(table, self._layout.schema, self._layout.storage)
-        self._opened(stored, rows).write_table(stored, row_group_size=rows)
+        writer = self._opened(stored, rows)
+        if table.num_rows < _WORTH_A_THREAD:
+            self._gather()
+            writer.write_table(stored, row_group_size=rows)
+        else:
+            with Beside(self._gather):  # both leave Python's lock to others most of the time
+                writer.write_table(stored, row_group_size=rows)
         self._flushed_bytes += self._pending_bytes
         self._pending, self._pending_bytes = [], 0
+
+    def _gather(self) -> None:
+        """Note what the manifest will tell of the pending rows."""
+        for batch in self._pending:
+            self._collector.update(batch)
 
     def _metrics(self, footer: Any) -> Metrics:
         return replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._layout.ids))
