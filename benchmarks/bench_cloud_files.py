@@ -1,4 +1,4 @@
-"""Large files in S3, Google Cloud Storage and Azure storage: the plugins beside the plain fsspec clients they build on.
+"""Large files in S3, Google Cloud Storage, Azure storage and HDFS: the plugins beside the plain fsspec clients.
 
 On servers of this machine, so that what is compared is the work of the clients.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from adlfs import AzureBlobFileSystem
 from gcsfs.core import GCSFileSystem
 from harness import compare, main
+from hdfs_native.fsspec import HdfsFileSystem as NativeHdfsFileSystem
 from icefield.abc import FileSystem
 from icefield_adls.adls_file_system import AdlsFileSystem
 from icefield_gcs.gcs_file_system import GcsFileSystem
+from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_s3.s3_file_system import S3FileSystem
 from s3fs import S3FileSystem as PlainS3FileSystem
 from servers.azure import serve_azure
 from servers.gcs import serve_gcs
+from servers.hdfs import serve_hdfs
 from servers.s3 import SECRET, serve_s3
 
 FLOOR = 1 / 1.2
@@ -43,23 +47,24 @@ def read_in_pieces(source: Any) -> None:
     assert total == len(DATA)
 
 
-def workloads(name: str, ours: FileSystem, scheme: str, peer: Any, place: str) -> None:
-    location, path = f"{scheme}://{place}/ours", f"{place}/theirs"
+def workloads(name: str, ours: FileSystem, root: str, peer: Any, place: str) -> None:
+    location, path = f"{root}/ours", f"{place}/theirs"
+    numbers = count()  # a stream is to a new name
     compare(
         f"{name}: write 64 MiB",
-        lambda: write_in_pieces(ours.open_output(location)),
+        lambda: write_in_pieces(ours.open_output(f"{location}-{next(numbers)}")),
         lambda: write_in_pieces(peer.open(path, "wb")),
         floor=FLOOR,
     )
     compare(
         f"{name}: read 64 MiB in pieces",
-        lambda: read_in_pieces(ours.open_input(location)),
+        lambda: read_in_pieces(ours.open_input(f"{location}-0")),
         lambda: read_in_pieces(peer.open(path, "rb")),
         floor=FLOOR,
     )
     compare(
         f"{name}: read 64 MiB at once",
-        lambda: ours.open_input(location).read(),
+        lambda: ours.open_input(f"{location}-0").read(),
         lambda: peer.cat_file(path),
         floor=FLOOR,
     )
@@ -69,13 +74,16 @@ def run() -> None:
     with serve_s3() as s3:
         options = {"endpoint_url": s3.url, "client_kwargs": {"region_name": "us-east-1"}, "use_listings_cache": False}
         simple = PlainS3FileSystem(key="test", secret=SECRET, **options)
-        workloads("s3", S3FileSystem(s3.properties), "s3", simple, s3.bucket)
+        workloads("s3", S3FileSystem(s3.properties), f"s3://{s3.bucket}", simple, s3.bucket)
     with serve_gcs() as gcs:
         plain = GCSFileSystem(token="anon", endpoint_url=gcs.url, use_listings_cache=False)
-        workloads("gcs", GcsFileSystem(gcs.properties), "gs", plain, gcs.bucket)
+        workloads("gcs", GcsFileSystem(gcs.properties), f"gs://{gcs.bucket}", plain, gcs.bucket)
     with serve_azure() as azure:
         peer = AzureBlobFileSystem(connection_string=azure.connection_string, use_listings_cache=False)
-        workloads("adls", AdlsFileSystem(azure.properties), "az", peer, azure.container)
+        workloads("adls", AdlsFileSystem(azure.properties), f"az://{azure.container}", peer, azure.container)
+    with serve_hdfs() as hdfs:
+        native = NativeHdfsFileSystem(host="127.0.0.1", port=hdfs.rpc_port)
+        workloads("hdfs", HdfsFileSystem(), hdfs.url, native, "")
 
 
 if __name__ == "__main__":

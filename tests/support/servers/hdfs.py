@@ -8,6 +8,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -51,6 +52,13 @@ class Hdfs:
 @pytest.fixture(scope="session")
 def hdfs() -> Iterator[Hdfs]:
     """A cluster that ends with the session."""
+    with serve_hdfs() as server:
+        yield server
+
+
+@contextmanager
+def serve_hdfs() -> Iterator[Hdfs]:
+    """A cluster that ends with the block."""
     java = java_17()
     jars = maven_jars("hdfs-3.4.1", ARTIFACTS)
     server = Hdfs(free_port(), free_port())

@@ -10,12 +10,11 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from icefield.errors import StorageError
 
 _SMALL: Final = 64 * 1024
-_MOST_AHEAD: Final = 8 * 1024 * 1024
 _MUCH_MORE: Final = 16
 
 
@@ -33,6 +32,9 @@ class RangedInput(ABC):
 
     ``open`` makes the first request, so that a missing file is found at once; what it brings is read from then on.
     """
+
+    most_ahead: ClassVar[int] = 8 * 1024 * 1024
+    """How many bytes are read ahead at most. Less will do where a request costs little."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -157,7 +159,7 @@ class RangedInput(ABC):
 
     def __fetched(self, start: int, end: int, in_sequence: bool) -> bytes:
         """Ask the store; ahead of what is asked for when one piece is read after another."""
-        self.__ahead = min(2 * self.__ahead, _MOST_AHEAD) if in_sequence else _SMALL
+        self.__ahead = min(2 * self.__ahead, self.most_ahead) if in_sequence else _SMALL
         until = max(end, start + self.__ahead)
         if self.__size is not None:
             until = min(until, self.__size)
@@ -166,6 +168,6 @@ class RangedInput(ABC):
             message = f"{len(fetched.data)} bytes came of {self.location}, where {start} to {until} were asked for"
             raise StorageError(message, retryable=True, location=self.location)
         self.__size = fetched.file_size
-        if len(fetched.data) <= _MOST_AHEAD:
+        if len(fetched.data) <= self.most_ahead:
             self.__window = fetched
         return fetched.data if until == end else fetched.data[: end - start]

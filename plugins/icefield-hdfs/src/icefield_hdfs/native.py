@@ -22,7 +22,7 @@ from icefield_hdfs.patience import GaveUp, Impatient
 
 T = TypeVar("T")
 
-_PIECE: Final = 32 * 1024 * 1024  # of a read or a write, so that a time-out is not one of size
+_PIECE: Final = 128 * 1024 * 1024  # of a read or a write, so that a time-out is not one of size
 _LOOKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _SECTOR: Final = 512  # every size of blocks is a multiple
 _REMOTE = re.compile(r'(?:Fatal)?RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^nt])*)')

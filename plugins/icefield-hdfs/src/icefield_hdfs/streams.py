@@ -20,6 +20,8 @@ Translated = Callable[[str], AbstractContextManager[None]]
 class HdfsInput(RangedInput):
     """A file open for reading; small reads in a row are read ahead."""
 
+    most_ahead = 1024 * 1024
+
     def __init__(self, location: str, open_reader: Callable[[], Reader], translated: Translated) -> None:
         super().__init__(location)
         self._open_reader, self._translated = open_reader, translated
@@ -63,21 +65,28 @@ class HdfsOutput(OutputStream):
         if self._ended:
             raise ValueError(f"the stream to {self._location} is closed")
         view = memoryview(data).cast("B")
-        self._unsent += view
-        if len(self._unsent) >= _CHUNK:
-            try:
-                self._send()
-            except BaseException:
-                self._abort_quietly()
-                raise
+        try:
+            if len(view) >= _CHUNK:
+                self._send_unsent()
+                self._send(data if isinstance(data, bytes) else bytes(view))
+            else:
+                self._unsent += view
+                if len(self._unsent) >= _CHUNK:
+                    self._send_unsent()
+        except BaseException:
+            self._abort_quietly()
+            raise
         self._written += len(view)
         return len(view)
 
-    def _send(self) -> None:
+    def _send_unsent(self) -> None:
         unsent, self._unsent = self._unsent, bytearray()
         if unsent:
-            with self._translated(self._location):
-                self._writer.write(unsent)
+            self._send(unsent)
+
+    def _send(self, data: bytes | bytearray) -> None:
+        with self._translated(self._location):
+            self._writer.write(data)
 
     def tell(self) -> int:
         return self._written
@@ -86,7 +95,7 @@ class HdfsOutput(OutputStream):
         if self._ended:
             return
         try:
-            self._send()
+            self._send_unsent()
             with self._translated(self._location):
                 self._writer.close()
             self._publish(self._written)
