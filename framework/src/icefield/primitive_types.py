@@ -280,7 +280,7 @@ def parse_type(text: str) -> IcebergType:
     parameters. Spec: Appendix C, types.
     """
     if not isinstance(text, str):
-        raise InvalidSchema(f"a type is text, not {shown(text)}")
+        raise InvalidSchema(f"a type is an Icefield type, a pyarrow type or text such as 'long', not {shown(text)}")
     if len(text) > MAX_TYPE_TEXT:
         raise InvalidSchema(f"a type's text is longer than {MAX_TYPE_TEXT} characters: {shown(text)}")
     text = text.strip()

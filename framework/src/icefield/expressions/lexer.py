@@ -96,13 +96,23 @@ def _token(match: re.Match[str], text: str) -> Token:
     return Token(Kind.KEYWORD, lower, start) if lower in KEYWORDS else Token(Kind.NAME, content, start)
 
 
+_INSTEAD = {
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not', or '<>' between values",
+    "[": "a list is written (1, 2)",
+}
+"""What is written in place of a sign that other languages have."""
+
+
 def _refuse(text: str, position: int) -> NoReturn:
     quote = text[position]
     if quote in "'\"`":
         fail(f"the quote {quote} is not closed", text, position)
     if quote.isdigit() or quote in "+-":
         fail("not a number", text, position)
-    fail(f"unexpected character {quote!r}", text, position)
+    hint = _INSTEAD.get(quote)
+    fail(f"unexpected character {quote!r}" + (f" ({hint})" if hint else ""), text, position)
 
 
 def fail(reason: str, text: str, position: int) -> NoReturn:
