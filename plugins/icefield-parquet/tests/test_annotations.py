@@ -410,3 +410,39 @@ class TestMaps:
         data = forge(message, [{"v": {"key_value": [{"key": b"a", "value": None}]}}, {"v": None}])
         schema = one(MapType(2, "string", 3, "int"))
         assert read_as(schema, data)["v"].to_pylist() == [[("a", None)], None]
+
+
+class TestOpening:
+    @pytest.mark.spec("FS-02")
+    @pytest.mark.parametrize(("columns", "requests"), [(3, 1), (3_000, 2)])
+    def test_a_footer_is_fetched_once_and_with_the_least_number_of_requests(self, columns, requests):
+        from icefield_parquet.parquet_format import ParquetFormat
+
+        message = " ".join(f"required int32 column_number_{number} (INT_8);" for number in range(columns))
+        data = forge(message, [dict.fromkeys((f"column_number_{number}" for number in range(columns)), 5)] * 20)
+        assert (int.from_bytes(data[-8:-4], "little") > 64 << 10) is (requests == 2)
+
+        class Counting:
+            """A file of another machine."""
+
+            def __init__(self):
+                self.source, self.lengths = pa.BufferReader(data), []
+
+            def read(self, size=-1):
+                self.lengths.append(size)
+                return self.source.read(size)
+
+            def __getattr__(self, name):
+                return getattr(self.source, name)
+
+        source = Counting()
+        with ParquetFormat().open_reader(source, "memory://x") as reader:
+            assert len(reader.schema) == columns
+            assert len(source.lengths) == requests
+            assert sum(source.lengths) <= max(64 << 10, int.from_bytes(data[-8:-4], "little") + 8)
+
+    @pytest.mark.parametrize("length", [0, 1, 7, 8, 11, 12, 40])
+    def test_files_too_short_for_a_footer_are_damaged(self, length):
+        data = forge("required int32 v;", [{"v": 5}])
+        with pytest.raises(InvalidFile, match="memory://parquet/file"):
+            reader_of(data[len(data) - length :] if length else b"")
