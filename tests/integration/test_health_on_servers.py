@@ -137,7 +137,8 @@ def test_a_lock_in_dynamodb_is_tried_with_the_tables_commits(dynamodb: dict[str,
     place = {"type": "directory", "commit": "dynamodb-lock", "warehouse": f"file://{tmp_path}/warehouse"}
     found = examined({**place, **quick, **dynamodb, "lock.table": f"locks-{uuid4().hex}"})
     assert {finding.result for finding in found.values()} == {Result.OK}
-    assert found["create a table"].found == "by DynamoDbLockStrategy"
+    said = found["create a table"].found
+    assert said == "by DynamoDbLockStrategy, with the credentials those of the properties, 'test'"
     unreachable = {**dynamodb, "dynamodb.endpoint": "http://127.0.0.1:1", "lock.table": "locks"}
     found = examined({**place, **quick, **unreachable})
     assert failed(found) == {"catalog"}

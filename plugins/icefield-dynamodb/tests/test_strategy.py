@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from icefield.abc import CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
+from icefield.errors import StorageError
 from icefield.testing import CommitStrategySuite
 from icefield_dynamodb.strategy import DynamoDbLockStrategy
 
@@ -38,3 +39,26 @@ class TestFencedByTheStore(_OnDisk):
 
 class TestDecidedByItems(_OnDisk):
     system = BareFileSystem
+
+
+def test_which_credentials_are_used_is_said_without_them(
+    lock_properties: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(properties: dict[str, str]) -> str | None:
+        return DynamoDbLockStrategy(("db", "t"), f"file://{tmp_path}/t", LocalFileSystem(), properties).credentials()
+
+    assert said(lock_properties) == "those of the properties, 'test'"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")
+    own = {name: value for name, value in lock_properties.items() if "access-key" not in name}
+    assert said({**own, "lock.table": "others"}) == "'of-the-environment', found by the SDK's chain (env)"
+
+
+def test_a_profile_that_is_not_there_is_an_error_of_icefield(lock_properties: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="nosuch"):
+        DynamoDbLockStrategy(
+            ("db", "t"),
+            f"file://{tmp_path}/t",
+            LocalFileSystem(),
+            {**lock_properties, "dynamodb.profile-name": "nosuch", "lock.table": "never"},
+        )

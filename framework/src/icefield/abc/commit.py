@@ -96,6 +96,10 @@ class CommitStrategy(ABC):
         Raises ``NoSuchTable``, ``CommitFailed`` where others commit to it all the time, and ``CommitStateUnknown``.
         """
 
+    def credentials(self) -> str | None:
+        """Which credentials the strategy's service is asked with, in words that hold no secret; None without one."""
+        return None
+
     def purge(self) -> None:  # noqa: B027 -- a metastore keeps nothing of a dropped table
         """Delete what the strategy itself has kept of a dropped table. Called when its other files are gone.
 

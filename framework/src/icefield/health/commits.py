@@ -70,7 +70,9 @@ class CommitExamination:
         if self._commit(None, self._metadata("second")) is not None:
             raise Broken("a table was created twice under one name, and the second was not refused", _UNSAFE)
         self._expect("first")
-        return f"by {type(self._open()).__name__}"
+        strategy = self._open()
+        asked = strategy.credentials()
+        return f"by {type(strategy).__name__}" + (f", with the credentials {asked}" if asked else "")
 
     def _old_base(self) -> None:
         old, metadata = self._current()

@@ -39,8 +39,10 @@ class ReplyLost(Exception):
 class ItemTable:
     """A table whose key is the string ``entityId``; every change is conditional, every read consistent."""
 
-    def __init__(self, client: Any, name: str) -> None:
+    def __init__(self, client: Any, name: str, credentials: str | None = None) -> None:
         self.name = name
+        self.credentials = credentials
+        """Where the client's credentials come from, in words that hold no secret."""
         self._client = client
 
     @classmethod
@@ -157,18 +159,27 @@ def _matching(expected: Mapping[str, str]) -> dict[str, Any]:
 @lru_cache(maxsize=32)
 def _table(options: ClientOptions, name: str, _process: int) -> ItemTable:
     # A client is costly to make and serves threads, but no forked process.
-    session = boto3.Session(
-        aws_access_key_id=options.access_key,
-        aws_secret_access_key=options.secret_key,
-        aws_session_token=options.token,
-        region_name=options.region,
-        profile_name=options.profile,
-    )
     config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
     try:
+        session = boto3.Session(
+            aws_access_key_id=options.access_key,
+            aws_secret_access_key=options.secret_key,
+            aws_session_token=options.token,
+            region_name=options.region,
+            profile_name=options.profile,
+        )
+        source = _source(options, session.get_credentials())
         client = session.client("dynamodb", endpoint_url=options.endpoint, config=config)
     except BotoCoreError as error:
         raise StorageError(f"DynamoDB cannot be used: {error}; set dynamodb.region or client.region") from error
-    table = ItemTable(client, name)
+    table = ItemTable(client, name, source)
     table.ensure()
     return table
+
+
+def _source(options: ClientOptions, found: Any) -> str:
+    if options.access_key:
+        return f"those of the properties, '{options.access_key}'"
+    if found is None:
+        return "none: the SDK's chain found nothing"
+    return f"'{found.access_key}', found by the SDK's chain ({found.method})"

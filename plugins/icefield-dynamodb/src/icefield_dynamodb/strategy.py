@@ -69,6 +69,10 @@ class DynamoDbLockStrategy(VersionedStrategy):
         # The client stays behind: another process makes its own.
         return type(self), (self.table, self.location, self.file_system, self.properties)
 
+    def credentials(self) -> str | None:
+        options = LockOptions.of(self.properties)
+        return ItemTable.of(ClientOptions.of(self.properties), options.table).credentials
+
     def load(self) -> Pointer | None:
         return self._road.load()
 
