@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -77,6 +81,25 @@ def metastore_of(catalog: Catalog) -> Metastore:
     return found
 
 
+# A process that dies, as by `kill -9`, just before or just after the change of the pointer.
+KILLED = """
+import json, os, signal, sys
+import pyarrow as pa
+from icefield import load_catalog
+from icefield_hive.strategy import HiveStrategy
+
+properties, name, when = sys.argv[1:]
+alter = HiveStrategy._alter
+
+def deadly(*given):
+    if when == "after":
+        alter(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+HiveStrategy._alter = deadly
+load_catalog("test", **json.loads(properties)).load_table(name).append(pa.table({"n": [1]}))
+"""
+
 CALLS = ["lock", "get_table_req", "alter_table_with_environment_context", "unlock"]
 
 
@@ -98,10 +121,8 @@ def test_what_is_said_of_an_append_is_so_when_the_connection_breaks(
     else:
         assert held_by(table) == [1]
     assert between.struck == 1
-    began = time.monotonic()
-    table.append(rows(2))
+    table.append(rows(2))  # fails if the lock of the broken commit is in the way
     assert held_by(table)[-1] == 2
-    assert time.monotonic() - began < 10, "the lock of the broken commit is in the way"
     assert locks_on(direct, table) == []
 
 
@@ -233,11 +254,24 @@ class TestLeases:
         table = catalog.create_table("db.dead", SCHEMA)
         component = {"type": 3, "level": 2, "dbname": "db", "tablename": "dead"}
         request = {"component": [component], "user": "u", "hostname": "h", "agentInfo": "dead"}
-        metastore_of(catalog).call(LOCK, request)
         began = time.monotonic()
+        metastore_of(catalog).call(LOCK, request)
         table.append(rows(1))
         assert time.monotonic() - began > 2
         assert held_by(table) == [1]
+
+    @pytest.mark.spec("COMMIT-01", "META-01")
+    @pytest.mark.parametrize(("when", "left"), [("before", []), ("after", [1])])
+    def test_a_process_that_is_killed_with_the_lock_in_hand_leaves_a_version(
+        self, catalog: Catalog, when: str, left: list[int]
+    ) -> None:
+        table = catalog.create_table(f"db.killed_{when}", SCHEMA)
+        arguments = [json.dumps(dict(catalog.properties)), ".".join(table.name()), when]
+        ended = subprocess.run([sys.executable, "-c", KILLED, *arguments], timeout=120, check=False)
+        assert ended.returncode == -signal.SIGKILL
+        assert held_by(table) == left
+        table.append(rows(2))
+        assert held_by(table) == [*left, 2]
 
     def test_a_holder_that_is_alive_keeps_its_lock(self, catalog: Catalog) -> None:
         table = catalog.create_table("db.alive", SCHEMA)

@@ -201,7 +201,10 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(monkeypatch: pytest.M
 
 
 def test_a_server_that_drips_does_not_hold_a_call_beyond_its_time() -> None:
+    asked: list[float] = []
+
     def drip(client: socket.socket) -> None:
+        asked.append(time.monotonic())
         for byte in WHOLE:
             try:
                 client.sendall(bytes([byte]))
@@ -214,12 +217,11 @@ def test_a_server_that_drips_does_not_hold_a_call_beyond_its_time() -> None:
         began = time.monotonic()
         with pytest.raises(ConnectionLost, match="too long"):
             connection.call(GET_ALL_DATABASES, ())
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 0.2 * len(WHOLE) / 2
         quick = {"hive.metastore.client.socket.timeout": "1"}
-        began = time.monotonic()
         with pytest.raises(StorageError, match="too long"):  # and it is not asked a second time
             Metastore("test", {"uri": f"thrift://127.0.0.1:{port}", **quick}).ask(GET_ALL_DATABASES)
-        assert time.monotonic() - began < 2
+        assert len(asked) == 2
 
 
 def test_an_exception_of_the_metastore_is_no_lost_connection() -> None:
