@@ -95,8 +95,11 @@ def test_the_number_of_distinct_values_is_estimated_from_a_sample(domain, seen, 
     estimate = distinct_values(distinct, seen, values)
     truth = domain * -np.expm1(values * np.log1p(-1 / domain)) if domain > 1 else 1
     assert distinct <= estimate <= values
-    if domain < seen**2 / 40:  # enough repetitions to tell
-        assert estimate == pytest.approx(truth, rel=0.5)
+    # The estimate rests on how many values of the sample repeat, which comes out differently each time.
+    repeated = seen - domain * -np.expm1(seen * np.log1p(-1 / domain)) if domain > 1 else seen - 1
+    error = 0.02 + 6 / np.sqrt(repeated) if repeated else 1
+    if error < 1:
+        assert truth / (1 + error) <= estimate <= truth / (1 - error)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 255, 256, 1_023, 1_024, 1_025, 4_099])
