@@ -115,6 +115,9 @@ class StoreRequests:
         assert len(files) == 3
         assert set(files.values()) == {1}
         assert not any(map(self.is_listing, between.asked))
+        # The pointer is the hint, whether its version is there, and whether the next is under any of its names.
+        pointer, metadata = 5, 1
+        assert len(between.asked) <= pointer + metadata + len(files)
 
     def test_a_forked_process_has_connections_of_its_own(self, between: Between, root: str) -> None:
         system = self.system(between)

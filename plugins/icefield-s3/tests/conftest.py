@@ -1,4 +1,4 @@
-"""A lock table for each test that commits under a lock."""
+"""How tests commit under a lock."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from uuid import uuid4
 
 import pytest
 
+# One lock table for all tests of a process: the locks are named after warehouses, and each test has its own.
+TABLE = f"locks-{uuid4().hex}"
+
 
 @pytest.fixture
 def lock_properties(dynamodb: dict[str, str]) -> dict[str, str]:
-    """Properties with a lock table of the test's own, and a short lease."""
+    """Properties with the lock table, and a short lease."""
     quick = {"lock.heartbeat-interval-ms": "500", "lock.heartbeat-timeout-ms": "2000", "lock.acquire-interval-ms": "50"}
-    return {**dynamodb, **quick, "lock.table": f"locks-{uuid4().hex}"}
+    return {**dynamodb, **quick, "lock.table": TABLE}

@@ -307,6 +307,7 @@ class TestS3Faults(OnServer, StoreFaults, StoreRequests):
         between.asked.clear()
         system.delete_many(names)
         assert len(between.asked) == 2
+        assert all({"x-amz-checksum-crc32", "content-md5"} & set(asked.headers) for asked in between.asked)  # a must
         assert list(system.list(root)) == []
 
     def test_what_files_are_written_with_is_sent_with_each(self, between: Between, root: str) -> None:
