@@ -142,9 +142,9 @@ def _usual(physical: int, width: int) -> tuple[re.Pattern[bytes], re.Pattern[byt
     An expression passes it ten times as fast. Fields come in order, with the statistics at their place, and texts are
     shorter than 128 bytes.
     """
-    head = rb"\x26%b\x1c\x15" % _NUMBER + re.escape(bytes([physical << 1])) + rb"\x19" + _lists(b"\x05", _NUMBER)
-    bound = re.escape(bytes([width])) + rb"[\s\S]{%d}" % width if width else _TEXT
-    statistics = rb"(?:[\x18\x28\x38\x48\x58\x68]%b|%b)*+\x00" % (bound, _SCALAR)
+    head = rb"\x26%b\x1c\x15" % NUMBER + re.escape(bytes([physical << 1])) + rb"\x19" + _lists(b"\x05", NUMBER)
+    bound = re.escape(bytes([width])) + rb"[\s\S]{%d}" % width if width else TEXT
+    statistics = rb"(?:[\x18\x28\x38\x48\x58\x68]%b|%b)*+\x00" % (bound, SCALAR)
     return re.compile(head + rb"\x19"), re.compile(_UNTIL_STATISTICS + statistics + _BEHIND_STATISTICS)
 
 
@@ -154,15 +154,15 @@ def _lists(kind: bytes, item: bytes) -> bytes:
     return b"(?:" + b"|".join(b"%b%b{%d}" % (head, item, count) for count, head in heads) + b")"
 
 
-_NUMBER: Final = rb"(?:[\x80-\xff]{0,9}[\x00-\x7f])"
-_TEXT: Final = b"(?:" + b"|".join(re.escape(bytes([n])) + rb"[\s\S]{%d}" % n for n in range(128)) + b")"
-_SCALAR: Final = rb"(?:[\x15\x16\x25\x26\x35\x36\x45\x46]" + _NUMBER + rb"|[\x11\x12\x21\x22])"
+NUMBER: Final = rb"(?:[\x80-\xff]{0,9}[\x00-\x7f])"
+TEXT: Final = b"(?:" + b"|".join(re.escape(bytes([n])) + rb"[\s\S]{%d}" % n for n in range(128)) + b")"
+SCALAR: Final = rb"(?:[\x15\x16\x25\x26\x35\x36\x45\x46]" + NUMBER + rb"|[\x11\x12\x21\x22])"
 _UNTIL_STATISTICS: Final = rb"\x15%b\x16%b\x16%b\x16%b\x26%b" % (
-    (_NUMBER,) * 5
-) + rb"(?:\x3c|\x16%b(?:\x2c|\x16%b\x1c)|\x26%b\x1c)" % ((_NUMBER,) * 3)
-_ENCODINGS: Final = rb"\x19" + _lists(b"\x0c", rb"(?:%b*+\x00)" % _SCALAR)
-_SIZES: Final = rb"[\x1c\x2c\x3c\x4c](?:%b|[\x19\x29\x39](?:\x06|%b))*+\x00" % (_SCALAR, _lists(b"\x06", _NUMBER))
-_BEHIND_STATISTICS: Final = rb"(?:%b|%b|%b)*+\x00%b*+\x00" % (_SCALAR, _ENCODINGS, _SIZES, _SCALAR)
+    (NUMBER,) * 5
+) + rb"(?:\x3c|\x16%b(?:\x2c|\x16%b\x1c)|\x26%b\x1c)" % ((NUMBER,) * 3)
+_ENCODINGS: Final = rb"\x19" + _lists(b"\x0c", rb"(?:%b*+\x00)" % SCALAR)
+_SIZES: Final = rb"[\x1c\x2c\x3c\x4c](?:%b|[\x19\x29\x39](?:\x06|%b))*+\x00" % (SCALAR, _lists(b"\x06", NUMBER))
+_BEHIND_STATISTICS: Final = rb"(?:%b|%b|%b)*+\x00%b*+\x00" % (SCALAR, _ENCODINGS, _SIZES, SCALAR)
 
 
 def _field(data: bytes, at: int, last: int) -> tuple[int, int, int]:

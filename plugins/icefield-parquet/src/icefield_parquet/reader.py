@@ -19,6 +19,7 @@ from icefield.metrics import Metrics
 
 from icefield_parquet.column_chunks import check_column_chunks
 from icefield_parquet.errors import reading
+from icefield_parquet.expansion import TooMany, check_claim, check_pages
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.raw_statistics import check_statistics
 from icefield_parquet.row_groups import in_split, row_group_start
@@ -161,8 +162,21 @@ class ParquetReader(FormatReader):
         """Refuse a file whose columns hold another number of rows than its row groups: some would be lost."""
         row_group = self._footer.row_group(group)
         for leaf in wanted:
-            if not leaf.repeated and row_group.column(leaf.index).num_values != self._rows[group]:
+            chunk = row_group.column(leaf.index)
+            if leaf.repeated:
+                self._check_values(chunk, leaf)
+            elif chunk.num_values != self._rows[group]:
                 raise self._damaged("a column holds another number of rows than its row group")
+
+    def _check_values(self, chunk: Any, leaf: Leaf) -> None:
+        """Refuse lists that a few bytes make endless."""
+        try:
+            check_claim(chunk, _width(leaf))
+        except TooMany as error:
+            raise UnsupportedFeature(f"{self._location}: a list: {error}", location=self._location) from None
+        if isinstance(self._source, pa.NativeFile):  # anywhere else each page would be a request
+            with reading(self._location, "a list"):
+                check_pages(self._source, chunk)
 
     def _damaged(self, why: str) -> InvalidFile:
         return InvalidFile(f"{self._location} is damaged: {why}", location=self._location)
@@ -171,11 +185,14 @@ class ParquetReader(FormatReader):
 def _decoded_bytes(row_group: Any, leaf: Leaf) -> int:
     """About what a column chunk takes in memory: as many bytes as its pages, and no less than its values' width."""
     chunk = row_group.column(leaf.index)
+    return int(max(chunk.total_uncompressed_size, chunk.num_values * _width(leaf)))
+
+
+def _width(leaf: Leaf) -> int:
     try:
-        width = leaf.field.type.bit_width // 8
+        return max(1, int(leaf.field.type.bit_width) // 8)
     except ValueError:
-        width = _TEXT_WIDTH
-    return int(max(chunk.total_uncompressed_size, chunk.num_values * max(1, width)))
+        return _TEXT_WIDTH
 
 
 def _open(source: InputFile, tail: bytes | None) -> pq.ParquetFile:

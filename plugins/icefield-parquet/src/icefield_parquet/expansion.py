@@ -1,0 +1,90 @@
+"""How many values lists and maps may hold, which a few bytes can claim any number of.
+
+A row of a flat column is one value, and so many are read as there are rows. What one row of a list holds is told by
+its pages alone: a page of thirty bytes can hold a list of two thousand million nulls.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from icefield.abc import InputFile
+
+from icefield_parquet.raw_statistics import NUMBER, SCALAR, TEXT
+from icefield_parquet.thrift import I32, STRUCT, Fields, read_int, read_struct
+
+_MOST_BYTES: Final = 2 << 30
+_MOST_FOR_A_BYTE: Final = 1 << 10
+"""Values that a byte of the file stands for: more do not come about by themselves in columns of any size."""
+
+_LEVELS: Final = 4  # bytes, of both kinds together
+
+# Fields of a page header, and the number of values in those inside it.
+_COMPRESSED, _DATA, _DATA_V2, _VALUES = 3, 5, 8, 1
+_USUAL_HEADER: Final = 256
+_USUAL_PAGE: Final = re.compile(
+    rb"\x15\x00\x15%b\x15(%b)(?:\x15%b\x1c|\x2c)\x15(%b)" % ((NUMBER,) * 4)
+    + rb"\x15%b\x15%b\x15%b" % ((NUMBER,) * 3)
+    + rb"(?:\x1c(?:[\x18\x28\x38\x48\x58\x68]%b|%b)*+\x00)?+\x00\x00" % (TEXT, SCALAR)
+)
+"""The header of a data page as most are: its size, its number of values, and perhaps short statistics."""
+
+_LONGEST_HEADER: Final = 64 << 10
+
+
+class TooMany(Exception):
+    """A column chunk would take too much memory. The message says how much."""
+
+
+def check_claim(chunk: Any, width: int) -> None:
+    """Raise ``TooMany`` where few bytes claim very many values of a list."""
+    size = chunk.num_values * (width + _LEVELS)
+    if size > _MOST_BYTES and chunk.num_values > chunk.total_compressed_size * _MOST_FOR_A_BYTE:
+        raise TooMany(f"{chunk.total_compressed_size} bytes claim {chunk.num_values} values, of {size >> 30} GiB")
+
+
+def check_pages(source: InputFile, chunk: Any) -> None:
+    """Raise ``ValueError`` where the pages of a list hold more values than its column chunk claims.
+
+    What is not understood is left to the library.
+    """
+    place = chunk.data_page_offset
+    if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < place:
+        place = chunk.dictionary_page_offset
+    end = place + chunk.total_compressed_size
+    seen = 0
+    while seen < chunk.num_values and place < end:
+        try:
+            values, size = _page(source, place)
+            seen += values
+            place += size
+        except (IndexError, ValueError):
+            return
+        if seen > chunk.num_values:
+            raise ValueError(f"a page with more values than the {chunk.num_values} of its column chunk")
+
+
+def _page(source: InputFile, place: int) -> tuple[int, int]:
+    """How many values the page at a place holds, and its size."""
+    source.seek(place)
+    data = source.read(_USUAL_HEADER)
+    usual = _USUAL_PAGE.match(data)
+    if usual is not None:
+        packed, values = (read_int(found) for found in usual.groups())
+        return values, usual.end() + packed
+    try:
+        header, size = read_struct(data, 0)
+    except IndexError:
+        source.seek(place)
+        header, size = read_struct(source.read(_LONGEST_HEADER), 0)
+    inner = next((header[number] for number in (_DATA, _DATA_V2) if number in header), None)
+    values = _int(read_struct(inner[1], 0)[0], _VALUES) if inner is not None and inner[0] == STRUCT else 0
+    return values, size + _int(header, _COMPRESSED)
+
+
+def _int(fields: Fields, number: int) -> int:
+    kind, data = fields.get(number, (0, b""))
+    if kind != I32:
+        raise ValueError("a page header without a number that it must have")
+    return read_int(data)
