@@ -88,7 +88,7 @@ def said_of(error: Exception) -> str:
         return f"it answers {status}: the bucket lies in another region or at another address; set s3.region"
     if is_denied(error):
         return "403, access denied; give the credentials the right to read and write objects of the bucket"
-    if status == 429 or (status is not None and status >= 500) or code in _PASSING:
+    if status is not None and is_passing(error):
         return f"it answers {status}, throttled or out of service; try again later, or raise s3.retry.total-timeout-ms"
     if status is not None:
         return f"it answers {status}" if code == str(status) else f"it answers {status} {code}".rstrip()
