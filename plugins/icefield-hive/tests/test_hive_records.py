@@ -352,6 +352,32 @@ def test_a_table_of_another_depth_than_two_is_refused(catalog: Catalog) -> None:
         catalog.create_namespace("db.deeper")
 
 
+@pytest.mark.parametrize(
+    ("call", "kind"), [("alter_database", "NoSuchObject"), ("get_table_objects_by_name_req", "UnknownDB")]
+)
+def test_a_namespace_that_goes_meanwhile_is_said_to_be_gone(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, call: str, kind: str
+) -> None:
+    from icefield_hive.client import Metastore
+    from icefield_hive.connection import Refused
+
+    catalog.create_table("db.t", ROWS.schema)
+    ask = Metastore.call
+
+    def gone(self: Metastore, method: Any, *values: Any) -> Any:
+        if method.name == call:
+            raise Refused(kind, "db")
+        return ask(self, method, *values)
+
+    monkeypatch.setattr(Metastore, "call", gone)
+    changes = {
+        "alter_database": lambda: catalog.update_namespace_properties("db", updates={"a": "1"}),
+        "get_table_objects_by_name_req": lambda: catalog.list_tables("db"),
+    }
+    with pytest.raises(NoSuchNamespace, match="db"):
+        changes[call]()
+
+
 # -- types
 
 TYPES = {

@@ -108,7 +108,10 @@ class HiveBackend(CatalogBackend):
             before = properties_of(record)
             after = {key: value for key, value in {**before, **updates}.items() if key not in removals}
             changed = {**record, "ownerName": None, "description": "", **database_of(name, after, None)}
-            self._metastore.ask(ALTER_DATABASE, name, changed)
+            try:
+                self._metastore.ask(ALTER_DATABASE, name, changed)
+            except Refused as refused:
+                raise self._no_namespace(namespace) from refused
             stayed = self._stayed(namespace, before, after)
             if stayed:
                 self._metastore.ask(ALTER_DATABASE, name, record)
@@ -134,7 +137,10 @@ class HiveBackend(CatalogBackend):
         # Views and tables of other kinds stand among them, so that it is not known how many make a page.
         for start in range(0, len(names), _TABLES_AT_ONCE):
             some = names[start : start + _TABLES_AT_ONCE]
-            answer: Record = self._metastore.ask(GET_TABLES, {"dbName": name, "tblNames": some})
+            try:
+                answer: Record = self._metastore.ask(GET_TABLES, {"dbName": name, "tblNames": some})
+            except Refused as refused:
+                raise self._no_namespace(namespace) from refused
             ours = sorted(record["tableName"] for record in answer["tables"] if is_iceberg(record))
             tables += ((namespace[0].lower(), found) for found in ours)
             if size is not None and len(tables) > size:

@@ -30,9 +30,9 @@ class LockSettings:
     heartbeat: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
-    """What the properties say."""
+    """What the properties say. Its ``repr`` shows nothing: some metastores take a secret for a group."""
 
     servers: tuple[tuple[str, int], ...]
     user: str
