@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
@@ -15,7 +16,7 @@ from icefield.abc import CommitStrategy, Committed, Conflict, InputFile, Pointer
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.builtin.rename import RenameStrategy
-from icefield.errors import CommitFailed, InvalidMetadata, NoSuchTable
+from icefield.errors import CommitFailed, InvalidMetadata, NoSuchTable, StorageError
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata, new_table_metadata
 from icefield.metadata.updates import SetProperties
 from icefield.publishing import read_whole
@@ -131,6 +132,14 @@ def test_a_version_that_another_engine_compressed_is_not_dropped_over(strategy: 
     assert max(strategy.listed())[0] == 3
 
 
+def test_a_table_that_cannot_be_read_can_be_dropped(strategy: VersionedStrategy) -> None:
+    first = create(strategy)
+    SYSTEM.put(first.location, b"{" + b" " * 600, PutMode.OVERWRITE)
+    strategy.drop()
+    assert strategy.load() is None
+    assert create(strategy).version == 3
+
+
 def test_purging_spares_the_table_that_was_created_in_the_place(strategy: VersionedStrategy) -> None:
     create(strategy)
     strategy.drop()
@@ -159,6 +168,23 @@ def test_a_dropped_table_can_be_brought_back_from_its_last_version() -> None:
     assert back.metadata.table_uuid == table.metadata.table_uuid
     back.append(rows([4]))
     assert ids(catalog.load_table("db.t")) == [3, 4]
+
+
+def test_a_table_whose_versions_cannot_be_deleted_is_dropped_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalog = memory_catalog()
+    catalog.create_table("db.t", SCHEMA)
+
+    def fail(self: MemoryFileSystem, locations: Iterable[str]) -> None:
+        raise StorageError("no right to delete", location="x")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryFileSystem, "delete_many", fail)
+        catalog.purge_table("db.t")
+    assert "could not delete every version of a dropped table: no right to delete" in caplog.text
+    assert not catalog.table_exists("db.t")
+    assert catalog.create_table("db.t", SCHEMA).metadata_location.endswith("/v3.metadata.json")
 
 
 def test_whoever_opens_a_tombstone_is_told_what_it_is() -> None:

@@ -27,7 +27,7 @@ from icefield.layouts import partition_spec_of, sort_order_of
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.partitioning import PartitionSpec
 from icefield.plugins import Plugins
-from icefield.purging import delete_files_of
+from icefield.purging import delete_files_of, delete_versions_of
 from icefield.schema import Schema
 from icefield.schema_arrow import as_schema
 from icefield.sorting import SortOrder
@@ -249,7 +249,7 @@ class Catalog:
         strategy.drop()
         if table is not None:
             delete_files_of(table.io, table.metadata, table.metadata_location)
-            strategy.purge()
+            delete_versions_of(strategy)
 
     def purge_table(self, identifier: Identifier) -> None:
         """Drop a table and delete its files."""

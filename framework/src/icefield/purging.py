@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
+from icefield.abc import CommitStrategy
 from icefield.errors import IcefieldError
 from icefield.file_io import FileIO
 from icefield.manifest import ManifestFile, read_manifest, read_manifest_list
@@ -28,6 +29,14 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str)
     _delete(io, collected.lists + [entry.statistics_path for entry in metadata.statistics])
     _delete(io, [entry.statistics_path for entry in metadata.partition_statistics])
     _delete(io, [*(entry.metadata_file for entry in metadata.metadata_log), metadata_location])
+
+
+def delete_versions_of(strategy: CommitStrategy) -> None:
+    """Delete what the strategy of such a table has kept; a failure is logged: the table is gone already."""
+    try:
+        strategy.purge()
+    except IcefieldError as error:
+        _log.warning("could not delete every version of a dropped table: %s", error)
 
 
 class _Files:

@@ -149,7 +149,12 @@ class VersionedStrategy(CommitStrategy):
                 raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
             version = self._version(current) + 1
             target = f"{self.folder}/v{version}.metadata.json"
-            uuid = self._uuid(read_whole(self.file_system, current.location), current.location)
+            try:
+                uuid = self._uuid(read_whole(self.file_system, current.location), current.location)
+            except FileMissing:  # removed by another engine
+                continue
+            except InvalidMetadata:  # a table that cannot be read can be dropped
+                uuid = None
             tombstone = msgspec.json.encode(_Tombstone(writer=uuid4().hex, table_uuid=uuid))
             if not self._is_compressed(version) and self.publish(target, tombstone):
                 self._write_hint(version)
