@@ -14,3 +14,10 @@ class TestHdfsWithRename(TableBehaviourSuite):
     @pytest.fixture
     def catalog(self, hdfs: Hdfs) -> Catalog:
         return load_catalog("test", type="directory", warehouse=f"{hdfs.url}/{uuid4().hex}", commit="rename")
+
+
+@pytest.mark.soak
+class TestWebHdfsWithRename(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self, hdfs: Hdfs) -> Catalog:
+        return load_catalog("test", type="directory", warehouse=f"{hdfs.web_url}/{uuid4().hex}", commit="rename")
