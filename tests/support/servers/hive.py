@@ -12,8 +12,6 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
-from icefield_hive.client import Metastore
-from icefield_hive.messages import DROP_DATABASE, GET_ALL_DATABASES
 from java_programs import java_17
 
 from servers.process import free_port, listens, running, unavailable
@@ -68,6 +66,9 @@ def serve_hive(**settings: str) -> Iterator[str]:
 
 def drop_databases(uri: str) -> None:
     """Drop every database of a metastore with its tables, but for ``default``, which it has from the start."""
+    from icefield_hive.client import Metastore
+    from icefield_hive.messages import DROP_DATABASE, GET_ALL_DATABASES
+
     metastore = Metastore("cleaner", {"uri": uri})
     for name in metastore.ask(GET_ALL_DATABASES):
         if name != "default":
