@@ -70,7 +70,7 @@ def _spark(folder: Path) -> Path:
 
 def _run(shell: str, script: str, folder: Path, environment: dict[str, str]) -> str:
     ran = subprocess.run(
-        [shell, script], cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=250
+        [shell, script], cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=600
     )
     assert ran.returncode == 0, f"{script}: {ran.stdout[-2_000:]} {ran.stderr[-4_000:]}"
     return ran.stdout

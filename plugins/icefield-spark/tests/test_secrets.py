@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import fastavro
+import icefield
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from icefield.errors import InvalidArgument
+from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks, read_chunk
 from icefield_spark.source import Source
+from icefield_spark.types import to_spark_schema
+from icefield_spark.writing import ChunkWriter, spark_write_context
 
 JOB = Path(__file__).with_name("secrets_job.py")
 MARK = "PLANTED7351"
@@ -89,7 +95,7 @@ def run_job(folder: Path, properties: dict[str, str]) -> subprocess.CompletedPro
         environment[f"ICEFIELD_CATALOG__SECRET__{name.upper().replace('.', '__').replace('-', '_')}"] = value
     command = [sys.executable, str(JOB), str(folder), str(given)]
     try:
-        return subprocess.run(command, env=environment, cwd=folder, capture_output=True, encoding="utf-8", timeout=290)
+        return subprocess.run(command, env=environment, cwd=folder, capture_output=True, encoding="utf-8", timeout=900)
     finally:
         given.unlink()
 
@@ -149,3 +155,23 @@ def test_an_option_whose_credential_spark_would_show_is_refused_without_it(name:
 @pytest.mark.parametrize("name", ["s3.secret-access-key", "gcs.oauth2.token", "hive.metastore.password", "s3.region"])
 def test_an_option_that_spark_hides_is_taken(name: str) -> None:
     assert MARK not in repr(Source({"path": "db.t", f"catalog.{name}": MARK}))
+
+
+def test_executors_are_given_the_credentials_of_the_store_and_none_of_metastore_or_lock(
+    catalog: icefield.Catalog, properties: dict[str, str]
+) -> None:
+    own = {"dynamodb.secret-access-key": f"{MARK}-lock", "hive.metastore.password": f"{MARK}-hive", "lock.table": MARK}
+    with icefield.load_catalog("test", **properties, **own) as opened:
+        rows = pa.table({"id": [1, 2]})
+        table = opened.create_table("db.given", rows.schema)
+        table.append(rows)
+        scan = table.scan()
+        columns = to_spark_schema(scan.projection)
+        reads, writes = ChunkContext.of(scan, columns), spark_write_context(table)
+        for sent in (pickle.dumps(reads), pickle.dumps(ChunkReader(reads, [])), pickle.dumps(ChunkWriter(writes))):
+            assert MARK.encode() not in sent
+            assert b"sqlite" not in sent
+            assert properties["s3.secret-access-key"].encode() in sent, "the store is reached with it"
+        again: ChunkContext = pickle.loads(pickle.dumps(reads))
+        (chunk,) = plan_chunks(scan)
+        assert sum(batch.num_rows for batch in read_chunk(chunk, again)) == 2

@@ -12,6 +12,7 @@ from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
 from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches
+from icefield_spark.executors import for_executors
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,6 +21,11 @@ class ChunkContext:
 
     scan: ScanContext
     columns: StructType
+
+    @classmethod
+    def of(cls, scan: TableScan, columns: StructType) -> ChunkContext:
+        """What executors read the chunks of a scan with."""
+        return cls(for_executors(scan.context), columns)
 
     def __repr__(self) -> str:  # the scan's context leads to the catalog's properties
         return "icefield"

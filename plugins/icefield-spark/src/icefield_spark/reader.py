@@ -47,7 +47,7 @@ class IcefieldReader(DataSourceReader):
             yield from read_chunk(partition.chunk, self._context)
 
     def __getstate__(self) -> dict[str, Any]:
-        context = self._context if self._scan is None else ChunkContext(self._scan.context, self._columns)
+        context = self._context if self._scan is None else ChunkContext.of(self._scan, self._columns)
         return {"_scan": None, "_columns": self._columns, "_context": context}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

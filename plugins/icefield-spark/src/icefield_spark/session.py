@@ -85,7 +85,7 @@ class IcefieldSession:
         if not chunks:
             return self.spark.createDataFrame([], schema)
         numbers = self.spark.range(0, len(chunks), 1, len(chunks))
-        return numbers.mapInArrow(ChunkReader(ChunkContext(scan.context, schema), self._shared(chunks)), schema)
+        return numbers.mapInArrow(ChunkReader(ChunkContext.of(scan, schema), self._shared(chunks)), schema)
 
     def create_table(self, identifier: str, schema: DataFrame | spark_types.StructType, **options: Any) -> Table:
         """Create a table with the columns of a data frame or of a Spark schema.

@@ -17,6 +17,7 @@ from pyspark import __version__ as spark_version
 from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import from_spark_batch, spark_arrow_schema
+from icefield_spark.executors import for_executors
 
 MESSAGE_SCHEMA = "files binary"
 BUFFER_BYTES = 256 << 20
@@ -30,7 +31,7 @@ ENGINE = {"engine-name": "spark", "engine-version": spark_version}
 
 def spark_write_context(table: Table) -> WriteContext:
     """The table's write context for a Spark task, which has one core to itself and a share of the memory."""
-    context = replace(table.write_context(), workers=1, buffer_bytes=BUFFER_BYTES)
+    context = for_executors(replace(table.write_context(), workers=1, buffer_bytes=BUFFER_BYTES))
     if context.spec.is_unpartitioned:
         return context
     # Many files are open at a time, and the writer of each holds rows until it has a row group.
