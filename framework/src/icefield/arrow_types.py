@@ -124,6 +124,14 @@ def field_id(field: pa.Field) -> int | None:
     return number if number < 2**31 else None
 
 
+def with_dictionaries(schema: pa.Schema, ids: frozenset[int]) -> pa.Schema:
+    """The schema with the columns of those ids dictionary-encoded."""
+    for position, column in enumerate(schema):
+        if field_id(column) in ids:
+            schema = schema.set(position, column.with_type(pa.dictionary(pa.int32(), column.type)))
+    return schema
+
+
 def with_field_id(field: pa.Field, id_: int) -> pa.Field:
     """The same field with that id."""
     return field.with_metadata({**(field.metadata or {}), FIELD_ID_KEY: str(id_).encode()})

@@ -40,6 +40,9 @@ class FormatAbility(Enum):
     MAP_KEYS = "map-keys"
     """``ReadRequest.map_keys`` limits the entries that are decoded of a map column."""
 
+    DICTIONARIES = "dictionaries"
+    """``ReadRequest.dictionaries`` has columns come with each distinct value once."""
+
     APPEND_BLOCKS = "append-blocks"
     """``FileFormat.append_blocks`` adds records to a copy of a file without decoding what is there."""
 
@@ -65,6 +68,8 @@ class ReadRequest:
     in the *file*, from 0, whatever was skipped.
     ``map_keys``: for the map columns with those ids (the id of the map field), the integer keys that are wanted;
     entries of other keys may be left out.
+    ``dictionaries``: ids of columns of text or bytes, top-level ones, that come as Arrow dictionaries with int32
+    indices over the type in ``columns``. Asked only of formats that declare ``DICTIONARIES``.
     """
 
     columns: pa.Schema
@@ -73,6 +78,7 @@ class ReadRequest:
     batch_rows: int = 131_072
     positions: bool = False
     map_keys: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    dictionaries: frozenset[int] = frozenset()
 
 
 class FormatReader(ABC):
@@ -90,7 +96,8 @@ class FormatReader(ABC):
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        """Yield the asked-for columns, in the order and with exactly the types of ``request.columns``.
+        """Yield the asked-for columns, in the order and with exactly the types of ``request.columns``, those of
+        ``request.dictionaries`` dictionary-encoded.
 
         Rows come in file order. Raises ``InvalidFile`` with the location when the file is damaged.
         """

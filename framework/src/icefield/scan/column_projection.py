@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
-from icefield.arrow_types import field_id, to_arrow_field
+from icefield.arrow_types import field_id, to_arrow_field, with_dictionaries
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.reserved_fields import DELETED, POS, ROW_ID, is_reserved_id
 from icefield.row_lineage import LINEAGE_IDS, RowLineage
@@ -43,6 +43,7 @@ class ColumnProjection:
         reusable: bool,
         location: str,
         lineage: RowLineage | None = None,
+        dictionaries: frozenset[int] = frozenset(),
     ) -> None:
         self.schema = schema
         self.file_columns = file_columns
@@ -51,6 +52,14 @@ class ColumnProjection:
         self._slots = slots
         self._location = location
         self._lineage = lineage
+        self._dictionaries = dictionaries
+
+    @property
+    def held_dictionaries(self) -> frozenset[int]:
+        """Columns of the file that may be read as dictionaries, since nothing is left to convert in them."""
+        sources = {slot.source for slot in self._slots if slot.convert is None}
+        held = {field_id(field) for source, field in enumerate(self.file_columns) if source in sources}
+        return self._dictionaries.intersection(held)
 
     @classmethod
     def resolve(
@@ -61,6 +70,7 @@ class ColumnProjection:
         *,
         location: str = "the file",
         lineage: RowLineage | None = None,
+        dictionaries: frozenset[int] = frozenset(),
     ) -> ColumnProjection:
         """Settle where each column comes from.
 
@@ -68,7 +78,7 @@ class ColumnProjection:
         file lacks the column), and of metadata columns. ``location`` is for messages. Without ``lineage`` the columns
         of lineage are null.
         Raises ``InvalidFile`` for a column that is required and nowhere to be had, or of a type that cannot be read
-        as the table's.
+        as the table's. ``dictionaries`` are ids of columns that ``apply`` gives dictionary-encoded.
         """
         known = dict(constants or {})
         wanted = LINEAGE_IDS.intersection(field.field_id for field in read_schema.fields)
@@ -76,7 +86,7 @@ class ColumnProjection:
             known.update(dict.fromkeys(wanted))
         rules = _ById(known, location)
         shape = resolve_struct(read_schema.fields, list(file_schema), rules)
-        schema = pa.schema([to_arrow_field(field) for field in read_schema.fields])
+        schema = with_dictionaries(pa.schema([to_arrow_field(field) for field in read_schema.fields]), dictionaries)
         placed = {POS.field_id} if lineage is None else {POS.field_id, ROW_ID.field_id}
         return cls(
             schema,
@@ -86,6 +96,7 @@ class ColumnProjection:
             reusable=rules.is_general and not wanted,
             location=location,
             lineage=lineage if wanted else None,
+            dictionaries=dictionaries,
         )
 
     def at(self, location: str) -> ColumnProjection:
@@ -97,6 +108,7 @@ class ColumnProjection:
             positions=self.positions,
             reusable=self.reusable,
             location=location,
+            dictionaries=self._dictionaries,
         )
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -115,6 +127,8 @@ class ColumnProjection:
             if self._lineage is not None and slot.field.field_id in LINEAGE_IDS:
                 # Asked for alone, the last change needs no positions.
                 array = self._lineage.inherited(slot.field.field_id, array, columns[-1] if columns else array)
+            if slot.field.field_id in self._dictionaries:
+                array = array.dictionary_encode()
             return array
         except pa.ArrowException as error:
             raise InvalidFile(

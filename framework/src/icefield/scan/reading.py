@@ -120,6 +120,7 @@ class TaskReader:
             split=Split(task.start, task.length) if splits else None,
             batch_rows=BATCH_ROWS,
             positions=projection.positions,
+            dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
         )
         for batch in reader.read(request):
             rows = self._finished(projection.apply(batch), wanted)
@@ -139,7 +140,12 @@ class TaskReader:
         mapped = file_schema if mapping is None else mapping.apply(file_schema)
         lineage = None if file.first_row_id is None else RowLineage(file.first_row_id, task.data_sequence_number)
         projection = ColumnProjection.resolve(
-            wanted.schema, mapped, constants, location=file.file_path, lineage=lineage
+            wanted.schema,
+            mapped,
+            constants,
+            location=file.file_path,
+            lineage=lineage,
+            dictionaries=self._context.dictionaries,
         )
         if projection.reusable and len(wanted.projections) < _REMEMBERED:
             wanted.projections.append((file_schema, projection))

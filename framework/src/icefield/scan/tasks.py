@@ -21,7 +21,8 @@ class ScanContext:
 
     ``schema``: the table's columns at the snapshot that is read; ``row_filter`` is meant for them. ``projection``: the
     columns to give, in their order, metadata columns (``_file``, ``_pos``, ...) included. ``specs`` and ``schemas``:
-    all of the table, by id. ``name_mapping``: for files without field ids.
+    all of the table, by id. ``name_mapping``: for files without field ids. ``dictionaries``: ids of columns that are
+    given as Arrow dictionaries.
     """
 
     schema: Schema
@@ -33,6 +34,7 @@ class ScanContext:
     schemas: Mapping[int, Schema] = field(default_factory=dict)
     name_mapping: NameMapping | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    dictionaries: frozenset[int] = frozenset()
 
 
 class TaskRows(Protocol):

@@ -26,7 +26,9 @@ class ParquetFormat(FileFormat):
 
     name: ClassVar[str] = "parquet"
     extension: ClassVar[str] = "parquet"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
+        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES}
+    )
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
         """Open a Parquet file; the footer is read at once.

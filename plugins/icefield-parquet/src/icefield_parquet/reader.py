@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.arrow_arrays import retype
 from icefield.arrow_maps import last_of_each_key
-from icefield.arrow_types import to_arrow_type
+from icefield.arrow_types import to_arrow_type, with_dictionaries
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.metrics import Metrics
@@ -27,8 +27,7 @@ from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensi
 from icefield_parquet.soundness import check_values
 from icefield_parquet.statistics import RowGroupStatistics, file_metrics
 
-_THRIFT_STRINGS = 256 << 20
-_THRIFT_CONTAINERS = 16 << 20
+_LIMITS: Final = {"thrift_string_size_limit": 256 << 20, "thrift_container_size_limit": 16 << 20}
 _WHOLE_BYTES = 192 << 20
 """A row group of which no more than this is asked for is decoded in one go, which is the fastest."""
 
@@ -51,7 +50,9 @@ class ParquetReader(FormatReader):
             with reading(location, "the footer"):
                 size = source.seek(0, 2)
                 tail = read_tail(source, size)
-                self._file = _open(source, tail if tail is None else checked_tail(tail, location))
+                # Where there is no whole footer, it is for the library to say what is wrong.
+                self._file = _open(source, None if tail is None else _footer_in(checked_tail(tail, location)))
+                self._others: list[pq.ParquetFile] = []
                 self._footer = self._file.metadata
                 self._tail = b"" if tail is None else tail
                 self._ordered = is_ordered(self._tail, self._footer.num_columns)
@@ -91,18 +92,29 @@ class ParquetReader(FormatReader):
             return file_metrics(self._footer, self._schema, ordered=self._ordered)
 
     def close(self) -> None:
-        self._file.close(force=True)
+        for file in (self._file, *self._others):
+            file.close(force=True)
         self._source.close()
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         with reading(self._location, "the footer"):
             wanted = _wanted_leaves(self._schema, request.columns)
             groups = self._groups(request, wanted)
+            file = self._file_for(request, wanted)
         for group in groups:
             if wanted:
-                yield from self._read_group(group, wanted, request)
+                yield from self._read_group(file, group, wanted, request)
             else:
                 yield from _bare(self._first_rows[group], self._rows[group], request)
+
+    def _file_for(self, request: ReadRequest, wanted: list[Leaf]) -> pq.ParquetFile:
+        """The library's reader; another one where columns are to come as dictionaries: it is told so at the start."""
+        found = [leaf.index for leaf in wanted if leaf.field_id in request.dictionaries]
+        if not found:
+            return self._file
+        file = _open(self._source, self._footer, [self._footer.schema.column(index).path for index in found])
+        self._others.append(file)
+        return file
 
     def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
         groups = in_split(self._starts, request.split)
@@ -117,24 +129,29 @@ class ParquetReader(FormatReader):
         keep = inclusive_metrics(request.row_filter, statistics)
         return [group for group, kept in zip(groups, keep, strict=True) if kept]
 
-    def _read_group(self, group: int, wanted: list[Leaf], request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    def _read_group(
+        self, file: pq.ParquetFile, group: int, wanted: list[Leaf], request: ReadRequest
+    ) -> Iterator[pa.RecordBatch]:
         self._check_counts(group, wanted)
         position = first = self._first_rows[group]
-        batches = self._batches(group, wanted, request)
+        batches = self._batches(file, group, wanted, request)
+        schema = with_dictionaries(request.columns, request.dictionaries)
         while True:
             with reading(self._location, "the pages"):
                 batch = next(batches, None)
                 if batch is None:
                     break
-                columns = _conformed(batch, request.columns)
+                columns = _conformed(batch, schema)
             if request.positions:
                 columns.append(_positions(position, batch.num_rows))
             position += batch.num_rows
-            yield _record_batch(columns, request)
+            yield _record_batch(columns, schema, request)
         if position != first + self._rows[group]:
             raise self._damaged(f"{position - first} rows where the footer promises {self._rows[group]}")
 
-    def _batches(self, group: int, wanted: list[Leaf], request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, file: pq.ParquetFile, group: int, wanted: list[Leaf], request: ReadRequest
+    ) -> Iterator[pa.RecordBatch]:
         """The row group in batches: decoded whole and sliced, or, where that would take much memory, piece by piece."""
         indices = [leaf.index for leaf in wanted]
         size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
@@ -142,12 +159,12 @@ class ParquetReader(FormatReader):
         rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
         threads = len(indices) > 1
         if size <= _WHOLE_BYTES:
-            table = self._file.reader.read_row_groups([group], column_indices=indices, use_threads=threads)
+            table = file.reader.read_row_groups([group], column_indices=indices, use_threads=threads)
             for chunk in chain.from_iterable(column.chunks for column in table.columns):
                 check_values(chunk)
             yield from table.to_batches(max_chunksize=rows)
             return
-        for batch in self._file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads):
+        for batch in file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads):
             for column in batch.columns:
                 check_values(column)
             yield batch
@@ -195,19 +212,23 @@ def _width(leaf: Leaf) -> int:
         return _TEXT_WIDTH
 
 
-def _open(source: InputFile, tail: bytes | None) -> pq.ParquetFile:
-    """The library's reader, which is given the footer unless it is for the library to say what is wrong with it."""
+def _footer_in(tail: bytes) -> Any:
+    return pq.ParquetFile(pa.BufferReader(tail), **_LIMITS).metadata
+
+
+def _open(source: InputFile, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """The library's reader of a file with that footer, which it reads itself if there is none."""
     # What came over a network is compared with its checksums: beside the way there, that takes no time.
     remote = not isinstance(source, pa.NativeFile)
-    limits = {"thrift_string_size_limit": _THRIFT_STRINGS, "thrift_container_size_limit": _THRIFT_CONTAINERS}
     return pq.ParquetFile(
         source,
-        metadata=None if tail is None else pq.ParquetFile(pa.BufferReader(tail), **limits).metadata,
+        metadata=footer,
+        read_dictionary=list(dictionaries),
         pre_buffer=remote,
         page_checksum_verification=remote,
         coerce_int96_timestamp_unit="us",
         arrow_extensions_enabled=False,
-        **limits,
+        **_LIMITS,
     )
 
 
@@ -240,18 +261,21 @@ def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:
 
     Of pairs with one key in a row of a map the last one is left, as the format says.
     """
-    return [
-        last_of_each_key(column if column.type.equals(field.type, check_metadata=True) else retype(column, field.type))
-        for column, field in zip(batch.columns, wanted, strict=True)
-    ]
+    return [_column(column, field.type) for column, field in zip(batch.columns, wanted, strict=True)]
+
+
+def _column(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(kind):
+        return column.dictionary_encode()
+    return last_of_each_key(column if column.type.equals(kind, check_metadata=True) else retype(column, kind))
 
 
 def _positions(first: int, rows: int) -> pa.Array:
     return pa.array(np.arange(first, first + rows, dtype=np.int64))
 
 
-def _record_batch(columns: list[pa.Array], request: ReadRequest) -> pa.RecordBatch:
-    schema = request.columns.remove_metadata()
+def _record_batch(columns: list[pa.Array], schema: pa.Schema, request: ReadRequest) -> pa.RecordBatch:
+    schema = schema.remove_metadata()
     return pa.RecordBatch.from_arrays(columns, schema=schema.append(POSITION) if request.positions else schema)
 
 

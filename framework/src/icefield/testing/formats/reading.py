@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from icefield.abc import FileFormat, FormatAbility, ReadRequest, Split
 from icefield.expressions import BooleanExpression, bind, parse
 from icefield.schema import Schema
+from icefield.schema_arrow import schema_to_arrow
 from icefield.testing.format_data import NESTED, flat_table, table_of, tables
 from icefield.testing.formats.base import SMALL_BLOCKS, FormatChecks, examples
+from icefield.types import BinaryType, NestedField, StringType
 
 Row = dict[str, Any]
 
@@ -263,6 +265,31 @@ class ReadingChecks(FormatChecks):
             for batch in reader.read(request):
                 for row in batch.column(1).to_pylist():
                     assert {key: value for key, value in row if key in (3, 5, 77)} == {3: "v3", 5: "v5"}
+
+    @pytest.mark.parametrize("batch_rows", [100, 100_000])
+    def test_columns_come_as_dictionaries(self, file_format: FileFormat, batch_rows: int) -> None:
+        """If this fails, a column of ``ReadRequest.dictionaries`` comes plain, or with other values or nulls."""
+        if FormatAbility.DICTIONARIES not in file_format.abilities:
+            pytest.skip("the format declares no DICTIONARIES")
+        schema = Schema(
+            NestedField(1, "t", StringType()), NestedField(2, "b", BinaryType()), NestedField(3, "u", StringType())
+        )
+        rows = [
+            {"t": None if n % 7 == 0 else f"t{n % 5}", "b": None if n < 200 else b"\xff\0"[: n % 3], "u": f"u{n}"}
+            for n in range(1_000)
+        ]
+        table = pa.Table.from_pylist(rows, schema=schema_to_arrow(schema))
+        location, _ = self.write(file_format, schema, table)
+        with self.open(file_format, location) as reader:
+            columns = pa.schema([reader.schema.field(name) for name in ("u", "b", "t")])
+            request = ReadRequest(columns, dictionaries=frozenset({1, 2}), positions=True, batch_rows=batch_rows)
+            batches = list(reader.read(request))
+        for batch in batches:
+            batch.validate(full=True)
+            kinds = [pa.string(), pa.dictionary(pa.int32(), pa.binary()), pa.dictionary(pa.int32(), pa.string())]
+            assert [column.type for column in batch.columns] == [*kinds, pa.int64()]
+        got = pa.Table.from_batches(batches).select(["t", "b", "u"]).to_pylist()
+        assert got == rows
 
     # -- helpers
 
