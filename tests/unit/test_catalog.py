@@ -351,6 +351,43 @@ def test_a_table_that_was_moved_is_opened_through_a_map(tmp_path: Path):
     assert ids(opened) == [1]
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_table_made_through_a_map_keeps_its_own_locations(tmp_path: Path, end: str):
+    own, there = "hdfs://nn/wh", f"file://{tmp_path}/there"
+    given = {"type": "directory", "warehouse": own + end, f"location.map.{own}{end}": there + end}
+    catalog = icefield.load_catalog("x", **given)
+    catalog.create_namespace("db")
+    table = new_table(catalog=catalog)
+    table.append(rows([1]))
+    table.set_properties(a=1)
+    assert table.location() == f"{own}/{'/'.join(table.name())}"
+    named = [entry.metadata_file for entry in table.metadata.metadata_log]
+    assert len(named) == 2
+    named += [table.current_snapshot().manifest_list, *table.inspect.files()["file_path"].to_pylist()]
+    assert all(location.startswith(f"{table.location()}/") for location in named), named
+    assert catalog.list_namespaces() == [("db",)]
+    assert catalog.list_tables("db") == [table.name()]
+    assert not (tmp_path / "hdfs:").exists()
+    # What was written is a table of its own locations: found there, once it is, by whoever has no map or another one.
+    (tmp_path / "there").rename(tmp_path / "other")
+    catalog = icefield.load_catalog("x", **{**given, f"location.map.{own}{end}": f"file://{tmp_path}/other{end}"})
+    assert ids(catalog.load_table(table.name())) == [1]
+    catalog.drop_table(table.name(), purge=True)
+    assert [path for path in (tmp_path / "other").rglob("*") if path.is_file() and ".icefield" not in path.parts] == []
+
+
+def test_a_namespace_with_a_map_of_its_own_lies_there(tmp_path: Path):
+    given = {"warehouse": f"{tmp_path}/wh", f"location.map.{tmp_path}/wh/db": "memory://elsewhere/db"}
+    catalog = icefield.load_catalog("x", **given)
+    catalog.create_namespace("db", {"owner": "me"})
+    table = new_table(catalog=catalog)
+    table.append(rows([1]))
+    assert catalog.load_namespace_properties("db") == {"owner": "me"}
+    assert catalog.list_tables("db") == [table.name()]
+    assert table.location() == f"{tmp_path}/wh/{'/'.join(table.name())}"
+    assert not (tmp_path / "wh").exists()
+
+
 class _Paged(CatalogBackend):
     """A backend that lists two at a time."""
 

@@ -294,7 +294,9 @@ def _attempt(run: _Run, base: TableState | None) -> TableState | Conflict:
         discard(run.handle, run.written.all())
         return base
     if base is not None:
-        metadata = with_metadata_log(proposal.metadata, base.pointer.location, base.metadata.last_updated_ms)
+        # Where the file is found by everyone who reads the table's own locations, with a map or without.
+        replaced = run.handle.io.unmapped(base.pointer.location, base.metadata.location)
+        metadata = with_metadata_log(proposal.metadata, replaced, base.metadata.last_updated_ms)
         proposal = replace(proposal, metadata=metadata)
     run.proposal = proposal
     outcome = _publish(run, base, proposal.metadata)

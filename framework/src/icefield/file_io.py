@@ -68,6 +68,14 @@ class FileIO:
             raise LocationRefused(f"{location} lies below no root of location.allowed-roots", location=location)
         return mapped
 
+    def unmapped(self, location: str, place: str) -> str:
+        """The location below ``place``, as metadata has it, that opens the file which lies at ``location``.
+
+        ``location`` itself where it lies elsewhere. For whoever records where a strategy has put a version.
+        """
+        lies = self._mapped(place)
+        return place + location[len(lies) :] if lies != place and location.startswith(f"{lies}/") else location
+
     def file_system(self, location: str) -> FileSystem:
         """The file system that serves a location."""
         kind = self.plugins.file_system(scheme_of(self.resolve(location)))
@@ -152,6 +160,8 @@ class FileIO:
         for prefix, target in self._maps:
             if location == prefix or location.startswith(prefix if prefix.endswith("/") else prefix + "/"):
                 return target + location[len(prefix) :]
+            if location + "/" == prefix:  # the folder itself, of a map that is written with a slash at the end
+                return target.rstrip("/")
         return location
 
     def _complete(self, location: str) -> str:

@@ -7,6 +7,7 @@ storage can keep the promise of). The layout is that of Iceberg's Hadoop catalog
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from icefield.abc import (
     CatalogBackend,
     CommitStrategy,
     Conflict,
+    FileSystem,
     FileSystemAbility,
     NamespaceName,
     Page,
@@ -48,19 +50,18 @@ class DirectoryBackend(CatalogBackend):
         warehouse = self.properties.get("warehouse")
         if not warehouse:
             raise InvalidArgument(f"catalog '{name}' of type 'directory' needs the property 'warehouse'")
-        self.warehouse = io.resolve(warehouse).rstrip("/")
-        self._system = io.file_system(self.warehouse)
+        # As it was given: metadata holds locations before any map, which applies where one is opened.
+        self.warehouse = warehouse.rstrip("/")
         self._strategy = self.properties.get("commit") or self._safe_strategy()
-        io.commit_strategy(
-            self._strategy, (), self.warehouse
-        )  # refuses what is unsafe here, before anything is written
+        # Refuses what is unsafe here, before anything is written.
+        io.commit_strategy(self._strategy, (), self.warehouse)
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
         self._namespace(namespace).create(properties)
 
     def drop_namespace(self, namespace: NamespaceName) -> None:
         found = self._existing(namespace)
-        below = [(*namespace, name) for name in self._folders(found.folder)]
+        below = [(*namespace, name) for name in self._folders(self._path(namespace))]
         if any(self._is_table(self._path(name)) or self._namespace(name).exists() for name in below):
             raise NamespaceNotEmpty(f"namespace {'.'.join(namespace)} is not empty", namespace=namespace)
         found.drop()
@@ -68,8 +69,11 @@ class DirectoryBackend(CatalogBackend):
     def list_namespaces(
         self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[NamespaceName]:
-        folder = self._existing(parent).folder if parent else self.warehouse
-        names = [(*parent, name) for name in self._folders(folder) if self._namespace((*parent, name)).exists()]
+        if parent:
+            self._existing(parent)
+        names = [
+            (*parent, name) for name in self._folders(self._path(parent)) if self._namespace((*parent, name)).exists()
+        ]
         return _page(names, token, size)
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
@@ -83,7 +87,8 @@ class DirectoryBackend(CatalogBackend):
     def list_tables(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
-        folder = self._existing(namespace).folder
+        self._existing(namespace)
+        folder = self._path(namespace)
         names = [(*namespace, name) for name in self._folders(folder) if self._is_table(f"{folder}/{name}")]
         return _page(names, token, size)
 
@@ -118,7 +123,8 @@ class DirectoryBackend(CatalogBackend):
         )
 
     def _safe_strategy(self) -> str:
-        return "create" if FileSystemAbility.ATOMIC_CREATE in self._system.abilities else "rename"
+        abilities = self.io.file_system(self.warehouse).abilities
+        return "create" if FileSystemAbility.ATOMIC_CREATE in abilities else "rename"
 
     def _path(self, name: Sequence[str]) -> str:
         for level in name:
@@ -130,8 +136,9 @@ class DirectoryBackend(CatalogBackend):
         path = self._path(namespace)
         # Markers are published as versions are, by the same atomic step.
         strategy = self.io.commit_strategy(self._strategy, namespace, path)
-        publish = strategy.publish if isinstance(strategy, VersionedStrategy) else self._publish
-        return NamespaceFolder(namespace, path, self._system, publish)
+        system = self.io.file_system(path)
+        publish = strategy.publish if isinstance(strategy, VersionedStrategy) else partial(_publish, system)
+        return NamespaceFolder(namespace, self.io.resolve(path), system, publish)
 
     def _existing(self, namespace: NamespaceName) -> NamespaceFolder:
         found = self._namespace(namespace)
@@ -142,16 +149,18 @@ class DirectoryBackend(CatalogBackend):
             )
         return found
 
-    def _publish(self, target: str, data: bytes) -> bool:
-        if FileSystemAbility.ATOMIC_CREATE in self._system.abilities:
-            return publish_by_create(self._system, target, data)
-        return publish_by_rename(self._system, target, data, f"{target}.{uuid4().hex}.tmp")
-
     def _folders(self, folder: str) -> Iterator[str]:
-        return (name for name in folders_in(self._system, folder) if not name.startswith("."))
+        found = folders_in(self.io.file_system(folder), self.io.resolve(folder))
+        return (name for name in found if not name.startswith("."))
 
     def _is_table(self, folder: str) -> bool:
-        return is_table(self._system, folder)
+        return is_table(self.io.file_system(folder), self.io.resolve(folder))
+
+
+def _publish(system: FileSystem, target: str, data: bytes) -> bool:
+    if FileSystemAbility.ATOMIC_CREATE in system.abilities:
+        return publish_by_create(system, target, data)
+    return publish_by_rename(system, target, data, f"{target}.{uuid4().hex}.tmp")
 
 
 def _page(names: list[Name], token: str | None, size: int | None) -> Page[Name]:
