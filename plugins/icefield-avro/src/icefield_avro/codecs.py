@@ -10,27 +10,23 @@ import lzma
 import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
+import deflate
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from isal import isal_zlib
 
 from icefield_avro.varints import Malformed
 
 MAX_INFLATED: Final = 256 * 1024 * 1024
 """The most bytes that one block may hold once inflated."""
 
-_MOST_FOR_A_BYTE: Final = 1032
-"""The most bytes that deflate can make of one."""
-
-_FIRST_GUESS: Final = 1 << 18
-
-_ISAL_ERRORS: Final = (cast("type[Exception]", isal_zlib.error), EOFError, ValueError)
+_TIMES: Final = (6, 40)
+"""How many times its packed size a deflated block is taken to hold, before it is inflated piece by piece."""
 
 _XZ_MEMORY: Final = 256 * 1024 * 1024
 
-Inflate = Callable[[bytes | memoryview], bytes]
+Inflate = Callable[[bytes | memoryview], bytes | bytearray]
 Deflate = Callable[[bytes | memoryview], bytes]
 
 # What the table property ``write.avro.compression-codec`` calls the codecs.
@@ -58,28 +54,14 @@ def _inflate_null(data: bytes | memoryview) -> bytes:
     return bytes(data)
 
 
-def _inflate_deflate(data: bytes | memoryview) -> bytes:
-    if len(data) * _MOST_FOR_A_BYTE <= MAX_INFLATED:
-        return _inflate_at_once(data)
-    try:
-        inflater = isal_zlib.decompressobj(-15)
-        out: bytes = inflater.decompress(data, MAX_INFLATED + 1)
-    except _ISAL_ERRORS as error:
-        raise Malformed(f"a block that is not deflated: {error}") from None
-    if len(out) > MAX_INFLATED:
-        raise _too_big()
-    if not inflater.eof:
-        raise Malformed("a deflated block ends early")
-    return out
-
-
-def _inflate_at_once(data: bytes | memoryview) -> bytes:
-    """Without an object for the state, which costs as much as a small block."""
-    try:
-        out: bytes = isal_zlib.decompress(data, -15, min(6 * len(data), _FIRST_GUESS))
-    except _ISAL_ERRORS as error:
-        raise Malformed(f"a block that is not deflated: {error}") from None
-    return out
+def _inflate_deflate(data: bytes | memoryview) -> bytes | bytearray:
+    size = len(data)
+    for times in _TIMES:
+        try:
+            return deflate.deflate_decompress(data, min(times * size, MAX_INFLATED))
+        except deflate.DeflateError:  # which does not tell a block that is damaged from one that holds more
+            continue
+    return _inflate_in_pieces(data)
 
 
 def _inflate_snappy(data: bytes | memoryview) -> bytes:
@@ -118,7 +100,7 @@ def _inflate_standard(build: Callable[[], Any]) -> Inflate:
         inflater = build()
         try:
             out: bytes = inflater.decompress(data, MAX_INFLATED + 1)
-        except (OSError, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
+        except (OSError, zlib.error, lzma.LZMAError, EOFError, ValueError, MemoryError) as error:
             raise Malformed(f"a damaged block: {error}") from None
         if len(out) > MAX_INFLATED:
             raise _too_big()
@@ -128,6 +110,8 @@ def _inflate_standard(build: Callable[[], Any]) -> Inflate:
 
     return inflate
 
+
+_inflate_in_pieces: Final = _inflate_standard(lambda: zlib.decompressobj(-15))
 
 _INFLATE: Final[dict[str, Inflate]] = {
     "null": _inflate_null,
@@ -155,22 +139,6 @@ def _snappy(data: bytes | memoryview) -> bytes:
     return packed + zlib.crc32(data).to_bytes(4, "big")
 
 
-def _deflate(level: int | None) -> Deflate:
-    if level is None:  # ISA-L is ten times as fast as zlib and packs as its level 1 or better
-
-        def fast(data: bytes | memoryview) -> bytes:
-            packer = isal_zlib.compressobj(2, isal_zlib.DEFLATED, -15)
-            return bytes(packer.compress(data) + packer.flush())
-
-        return fast
-
-    def exact(data: bytes | memoryview) -> bytes:
-        packer = zlib.compressobj(level, zlib.DEFLATED, -15)
-        return packer.compress(data) + packer.flush()
-
-    return exact
-
-
 def _zstandard(level: int | None) -> Deflate:
     packer = pa.Codec("zstd", compression_level=level)
     return lambda data: packer.compress(data, asbytes=True)
@@ -181,7 +149,7 @@ def deflater(codec: str, level: int | None = None) -> Deflate:
     if codec == "null":
         return bytes
     if codec == "deflate":
-        return _deflate(level)
+        return partial(deflate.deflate_compress, compresslevel=1 if level is None else level)
     if codec == "snappy":
         return _snappy
     if codec == "zstandard":
@@ -196,7 +164,7 @@ def deflater(codec: str, level: int | None = None) -> Deflate:
 def codec_of(properties: Mapping[str, str]) -> tuple[str, int | None]:
     """Codec and level that table properties ask for: ``write.avro.compression-codec`` and ``-level``.
 
-    Without a level, deflate is ISA-L's and zstandard takes its own default. Raises ``InvalidArgument``.
+    Without a level, deflate packs at its level 1 and zstandard takes its own default. Raises ``InvalidArgument``.
     """
     asked = properties.get("write.avro.compression-codec", "gzip").strip().lower()
     codec = _PROPERTY_NAMES.get(asked)
