@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from icefield import load_catalog
-from icefield.abc import Committed, Conflict, FileSystem, Pointer, PutMode
+from icefield.abc import Committed, Conflict, FileSystem, OutputStream, Pointer, PutMode
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import CommitStateUnknown, NamespaceExists, UnsafeCommit
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, new_table_metadata
@@ -119,6 +119,43 @@ def test_a_holder_that_was_paused_past_its_lease_overwrites_nothing(
     thread.join()
     assert isinstance(slow_outcome[0], said)
     assert bench.properties_now() == expected
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_strategy_that_threads_share_takes_nobody_elses_file_for_its_own(bare: Bench, moment: str) -> None:
+    """Another thread commits through the same object while one is at work: before its item is put, or after."""
+    base = bare.create()
+    among: list[Committed | Conflict] = []
+
+    class Shared(BareFileSystem):
+        def open_output(self, location: str) -> OutputStream:
+            if moment == "before":
+                self.commit_among(base, "among")
+            return super().open_output(location)
+
+        def put(self, location: str, data: bytes, mode: PutMode) -> None:
+            super().put(location, data, mode)
+            if moment == "after" and location.endswith("/v2.metadata.json"):
+                current = bare.strategy().load()
+                assert current is not None
+                self.commit_among(current, "among")
+
+        def commit_among(self, current: Pointer, name: str) -> None:
+            if not among:
+                among.append(Conflict())  # once only
+                among[0] = strategy.commit(current, bare.changed(current, name))
+
+    strategy = bare.strategy(Shared({}))
+    outcome = strategy.commit(base, bare.changed(base, "first"))
+    assert isinstance(among[0], Committed)
+    assert "among" in bare.read(among[0].pointer).properties
+    if moment == "before":
+        assert isinstance(outcome, Conflict)
+        assert bare.properties_now() == {"among"}
+    else:
+        assert isinstance(outcome, Committed)
+        assert set(bare.read(outcome.pointer).properties) == {"first"}
+        assert bare.properties_now() == {"first", "among"}
 
 
 def test_a_holder_that_is_paused_before_its_item_loses(bare: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

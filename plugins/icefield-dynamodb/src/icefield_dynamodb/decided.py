@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import copy
 from uuid import uuid4
 
 import msgspec
@@ -55,7 +56,7 @@ class DecidedByItem(VersionedStrategy):
         super().__init__(table, location, file_system, properties)
         self._options = LockOptions.of(self.properties)
         self._items = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
-        self._durable = ""
+        self._durable = ""  # the file of the version that was published last
 
     def top(self) -> Top | None:
         version = self.hint()
@@ -75,36 +76,38 @@ class DecidedByItem(VersionedStrategy):
         return Top(current, version, is_tombstone(self.file_system, self.file_system.stat(current.location)))
 
     def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        outcome = super().commit(base, metadata)
+        # A table object, and so this one, may serve several threads: each commit remembers its own file in a copy.
+        attempt = copy(self)
+        outcome = super(DecidedByItem, attempt).commit(base, metadata)
         if isinstance(outcome, Committed):
-            return Committed(Pointer(self._durable, outcome.pointer.version))
+            return Committed(Pointer(attempt._durable, outcome.pointer.version))
         return outcome
 
     def publish(self, target: str, data: bytes) -> bool:
-        self._durable = f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json"
+        durable = self._durable = f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json"
         identity = msgspec.json.decode(data, type=_Identity)
-        record = {KEY: _key(target), FILE: self._durable}
+        record = {KEY: _key(target), FILE: durable}
         if uuid := identity.table_uuid:
             record[TABLE_UUID] = uuid
         if identity.dropped_by:
             record[DROPPED] = identity.dropped_by
-        with self.file_system.open_output(self._durable) as sink:
+        with self.file_system.open_output(durable) as sink:
             sink.write(data)
         try:
             won = self._wins(target, record)
         except CommitStateUnknown:
             raise
         except BaseException:
-            delete_quietly(self.file_system, self._durable)
+            delete_quietly(self.file_system, durable)
             raise
         if not won:
-            delete_quietly(self.file_system, self._durable)
+            delete_quietly(self.file_system, durable)
             return False
         # It is decided: what comes now may fail, and is done by whoever comes next.
         with suppress(IcefieldError):
             self.file_system.put(target, data, PutMode.OVERWRITE)
             if not uuid:
-                delete_quietly(self.file_system, self._durable)
+                delete_quietly(self.file_system, durable)
         return True
 
     def withdraw(self, target: str) -> None:
