@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -22,6 +23,8 @@ import pytest
 REPOSITORY = Path(__file__).parents[3]
 # Inside the environment, so that `make clean` takes it away.
 TOOLS = Path(os.environ.get("ICEFIELD_TOOLS", REPOSITORY / ".venv" / "servers"))
+_KEEPER = Path(__file__).parent / "keeper.py"
+_SECONDS_TO_END = 60
 REQUIRED = bool(os.environ.get("ICEFIELD_REQUIRE_SERVERS"))
 
 
@@ -66,14 +69,14 @@ def running(
     folder: Path | None = None,
     seconds: float = 60,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process: waited for until ``ready``, and ended with all its children when the block ends.
+    """The keeper of a server that is waited for until ``ready``, and ended with all its children when the block ends.
 
-    ``environment`` is added to the process's own. Its output goes to a file; the end of it is shown when it does not
-    become ready within ``seconds``.
+    It ends just so when this process is killed. ``environment`` is added to the process's own. Its output goes to a
+    file; the end of it is shown when it does not become ready within ``seconds``.
     """
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            [str(part) for part in command],
+            [sys.executable, "-I", "-S", str(_KEEPER), str(os.getpid()), *(str(part) for part in command)],
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -94,17 +97,13 @@ def running(
             _end(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait()
+def _end(keeper: subprocess.Popen[bytes]) -> None:
+    keeper.terminate()
+    try:
+        keeper.wait(_SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        os.killpg(keeper.pid, signal.SIGKILL)
+        keeper.wait()
 
 
 def installed(name: str, make: Callable[[Path], None]) -> Path:
