@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -51,13 +51,19 @@ class MetricsCollector:
         self._rows = 0
         self._columns = [_watcher(column, bounds=True) for column in schema]
 
-    def update(self, batch: pa.RecordBatch) -> None:
-        """Take in the rows of a batch."""
+    def update(self, batch: pa.RecordBatch, counted: Collection[int] = ()) -> None:
+        """Take in the rows of a batch.
+
+        Of the leaves at the positions ``counted`` only values and nulls are counted: who calls learns their bounds
+        otherwise.
+        """
         if batch.num_columns != len(self._columns):
             raise InvalidArgument(f"a batch of {batch.num_columns} columns where {len(self._columns)} are due")
         self._rows += batch.num_rows
-        for watcher, column in zip(self._columns, batch.columns, strict=True):
-            if watcher is not None:
+        for at, (watcher, column) in enumerate(zip(self._columns, batch.columns, strict=True)):
+            if isinstance(watcher, _Counts) and at in counted:
+                _Counts.update(watcher, column)
+            elif watcher is not None:
                 watcher.update(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
 
     def metrics(self) -> Metrics:

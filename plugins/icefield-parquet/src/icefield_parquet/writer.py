@@ -21,6 +21,7 @@ from icefield_parquet.options import write_options
 from icefield_parquet.row_groups import row_group_start
 from icefield_parquet.sink import Sink
 from icefield_parquet.storage import to_storage
+from icefield_parquet.text_bounds import TextBounds
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
@@ -51,6 +52,7 @@ class ParquetWriter(FormatWriter):
         options = write_options(properties, self._layout.paths, all_counted=self._layout.all_counted)
         self._row_group_bytes = options.row_group_bytes
         self._collector = MetricsCollector(self._arrow_schema)
+        self._text_bounds = TextBounds(self._layout, options.arguments["write_statistics"])
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._flushed_bytes = 0
@@ -134,22 +136,25 @@ class ParquetWriter(FormatWriter):
         rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
         stored = to_storage(table, self._layout.schema, self._layout.storage)
         writer = self._opened(stored, rows)
+        told = self._text_bounds.told_by_footer(table, groups=-(-table.num_rows // rows))
         if table.num_rows < _WORTH_A_THREAD:
-            self._gather()
+            self._gather(told)
             writer.write_table(stored, row_group_size=rows)
         else:
-            with Beside(self._gather):  # both leave Python's lock to others most of the time
+            with Beside(lambda: self._gather(told)):  # both leave Python's lock to others most of the time
                 writer.write_table(stored, row_group_size=rows)
         self._flushed_bytes += self._pending_bytes
         self._pending, self._pending_bytes = [], 0
 
-    def _gather(self) -> None:
-        """Note what the manifest will tell of the pending rows."""
+    def _gather(self, told: frozenset[int]) -> None:
+        """Note what the manifest will tell of the pending rows, but for bounds of columns that the footer tells."""
         for batch in self._pending:
-            self._collector.update(batch)
+            self._collector.update(batch, told)
 
     def _metrics(self, footer: Any) -> Metrics:
-        return replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._layout.ids))
+        metrics = replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._layout.ids))
+        self._text_bounds.add_to(metrics, footer)
+        return metrics
 
 
 def _open(sink: pa.NativeFile, schema: pa.Schema, arguments: Mapping[str, Any]) -> pq.ParquetWriter:
