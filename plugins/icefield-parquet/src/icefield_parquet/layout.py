@@ -29,6 +29,7 @@ from icefield.types import (
 
 from icefield_parquet.annotations import GEOGRAPHY, GEOMETRY, MICROS, TIME, UUID, VARIANT, logical_type
 from icefield_parquet.schema import leaf_paths, storage_schema, without_extensions
+from icefield_parquet.shredded_types import ShreddedTypes
 from icefield_parquet.thrift import BINARY, BYTE, FALSE, I32, STRUCT, Fields, write_int, write_struct, write_varint
 
 _EDGES: Final = ("spherical", "vincenty", "thomas", "andoyer", "karney")
@@ -40,7 +41,8 @@ class Layout:
     """What follows from a schema alone.
 
     ``ids`` and ``places`` are those of the leaves in the file, in order: a variant's leaves have its id. ``paths`` are
-    the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them.
+    the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them. ``shredded``
+    is the full name of the variant that a leaf is part of, by place, where its statistics tell something.
     ``lacks_annotations``: pyarrow may leave annotations out, among them ``logical_types`` (by field id).
     ``footers`` is how a footer begins and what is made of that, once a file was written.
     """
@@ -54,16 +56,20 @@ class Layout:
     all_counted: bool
     logical_types: Mapping[int, bytes]
     lacks_annotations: bool
+    shredded: Mapping[str, str]
     footers: list[tuple[bytes, bytes]] = field(default_factory=list, compare=False)
 
 
 @lru_cache(maxsize=64)
-def layout_of(schema: Schema) -> Layout:
-    """The layout of files of a schema."""
-    storage = storage_schema(schema)
+def layout_of(schema: Schema, shredded: ShreddedTypes = ()) -> Layout:
+    """The layout of files of a schema whose variants are shredded so."""
+    types = dict(shredded)
+    storage = storage_schema(schema, types)
     stored = without_extensions(storage)
     paths: dict[str, str] = {}
+    parts: dict[str, str] = {}
     _collect_paths(schema.fields, "", "", paths)
+    _collect_parts(schema.fields, "", types, parts)
     places = tuple(leaf_paths(stored))
     logical_types: dict[int, bytes] = {}
     has_times = _collect_annotations(schema.fields, logical_types)
@@ -77,6 +83,7 @@ def layout_of(schema: Schema) -> Layout:
         set(places) <= set(paths.values()),
         logical_types,
         has_times or bool(logical_types),
+        parts,
     )
 
 
@@ -102,6 +109,19 @@ def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths:
             _collect_paths((kind.key, kind.value), full + ".", place + ".key_value.", paths)
         elif _has_statistics(kind):
             paths[full] = place
+
+
+def _collect_parts(
+    fields: tuple[NestedField, ...], name: str, types: Mapping[int, pa.DataType], parts: dict[str, str]
+) -> None:
+    """Note the leaves of shredded variants: readers skip values by what is typed, if nothing is beside it."""
+    for each in fields:
+        full = name + each.name
+        if isinstance(each.field_type, StructType):
+            _collect_parts(each.field_type.fields, full + ".", types, parts)
+        elif each.field_id in types:
+            stored = [part for part in without_extensions(pa.schema(types[each.field_id])) if part.name != "metadata"]
+            parts.update(dict.fromkeys(leaf_paths(stored, full + "."), full))
 
 
 def _has_statistics(kind: IcebergType) -> bool:

@@ -8,6 +8,7 @@
 | ``write.parquet.compression-codec``, ``compression-level`` | zstd when not set |
 | ``write.parquet.bloom-filter-enabled.column.<path>``, ``...-fpp...``, ``...-ndv...`` | bloom filters |
 | ``write.parquet.stats-enabled.column.<path>`` | whether the file holds statistics of the column |
+| ``write.parquet.shred-variants``, ``variant-inference-buffer-size`` | variants in typed columns |
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ from icefield.properties import (
     PARQUET_PAGE_SIZE,
     PARQUET_PAGE_VERSION,
     PARQUET_ROW_GROUP_SIZE,
+    PARQUET_SHRED_VARIANTS,
     PARQUET_STATS_ENABLED,
+    PARQUET_VARIANT_INFERENCE_BUFFER_SIZE,
     columns_with,
     find_value,
+    get_bool,
     get_int,
     get_str,
 )
@@ -55,18 +59,27 @@ _MIN_NDV = 1024
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of one writer; ``arguments`` are those of pyarrow's writer."""
+    """The options of one writer; ``arguments`` are those of pyarrow's writer.
+
+    ``shredding_rows`` is how many rows the types of shredded variants are judged by; 0 where variants stay whole.
+    """
 
     row_group_bytes: int
+    shredding_rows: int
     arguments: Mapping[str, Any]
 
 
 def write_options(
-    properties: Mapping[str, str], leaf_paths: Mapping[str, str], *, all_counted: bool = True
+    properties: Mapping[str, str],
+    leaf_paths: Mapping[str, str],
+    *,
+    all_counted: bool = True,
+    shredded: Mapping[str, str] | None = None,
 ) -> WriteOptions:
     """Options from table properties; ``leaf_paths`` gives, by a column's full name, its path in the file.
 
-    Leaves whose statistics would mean nothing are not among them; without ``all_counted`` there are some.
+    Leaves whose statistics would mean nothing are not among them; without ``all_counted`` there are some. ``shredded``
+    gives the full name of the variant that a leaf is part of, by its path.
     Raises ``InvalidArgument`` or ``UnsupportedFeature``, naming the property.
     """
     codec = _codec(get_str(properties, PARQUET_COMPRESSION))
@@ -76,10 +89,12 @@ def write_options(
         "data_page_size": get_int(properties, PARQUET_PAGE_SIZE),
         "data_page_version": {"v1": "1.0", "v2": "2.0"}[get_str(properties, PARQUET_PAGE_VERSION).lower()],
         "dictionary_pagesize_limit": get_int(properties, PARQUET_DICT_SIZE),
-        "write_statistics": _statistics(properties, leaf_paths, all_counted),
+        "write_statistics": _statistics(properties, leaf_paths, all_counted, shredded or {}),
     }
     _newer_arguments(arguments, properties, leaf_paths)
-    return WriteOptions(get_int(properties, PARQUET_ROW_GROUP_SIZE), arguments)
+    shreds = get_bool(properties, PARQUET_SHRED_VARIANTS)
+    shredding_rows = get_int(properties, PARQUET_VARIANT_INFERENCE_BUFFER_SIZE) if shreds else 0
+    return WriteOptions(get_int(properties, PARQUET_ROW_GROUP_SIZE), shredding_rows, arguments)
 
 
 def _codec(name: str) -> str:
@@ -104,11 +119,14 @@ def _level(properties: Mapping[str, str], codec: str) -> int | None:
     return level
 
 
-def _statistics(properties: Mapping[str, str], leaf_paths: Mapping[str, str], all_counted: bool) -> bool | list[str]:
+def _statistics(
+    properties: Mapping[str, str], leaf_paths: Mapping[str, str], all_counted: bool, shredded: Mapping[str, str]
+) -> bool | list[str]:
     wanted = columns_with(properties, PARQUET_STATS_ENABLED)
     if all_counted and all(wanted.values()):
         return True
-    return [path for name, path in leaf_paths.items() if wanted.get(name, True)]
+    parts = [path for path, name in shredded.items() if wanted.get(name, True)]
+    return [path for name, path in leaf_paths.items() if wanted.get(name, True)] + parts
 
 
 def _newer_arguments(arguments: dict[str, Any], properties: Mapping[str, str], leaf_paths: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from icefield.types import (
     StructType,
     UnknownType,
     UUIDType,
+    VariantType,
 )
 
 from icefield_parquet.geo import shape_type
@@ -129,36 +130,40 @@ def _match(siblings: list[pa.Field], wanted: pa.Field) -> int:
     return same[0]
 
 
-def storage_schema(schema: Schema) -> pa.Schema:
+def storage_schema(schema: Schema, shredded: Mapping[int, pa.DataType] | None = None) -> pa.Schema:
     """The Arrow schema that a file of ``schema`` is written with, with a field id at each level.
 
     A uuid and a shape are Arrow's extension types, for the annotation. A field of unknown type is left out, for it has
     no values; where nothing else would be left (an element, a key, a value, the only fields of a struct) it is kept
-    as a column of nulls. The two fields of a variant have no ids.
+    as a column of nulls. The fields of a variant have no ids; ``shredded`` are the types of variants by field id, where
+    these are not of two fields.
     """
-    return pa.schema(_stored_fields(schema.fields) or [_stored_field(field) for field in schema.fields])
+    return pa.schema(_stored_fields(schema.fields, shredded or {}))
 
 
-def _stored_fields(fields: tuple[NestedField, ...]) -> list[pa.Field]:
-    return [_stored_field(field) for field in fields if not isinstance(field.field_type, UnknownType)]
+def _stored_fields(fields: tuple[NestedField, ...], shredded: Mapping[int, pa.DataType]) -> list[pa.Field]:
+    known = [field for field in fields if not isinstance(field.field_type, UnknownType)]
+    return [_stored_field(field, shredded) for field in known or fields]
 
 
-def _stored_field(field: NestedField) -> pa.Field:
+def _stored_field(field: NestedField, shredded: Mapping[int, pa.DataType]) -> pa.Field:
     return pa.field(
         field.name,
-        _stored_type(field.field_type, field),
+        _stored_type(field.field_type, field, shredded),
         nullable=not field.required,
         metadata={FIELD_ID_KEY: str(field.field_id).encode()},
     )
 
 
-def _stored_type(kind: IcebergType, field: NestedField) -> pa.DataType:
+def _stored_type(kind: IcebergType, field: NestedField, shredded: Mapping[int, pa.DataType]) -> pa.DataType:
     if isinstance(kind, StructType):
-        return pa.struct(_stored_fields(kind.fields) or [_stored_field(child) for child in kind.fields])
+        return pa.struct(_stored_fields(kind.fields, shredded))
     if isinstance(kind, ListType):
-        return pa.list_(_stored_field(kind.element))
+        return pa.list_(_stored_field(kind.element, shredded))
     if isinstance(kind, MapType):
-        return pa.map_(_stored_field(kind.key), _stored_field(kind.value))
+        return pa.map_(_stored_field(kind.key, shredded), _stored_field(kind.value, shredded))
+    if isinstance(kind, VariantType) and field.field_id in shredded:
+        return shredded[field.field_id]
     if isinstance(kind, UUIDType):
         return pa.uuid()
     if isinstance(kind, GeometryType | GeographyType):

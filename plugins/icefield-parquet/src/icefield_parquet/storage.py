@@ -1,20 +1,34 @@
-"""Arrow data in the form that a file stores: uuids annotated, columns of unknown type left out."""
+"""Arrow data in the form that a file stores: uuids annotated, columns of unknown type left out, variants shredded."""
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 from icefield.arrow_arrays import retype
+from icefield.errors import InvalidArgument
 from icefield.schema import Schema
-from icefield.types import IcebergType, ListType, MapType, NestedField, StructType, UnknownType
+from icefield.types import IcebergType, ListType, MapType, NestedField, StructType, UnknownType, VariantType
+
+from icefield_parquet.shredded_types import is_shredded
+from icefield_parquet.shredding import shredded
+
+_AT_ONCE: Final = 16 << 20
+"""So many bytes of variants are shredded at once, for which several times as many are needed."""
 
 
 def to_storage(table: pa.Table, schema: Schema, storage: pa.Schema) -> pa.Table:
-    """The table under the storage schema (see ``icefield_parquet.schema.storage_schema``). No value is copied."""
+    """The table under the storage schema (see ``icefield_parquet.schema.storage_schema``).
+
+    No value is copied but for variants that are shredded. Raises ``InvalidArgument`` for damaged ones, with the column.
+    """
     kept = _kept(schema.fields, list(storage))
-    columns = [
-        _chunked(table.column(position), schema.fields[position].field_type, field.type)
-        for position, field in zip(kept, storage, strict=True)
-    ]
+    columns = []
+    for position, field in zip(kept, storage, strict=True):
+        try:
+            columns.append(_chunked(table.column(position), schema.fields[position].field_type, field.type))
+        except InvalidArgument as error:
+            raise InvalidArgument(f"column '{field.name}': {error}") from error
     return pa.Table.from_arrays(columns, schema=storage)
 
 
@@ -28,18 +42,35 @@ def _kept(fields: tuple[NestedField, ...], stored: list[pa.Field]) -> list[int]:
 def _chunked(column: pa.ChunkedArray, kind: IcebergType, wanted: pa.DataType) -> pa.ChunkedArray:
     if column.type.equals(wanted, check_metadata=True):
         return column
-    return pa.chunked_array([_array(chunk, kind, wanted) for chunk in column.chunks], wanted)
+    if not _shreds(kind, wanted):
+        return pa.chunked_array([_array(chunk, kind, wanted) for chunk in column.chunks], wanted)
+    pieces = []
+    for chunk in column.chunks:
+        rows = max(1, len(chunk) * _AT_ONCE // max(1, chunk.nbytes))
+        pieces += [_array(chunk.slice(at, rows), kind, wanted) for at in range(0, len(chunk), rows)]
+    return pa.chunked_array(pieces, wanted)
+
+
+def _shreds(kind: IcebergType, wanted: pa.DataType) -> bool:
+    """Whether a variant somewhere inside is shredded."""
+    if isinstance(kind, StructType):
+        stored = [wanted.field(position) for position in range(wanted.num_fields)]
+        kept = _kept(kind.fields, stored)
+        return any(_shreds(kind.fields[at].field_type, field.type) for at, field in zip(kept, stored, strict=True))
+    return isinstance(kind, VariantType) and is_shredded(wanted)
 
 
 def _array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
-    if not _lacks_fields(kind, wanted):
+    if isinstance(kind, VariantType) and is_shredded(wanted):
+        return shredded(array, wanted)
+    if not _differs(kind, wanted):
         return retype(array, wanted)
     if isinstance(kind, StructType):
         stored = [wanted.field(position) for position in range(wanted.num_fields)]
         kept = _kept(kind.fields, stored)
+        parts = array.flatten()  # null where the struct is: what lies below its nulls may be no variant
         children = [
-            _array(array.field(at), kind.fields[at].field_type, field.type)
-            for at, field in zip(kept, stored, strict=True)
+            _array(parts[at], kind.fields[at].field_type, field.type) for at, field in zip(kept, stored, strict=True)
         ]
         return pa.StructArray.from_arrays(children, fields=stored, mask=array.is_null() if array.null_count else None)
     offset, buffers = array.offset, array.buffers()[:2]
@@ -53,19 +84,17 @@ def _array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(wanted, len(array), buffers, offset=offset, children=[entries])
 
 
-def _lacks_fields(kind: IcebergType, wanted: pa.DataType) -> bool:
-    """Whether the storage type leaves out a field somewhere inside."""
+def _differs(kind: IcebergType, wanted: pa.DataType) -> bool:
+    """Whether the storage type leaves out a field somewhere inside, or a variant is shredded there."""
     if isinstance(kind, StructType):
         stored = [wanted.field(position) for position in range(wanted.num_fields)]
         if len(stored) != len(kind.fields):
             return True
-        return any(
-            _lacks_fields(child.field_type, field.type) for child, field in zip(kind.fields, stored, strict=True)
-        )
+        return any(_differs(child.field_type, field.type) for child, field in zip(kind.fields, stored, strict=True))
+    if isinstance(kind, VariantType):
+        return is_shredded(wanted)
     if isinstance(kind, ListType):
-        return _lacks_fields(kind.element.field_type, wanted.value_type)
+        return _differs(kind.element.field_type, wanted.value_type)
     if isinstance(kind, MapType):
-        return _lacks_fields(kind.key.field_type, wanted.key_type) or _lacks_fields(
-            kind.value.field_type, wanted.item_type
-        )
+        return _differs(kind.key.field_type, wanted.key_type) or _differs(kind.value.field_type, wanted.item_type)
     return False
