@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,16 @@ settings.load_profile("soak" if os.environ.get("ICEFIELD_SOAK") else "default")
 # Each module of tests/support/servers brings the fixtures of one server.
 _SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))
 pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
+
+
+@pytest.fixture(autouse=True)
+def environment_as_before() -> Iterator[None]:
+    """What a test, or a page that it runs, leaves in the environment reaches no other test of the process."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

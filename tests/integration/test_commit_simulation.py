@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from uuid import uuid4
@@ -34,7 +35,8 @@ OPTIONS = LockOptions(
 
 @pytest.fixture(autouse=True)
 def simulated_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let leases go by the clock of the world. No heart beats: every lease may run out."""
+    """Let leases go by the clock of the world, until the test ends. No heart beats: every lease may run out."""
+    monkeypatch.setattr(icefield_dynamodb.lease, "time", time)
     monkeypatch.setattr(icefield_dynamodb.lease, "Thread", lambda **_: SimpleNamespace(start=_nothing, join=_nothing))
 
 

@@ -98,7 +98,7 @@ class TestPostgresStrategy(CommitStrategySuite):
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         root = location.removeprefix("file://").partition("/warehouse/")[0]
-        database = self.database_of.get(root) or next(iter(self.database_of.values()))
+        database = self.database_of.get(root) or Database("test", {"uri": "postgresql+psycopg://nobody@127.0.0.1:1/no"})
         return SqlStrategy(("db", location), location, file_system, {}, database)
 
 

@@ -67,7 +67,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
         )
         # adlfs's own clean-up keeps each client for ever, and at the end of a forked process waits for a loop that
         # does not run there.
-        for finalizer, info in list(weakref.finalize._registry.items()):  # type: ignore[attr-defined]
+        for finalizer, info in weakref.finalize._registry.copy().items():  # type: ignore[attr-defined]
             if any(argument is self for argument in info.args):
                 finalizer.detach()
         weakref.finalize(self, _close, os.getpid(), self.loop, self.service_client, account.credential)
