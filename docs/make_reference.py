@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from icefield import errors, properties
+from icefield import errors, properties, property_checks
 from icefield.errors import IcefieldError
 from icefield.properties import TABLE_PROPERTIES, Property
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs/reference"
 KIB, MIB = 1 << 10, 1 << 20
+_NO_READERS = {Path(properties.__file__), Path(property_checks.__file__)}
 _GROUP = re.compile(r"# -- (.+?) -+")
 _TYPE_NAMES = {str: "text", int: "integer", float: "number", bool: "true/false"}
 
@@ -27,13 +28,15 @@ Generated from `icefield.properties` by `make reference`; do not edit.
 
 A property is text that steers readers and writers of one table. Set it with `create_table(..., properties={...})`,
 `table.set_properties({...})` or `icefield properties db.t --set key=value`. A value of the wrong form is refused when
-it is set.
+it is set, and so is a codec, a metrics mode or a file format that no engine has; a file format whose plugin is not
+installed here is accepted. A table of another engine that has such a value already is read and changed all the same.
 
 "Read by" names the distributions whose code reads the property. "-" means that Icefield checks and keeps it for other
 engines, and does nothing with it. A name that ends in a dot is followed by a column's name.
 
-A property that is in no table below is kept as it is. Names of credentials (`secret-access-key`, `password`, ...) are
-refused: every reader of a table sees its metadata. So are the names that show state:
+A property that is in no table below is kept as it is. When its name all but spells one that is, as `write.formt.default`
+does, there is a warning, `icefield.property_checks.PropertyWarning`. Names of credentials (`secret-access-key`,
+`password`, ...) are refused: every reader of a table sees its metadata. So are the names that show state:
 
 {reserved}
 """
@@ -128,7 +131,7 @@ def _used_words() -> dict[str, frozenset[str]]:
     places = {"icefield": ROOT / "framework/src", **{path.name: path / "src" for path in ROOT.glob("plugins/*")}}
     found = {}
     for distribution, place in sorted(places.items()):
-        modules = (path for path in place.rglob("*.py") if path != Path(properties.__file__))
+        modules = (path for path in place.rglob("*.py") if path not in _NO_READERS)
         found[distribution] = frozenset(word for path in modules for word in _words(path))
     return found
 

@@ -27,6 +27,8 @@ from icefield.layouts import partition_spec_of, sort_order_of
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.partitioning import PartitionSpec
 from icefield.plugins import Plugins
+from icefield.properties import check_properties
+from icefield.property_checks import check_values, warn_of_names
 from icefield.purging import delete_files_of, delete_versions_of
 from icefield.schema import Schema
 from icefield.schema_arrow import as_schema
@@ -265,7 +267,10 @@ class Catalog:
         def with_prefix(prefix: str) -> dict[str, str]:
             return {key[len(prefix) :]: value for key, value in self.properties.items() if key.startswith(prefix)}
 
-        return {**with_prefix(_DEFAULT), **given, **with_prefix(_OVERRIDE)}
+        properties = {**with_prefix(_DEFAULT), **given, **with_prefix(_OVERRIDE)}
+        check_values(check_properties(properties), self.io.plugins.names("file-formats"))
+        warn_of_names(properties)
+        return properties
 
 
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:

@@ -9,6 +9,7 @@ from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate
 from icefield.properties import FORMAT_VERSION, check_properties
+from icefield.property_checks import check_values, warn_of_names
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.upgrade_format_version import upgrade
 
@@ -26,9 +27,11 @@ class UpdateProperties(Action):
 
     def set(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
         """Set properties; numbers and booleans are written as text. Raises ``InvalidArgument`` for other values."""
-        for key, value in check_properties(property_texts({**(properties or {}), **more})).items():
+        texts = check_properties(property_texts({**(properties or {}), **more}))
+        for key, value in texts.items():
             self._not_both(key, self._removals)
             self._sets[key] = value
+        warn_of_names(texts)
         return self
 
     def remove(self, *keys: str) -> Self:
@@ -42,6 +45,7 @@ class UpdateProperties(Action):
         """Only what differs from the base: a change without effect makes no version."""
         updates: list[TableUpdate] = []
         sets = {key: value for key, value in self._sets.items() if base.properties.get(key) != value}
+        check_values(sets, context.io.plugins.names("file-formats"))
         version = sets.pop(FORMAT_VERSION.name, None)
         if version is not None:
             updates += upgrade(base, int(version), context)
