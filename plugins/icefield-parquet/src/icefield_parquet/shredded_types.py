@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from icefield.errors import InvalidArgument
 from icefield.types import NestedField, StructType, VariantType
 
 from icefield_parquet import variant_cells as kind
@@ -51,12 +52,15 @@ def has_variants(fields: Iterable[NestedField]) -> bool:
 def shredded_types(table: pa.Table, fields: tuple[NestedField, ...], rows: int) -> ShreddedTypes:
     """What the variants of a table are best stored as, judged by so many rows; without those not worth it.
 
-    Raises ``InvalidArgument`` for damaged variants.
+    Raises ``InvalidArgument`` for damaged variants, naming the column.
     """
     found: dict[int, pa.DataType] = {}
     for field, column in zip(fields, table.columns, strict=True):
         if has_variants((field,)):
-            _collect(field, pa.concat_arrays(column.slice(0, rows).chunks), found)
+            try:
+                _collect(field, pa.concat_arrays(column.slice(0, rows).chunks), found)
+            except InvalidArgument as error:
+                raise InvalidArgument(f"column '{field.name}': {error}") from error
     return tuple(found.items())
 
 

@@ -34,10 +34,13 @@ _A_DAY: Final = 86_400_000_000
 _UUID_BYTES: Final = 16
 
 
-def shredded(array: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
-    """Variants as groups of ``metadata``, ``value`` and ``typed_value``. Raises ``InvalidArgument`` for damage."""
-    variants = Variants(array)
-    metadata = array.flatten()[array.type.get_field_index("metadata")]
+def shredded(array: pa.StructArray, wanted: pa.StructType, absent: Any = None) -> pa.StructArray:
+    """Variants as groups of ``metadata``, ``value`` and ``typed_value``; ``absent`` is as for ``Variants``.
+
+    Raises ``InvalidArgument`` for damaged ones.
+    """
+    variants = Variants(array, absent)
+    metadata = array.field(array.type.get_field_index("metadata")).fill_null(b"")
     parts = [metadata, *_group(variants, len(array), variants.there, variants.roots, wanted)]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from icefield.arrow_arrays import retype
@@ -60,17 +60,21 @@ def _shreds(kind: IcebergType, wanted: pa.DataType) -> bool:
     return isinstance(kind, VariantType) and is_shredded(wanted)
 
 
-def _array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
+def _array(array: pa.Array, kind: IcebergType, wanted: pa.DataType, absent: Any = None) -> pa.Array:
+    """An array in its storage form; ``absent`` tells the rows that are below a null, if there are any."""
     if isinstance(kind, VariantType) and is_shredded(wanted):
-        return shredded(array, wanted)
+        return shredded(array, wanted, absent)
     if not _differs(kind, wanted):
         return retype(array, wanted)
     if isinstance(kind, StructType):
         stored = [wanted.field(position) for position in range(wanted.num_fields)]
         kept = _kept(kind.fields, stored)
-        parts = array.flatten()  # null where the struct is: what lies below its nulls may be no variant
+        if array.null_count:
+            null = array.is_null().to_numpy(zero_copy_only=False)
+            absent = null if absent is None else null | absent
         children = [
-            _array(parts[at], kind.fields[at].field_type, field.type) for at, field in zip(kept, stored, strict=True)
+            _array(array.field(at), kind.fields[at].field_type, field.type, absent)
+            for at, field in zip(kept, stored, strict=True)
         ]
         return pa.StructArray.from_arrays(children, fields=stored, mask=array.is_null() if array.null_count else None)
     offset, buffers = array.offset, array.buffers()[:2]

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.values_variant import variant_names
 
@@ -60,23 +61,27 @@ class Inside:
 
 
 class Variants:
-    """The variants of an array. Raises ``InvalidArgument`` wherever it meets bytes that are no variant."""
+    """The variants of an array, but for rows of which ``absent`` says that they are below a null.
 
-    def __init__(self, array: pa.StructArray) -> None:
+    Raises ``InvalidArgument`` wherever it meets bytes that are no variant.
+    """
+
+    def __init__(self, array: pa.StructArray, absent: Any = None) -> None:
         # Flattened, a part is null where its variant is.
         metadata, value = (array.flatten()[array.type.get_field_index(name)] for name in ("metadata", "value"))
-        coded = metadata.dictionary_encode()
+        there = value.is_valid() if not metadata.null_count else pc.and_(value.is_valid(), metadata.is_valid())
+        there = there.to_numpy(zero_copy_only=False)
+        self.there = np.flatnonzero(there if absent is None else there & ~absent)
+        """The positions of the variants that are not null. Cells count these only."""
+        coded = metadata.take(pa.array(self.there)).dictionary_encode()
         self.names, self._numbers, sizes = _numbered([variant_names(each) for each in coded.dictionary.to_pylist()])
-        codes = coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-        self._names_of = sizes[codes] if len(sizes) else np.zeros(len(array), np.int64)
-        self._first_of = (np.cumsum(sizes) - sizes)[codes] if len(sizes) else self._names_of
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        self._names_of, self._first_of = sizes[codes], (np.cumsum(sizes) - sizes)[codes]
         _, offsets, data = value.buffers()
         places = np.frombuffer(offsets, np.int32)[value.offset :][: len(value) + 1].astype(np.int64)
         self.data = np.frombuffer(data or b"", np.uint8)
-        self._ends = places[1:]
-        self.there = np.flatnonzero(value.is_valid().to_numpy(zero_copy_only=False))
-        """The positions of the variants that are not null."""
-        self.roots = self._cells(self.there, places[self.there])
+        self._ends = places[1:][self.there]
+        self.roots = self._cells(np.arange(len(self.there)), places[self.there])
 
     def kinds(self, cells: Cells) -> Numbers:
         """What each cell holds."""

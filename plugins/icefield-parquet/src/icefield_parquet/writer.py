@@ -16,9 +16,10 @@ from icefield.schema import Schema
 from icefield_parquet.beside import Beside
 from icefield_parquet.encoding import EncodingChoice
 from icefield_parquet.footer import completed_tail
-from icefield_parquet.layout import layout_of
+from icefield_parquet.layout import Layout, layout_of
 from icefield_parquet.options import write_options
 from icefield_parquet.row_groups import row_group_start
+from icefield_parquet.shredded_types import has_variants, shredded_types
 from icefield_parquet.sink import Sink
 from icefield_parquet.storage import to_storage
 from icefield_parquet.text_bounds import TextBounds
@@ -47,18 +48,16 @@ class ParquetWriter(FormatWriter):
         self._sink = Sink(sink)
         # Fewer and larger writes: each takes Python's lock from the other threads that encode.
         self._buffered = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _BUFFER)
-        self._layout = layout_of(schema)
+        self._properties = properties
+        self._lay_out(layout_of(schema))
         self._arrow_schema = self._layout.arrow
-        options = write_options(properties, self._layout.paths, all_counted=self._layout.all_counted)
-        self._row_group_bytes = options.row_group_bytes
+        self._row_group_bytes = self._options.row_group_bytes
         self._collector = MetricsCollector(self._arrow_schema)
-        self._text_bounds = TextBounds(self._layout, options.arguments["write_statistics"])
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._flushed_bytes = 0
         self._estimate = 0
         self._ended = False
-        self._options = options
         self._metadata = dict(metadata)
         self._choice = choice or EncodingChoice()
         self._writer: pq.ParquetWriter | None = None
@@ -115,6 +114,24 @@ class ParquetWriter(FormatWriter):
         if self._writer is not None:
             self._writer.is_open = False
 
+    def _lay_out(self, layout: Layout) -> None:
+        """Settle what follows from a layout."""
+        self._layout = layout
+        self._options = write_options(
+            self._properties, layout.paths, all_counted=layout.all_counted, shredded=layout.shredded
+        )
+        self._text_bounds = TextBounds(layout, self._options.arguments["write_statistics"])
+
+    def _shred(self, first: pa.Table) -> None:
+        """Lay the file out anew for variants that are worth columns of their own, as its first rows show."""
+        schema, rows = self._layout.schema, self._options.shredding_rows
+        if not rows or not has_variants(schema.fields):
+            return
+        types = shredded_types(first, schema.fields, rows)
+        if types:
+            self._lay_out(layout_of(schema, types))
+            self._choice = EncodingChoice()  # other files of the write have other columns
+
     def _opened(self, first: pa.Table | None = None, rows: int = 0) -> pq.ParquetWriter:
         """pyarrow's writer, which is set up when the first rows tell what they are like."""
         if self._writer is None:
@@ -134,6 +151,8 @@ class ParquetWriter(FormatWriter):
         table = pa.Table.from_batches(self._pending, self._arrow_schema)
         groups = max(1, round(self._pending_bytes / self._row_group_bytes))
         rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
+        if self._writer is None:
+            self._shred(table)
         stored = to_storage(table, self._layout.schema, self._layout.storage)
         writer = self._opened(stored, rows)
         told = self._text_bounds.told_by_footer(table, groups=-(-table.num_rows // rows))
