@@ -34,9 +34,10 @@ installed here is accepted. A table of another engine that has such a value alre
 "Read by" names the distributions whose code reads the property. "-" means that Icefield checks and keeps it for other
 engines, and does nothing with it. A name that ends in a dot is followed by a column's name.
 
-A property that is in no table below is kept as it is. When its name all but spells one that is, as `write.formt.default`
-does, there is a warning, `icefield.property_checks.PropertyWarning`. Names of credentials (`secret-access-key`,
-`password`, ...) are refused: every reader of a table sees its metadata. So are the names that show state:
+A property that is in no table below is kept as it is. When its name all but spells one that is known, such as
+`write.formt.default`, there is a warning, `icefield.property_checks.PropertyWarning`. Names of credentials
+(`secret-access-key`, `password`, ...) are refused: every reader of a table sees its metadata. So are the names that
+show state:
 
 {reserved}
 """
