@@ -19,6 +19,7 @@ from parquet_footer import elements
 from parquet_forge import forge
 from plain_rows import comparable, plain_rows
 from tables import new_table
+from variant_bytes import PRIMITIVES, decimal, variant
 
 AB = bytes.fromhex("1102000102") + b"ab"
 """The names ``a`` and ``b``."""
@@ -191,6 +192,78 @@ class TestShredded:
             (0, {"a": 1}), (1, {"a": "x"}), (2, None), (9, {"a": 1, "b": "x"})
         ]  # fmt: skip
         assert table.scan("n = 1").to_arrow()["n"].to_pylist() == [1]
+
+
+SHREDDED = {"write.parquet.shred-variants": "true"}
+NUMBERED = Schema(
+    NestedField(1, "n", "int"),
+    NestedField(2, "v", VariantType()),
+    NestedField(3, "s", StructType(NestedField(4, "w", VariantType(), required=True))),
+)
+MIXED = [
+    {"a": 1, "b": "x", "c": [1, 2], "d": {"e": 1.5, "f": None}}, {"a": 300, "b": None, "c": [], "zz": {"a": [1, "y"]}},
+    {"a": "no", "d": 7, "c": [1, "two", None, [3]]}, {}, {"b": "z" * 90, "d": {}}, {"a": 2, "d": {"e": "t", "g": True}},
+    None, 5, "text", [1, 2], [{"a": 1}], {"A": 1, "a": 5},
+]  # fmt: skip
+"""Values that are mostly objects: with fields missing, null, of another type and of no column."""
+
+
+def numbered(values):
+    """A row for each value; a null variant and a null struct come behind."""
+    rows = [{"n": n, "v": variant(value), "s": {"w": variant(value)}} for n, value in enumerate(values)]
+    return [*rows, {"n": len(rows), "v": None, "s": None}]
+
+
+@pytest.mark.spec("PARQ-13")
+class TestShreddedHere:
+    """What is written shredded here is read by others as it was."""
+
+    @pytest.mark.parametrize("name", PRIMITIVES)
+    def test_duckdb_reads_each_primitive(self, tmp_path, name):
+        rows = numbered([PRIMITIVES[name], PRIMITIVES[name], "another", None, {"z": 1}])
+        files = [write_rows(NUMBERED, rows, properties=properties)[0] for properties in (SHREDDED, {})]
+        assert [len([each for each in elements(data) if each.name == "typed_value"]) for data in files] == [2, 0]
+        shown_ = []
+        for at, data in enumerate(files):
+            path = tmp_path / f"{at}.parquet"
+            path.write_bytes(data)
+            # A decimal's precision is that of its column, which is nothing of the value.
+            kind = "split_part(variant_typeof(v), '(', 1)"
+            shown_.append(duck_rows(f"select n, v, s.w, {kind} from '{path}' order by n"))
+        assert repr(shown_[0]) == repr(shown_[1])
+
+    def test_duckdb_reads_objects_and_lists(self, tmp_path):
+        data, _ = write_rows(NUMBERED, numbered(MIXED), properties=SHREDDED)
+        names = [each.name for each in elements(data)]
+        assert names.count("typed_value") >= 2 * 6
+        path = tmp_path / "ours.parquet"
+        path.write_bytes(data)
+        rows = duck_rows(f"select v, s.w from '{path}' order by n")
+        assert rows == [*((value, value) for value in MIXED), (None, None)]
+        assert duck_rows(f"select n from '{path}' where v.a::varchar = '300'") == [(1,)]
+
+    @pytest.mark.parametrize("values", [MIXED, [[1], [2, None, "x"], [], [[3]], {"a": 1}]], ids=["objects", "lists"])
+    def test_java_reads_objects_and_lists(self, catalog, java_iceberg, values):
+        self.check_java(catalog, java_iceberg, values)
+
+    def test_java_reads_each_primitive(self, catalog, java_iceberg):
+        others = [decimal(8, 12345, 2), decimal(10, 1, 38), 1, -(2**62), 2**40]
+        self.check_java(catalog, java_iceberg, [dict(PRIMITIVES), dict(PRIMITIVES), *PRIMITIVES.values(), *others])
+
+    def check_java(self, catalog, java_iceberg, values):
+        table = catalog.create_table("db.t", NUMBERED, properties={"format-version": "3", **SHREDDED})
+        table.append(pa.Table.from_pylist(numbered(values), schema=schema_to_arrow(table.schema())))
+        (task,) = table.scan().plan_files()
+        with table.io.open_input(task.file.file_path) as source:
+            assert b"typed_value" in source.read()
+        found = sorted(java_iceberg.read(table.metadata_location), key=lambda row: row["n"])
+
+        def decoded(held):
+            return ... if held is None else variant_to_python(*(bytes.fromhex(held[p]) for p in ("metadata", "value")))
+
+        expected = [variant_to_python(**variant(value)) for value in values]
+        assert repr([decoded(row["v"]) for row in found]) == repr([*expected, ...])
+        assert repr([row["s"] and decoded(row["s"]["w"]) for row in found]) == repr([*expected, None])
 
 
 def test_damaged_shredded_columns_are_errors_that_name_the_column():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -81,3 +82,29 @@ def _container(basic: int, ids: list[int], id_size: int, parts: list[bytes]) -> 
 
 def _width(number: int) -> int:
     return max(1, (number.bit_length() + 7) // 8)
+
+
+PRIMITIVES = {
+    "true": leaf(1),
+    "false": leaf(2),
+    "int8": leaf(3, b"\xfb"),
+    "int16": leaf(4, struct.pack("<h", -300)),
+    "int32": leaf(5, struct.pack("<i", 70_000)),
+    "int64": leaf(6, struct.pack("<q", 5 * 10**9)),
+    "double": leaf(7, struct.pack("<d", -2.5)),
+    "float": leaf(14, struct.pack("<f", 2.5)),
+    "decimal4": decimal(8, -125, 2),
+    "decimal8": decimal(9, 10**17, 4),
+    "decimal16": decimal(10, -(10**30), 2),
+    "date": leaf(11, struct.pack("<i", -1)),
+    "timestamptz": leaf(12, struct.pack("<q", 7)),
+    "timestamp": leaf(13, struct.pack("<q", -7)),
+    "binary": leaf(15, b"\2\0\0\0\xff\0"),
+    "string": leaf(16, b"\2\0\0\0ab"),
+    "short string": Leaf(bytes([3 << 2 | 1]) + b"abc"),
+    "time": leaf(17, struct.pack("<q", 86_399 * 10**6)),
+    "timestamptz_ns": leaf(18, struct.pack("<q", 9)),
+    "timestamp_ns": leaf(19, struct.pack("<q", -9)),
+    "uuid": leaf(20, uuid.UUID(int=7 << 99).bytes),
+}
+"""A value of each primitive, texts both long and short."""
