@@ -54,7 +54,7 @@ _CODECS = {
     "none": "none",
 }
 _LEVELLED = frozenset({"zstd", "gzip", "brotli"})
-_MIN_NDV = 1024
+_SMALLEST_BLOOM_FILTER = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,13 @@ def _bloom_filters(properties: Mapping[str, str], leaf_paths: Mapping[str, str])
         fpp = find_value(properties, PARQUET_BLOOM_FILTER_FPP, name)
         if not 0 < fpp < 1:
             raise InvalidArgument(f"table property '{PARQUET_BLOOM_FILTER_FPP.name}{name}' must lie between 0 and 1")
-        # A filter takes about 1.44 log2(1/fpp) bits a value, so the limit of bytes bounds the values it is sized for.
-        most_values = max(_MIN_NDV, int(most * 8 / (1.44 * math.log2(1 / fpp))))
+        most_values = _values_of_bloom_filter(most, fpp)
         wanted = find_value(properties, PARQUET_BLOOM_FILTER_NDV, name)
         blooms[leaf_paths[name]] = {"ndv": min(wanted or most_values, most_values), "fpp": fpp}
     return blooms
+
+
+def _values_of_bloom_filter(most_bytes: int, fpp: float) -> int:
+    """How many values a filter may be made for to have no more bytes, which pyarrow rounds up to powers of two."""
+    size = max(_SMALLEST_BLOOM_FILTER, 1 << most_bytes.bit_length() - 1)
+    return max(1, int(-size * math.log(1 - fpp ** (1 / 8))))
