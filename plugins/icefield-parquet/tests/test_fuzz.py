@@ -16,11 +16,12 @@ from icefield.expressions import bind, parse
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table
-from icefield.types import NestedField, StructType
+from icefield.types import NestedField, StructType, VariantType
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.raw_statistics import check_statistics
 from parquet_files import read, reader_of, write
 from parquet_forge import forge
+from variant_bytes import PRIMITIVES, variant
 
 CODECS = ("uncompressed", "gzip", "snappy", "zstd", "lz4_raw", "brotli")
 
@@ -41,7 +42,18 @@ def whole_files():
         files[f"nested, {codec}"] = file(nested, pa.Table.from_pylist(rows, schema=schema_to_arrow(nested)), codec)
         files[f"types, {codec}"] = file(schema, pa.Table.from_arrays(arrays, schema=arrow), codec)
         files[f"pages, {codec}"] = file(*flat_table(900), codec, {"write.parquet.page-version": "v2"})
+        files[f"shredded, {codec}"] = file(*variants(), codec, {"write.parquet.shred-variants": "true"})
     return files
+
+
+def variants():
+    """Variants of every primitive, in objects and lists."""
+    schema = Schema(NestedField(1, "v", VariantType()), NestedField(2, "n", "int"))
+    rows = [
+        {"v": variant({**PRIMITIVES, "l": [at, str(at)], "o": {"k": at}} if at % 7 else at), "n": at}
+        for at in range(150)
+    ]  # fmt: skip
+    return schema, pa.Table.from_pylist(rows, schema=schema_to_arrow(schema))
 
 
 def array(values, kind):
