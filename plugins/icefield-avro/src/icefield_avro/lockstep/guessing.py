@@ -9,19 +9,19 @@ a record starts.
 from __future__ import annotations
 
 import math
-from operator import sub
 from typing import Final
 
 import numpy as np
 
 from icefield_avro.arrays import Vector
 from icefield_avro.lockstep.nested import ArrayStep, RecordStep
+from icefield_avro.lockstep.searching import find_all
 from icefield_avro.lockstep.steps import OptionalStep, SizedStep, Step
 from icefield_avro.lockstep.tape import Tape
 
 _LONG_RECORD: Final = 120  # bytes on average
 _LEAST_PREFIX: Final = 8
-_MOST_PREFIX: Final = 48
+_MOST_PREFIX: Final = 96
 _FIELDS_BEFORE_TEXT: Final = 16
 _SAMPLES: Final = 64
 _MOST_DISTANCES: Final = 4
@@ -54,11 +54,12 @@ def _by_text(tape: Tape, begins: Vector, total: int, record: RecordStep) -> Vect
     if place is None:
         return nothing
     starts, lengths = _texts(tape, begins, record, place)
-    places = zip(starts[:_SAMPLES].tolist(), lengths[:_SAMPLES].tolist(), strict=True)
+    some = slice(None, None, -(-len(starts) // _SAMPLES))
+    places = zip(starts[some].tolist(), lengths[some].tolist(), strict=True)
     prefix = _common_prefix([bytes(tape.raw[start : start + length]) for start, length in places])
     if len(prefix) < _LEAST_PREFIX:
         return nothing
-    hits = np.array(_find_all(tape.raw, prefix, total), np.int64)
+    hits = find_all(tape, prefix, total)
     distances, often = np.unique(starts - begins, return_counts=True)
     guesses = []
     for distance in distances[np.argsort(-often, kind="stable")][:_MOST_DISTANCES].tolist():
@@ -87,27 +88,6 @@ def _texts(tape: Tape, at: Vector, record: RecordStep, place: int) -> tuple[Vect
         at = step.skip(tape, at)
     start, length, _ = tape.sized(at)
     return start, length
-
-
-def _find_all(raw: bytearray, wanted: bytes, total: int) -> list[int]:
-    """Where the bytes are found; about ``total`` such places are expected, an even distance from each other."""
-    few = _found(raw, wanted, 0, len(wanted), _SAMPLES)
-    if len(few) < _SAMPLES:
-        return few
-    # Most of what lies between two places need not be looked at; when too few were found, all is.
-    step = max(len(wanted), min(map(sub, few[1:], few)) * 7 // 8)
-    found = few + _found(raw, wanted, few[-1] + step, step, 8 * total)
-    return found if len(found) >= total else few + _found(raw, wanted, few[-1] + 1, len(wanted), 8 * total)
-
-
-def _found(raw: bytearray, wanted: bytes, start: int, step: int, most: int) -> list[int]:
-    out: list[int] = []
-    find, note = raw.find, out.append
-    position = find(wanted, start)
-    while position >= 0 and len(out) < most:
-        note(position)
-        position = find(wanted, position + step)
-    return out
 
 
 def _by_trying(tape: Tape, total: int, average: float, record: RecordStep) -> Vector:

@@ -85,15 +85,16 @@ def fence_of(word: Vector) -> Vector:
 class Memory:
     """What tapes lie in, one after another: taking fresh pages for each would cost more than copying into them."""
 
-    __slots__ = ("_room",)
+    __slots__ = ("_end", "_room")
 
     def __init__(self) -> None:
         self._room = bytearray()
+        self._end = 0  # behind it all is zero
 
     def holding(self, payloads: list[bytes], size: int, zeros: int) -> bytearray:
         """The payloads one after another, ``size`` bytes together, and at least so many zeros behind them."""
         if len(self._room) < size + zeros:
-            self._room = bytearray(size + zeros)
+            self._room, self._end = bytearray(size + zeros), 0
         view = memoryview(self._room)
         if len(payloads) * _SMALL_BLOCK > size:  # one by one costs more than copying twice
             payloads = [b"".join(payloads)]
@@ -102,7 +103,9 @@ class Memory:
             end = start + len(payload)
             view[start:end] = payload
             start = end
-        view[start:] = bytes(len(view) - start)
+        if start < self._end:
+            view[start : self._end] = bytes(self._end - start)
+        self._end = start
         return self._room
 
 
