@@ -13,8 +13,10 @@ from icefield.types import IcebergType, ListType, MapType, NestedField, StructTy
 from icefield_parquet.shredded_types import is_shredded
 from icefield_parquet.shredding import shredded
 
-_AT_ONCE: Final = 16 << 20
+_AT_ONCE: Final = 2 << 20
 """So many bytes of variants are shredded at once, for which several times as many are needed."""
+
+_ONE_ARRAY: Final = 1 << 30
 
 
 def to_storage(table: pa.Table, schema: Schema, storage: pa.Schema) -> pa.Table:
@@ -45,7 +47,8 @@ def _chunked(column: pa.ChunkedArray, kind: IcebergType, wanted: pa.DataType) ->
     if not _shreds(kind, wanted):
         return pa.chunked_array([_array(chunk, kind, wanted) for chunk in column.chunks], wanted)
     pieces = []
-    for chunk in column.chunks:
+    # Small chunks cost as much as large ones; those of an array with 32-bit offsets cannot all be one.
+    for chunk in [pa.concat_arrays(column.chunks)] if column.nbytes < _ONE_ARRAY else column.chunks:
         rows = max(1, len(chunk) * _AT_ONCE // max(1, chunk.nbytes))
         pieces += [_array(chunk.slice(at, rows), kind, wanted) for at in range(0, len(chunk), rows)]
     return pa.chunked_array(pieces, wanted)
