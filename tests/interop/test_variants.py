@@ -242,6 +242,13 @@ class TestShreddedHere:
         assert rows == [*((value, value) for value in MIXED), (None, None)]
         assert duck_rows(f"select n from '{path}' where v.a::varchar = '300'") == [(1,)]
 
+    def test_duckdb_tells_names_apart_that_differ_in_case_only(self, tmp_path):
+        values = [{"a": 1, "A": "x", "a.b": 2, "value": 3, "typed_value": 4, "list": 5}] * 2
+        data, _ = write_rows(NUMBERED, numbered(values), properties=SHREDDED)
+        path = tmp_path / "ours.parquet"
+        path.write_bytes(data)
+        assert duck_rows(f"select v from '{path}' order by n") == [(values[0],), (values[1],), (None,)]
+
     @pytest.mark.parametrize("values", [MIXED, [[1], [2, None, "x"], [], [[3]], {"a": 1}]], ids=["objects", "lists"])
     def test_java_reads_objects_and_lists(self, catalog, java_iceberg, values):
         self.check_java(catalog, java_iceberg, values)

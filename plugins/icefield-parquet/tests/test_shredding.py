@@ -211,6 +211,11 @@ class TestTypes:
         rows = [{f"f{n:03}": 1 for n in range(400)}, {f"f{n:03}": 1 for n in range(50, 400)}]
         assert [each.name for each in typed_value(rows)] == [f"f{n:03}" for n in range(50, 350)]
 
+    def test_of_names_that_differ_in_case_only_the_commonest_has_a_column(self):
+        rows = [{"a": 1, "A": "x", "": 1, "b\0": 2}, {"A": "y", "b": True}]
+        assert typed_value(rows) == fields(A=pa.string(), b=pa.bool_())
+        assert shown(read_as(V, written(rows))["v"]) == rows
+
     def test_no_more_than_a_thousand_columns_come_of_a_variant(self):
         rows = [{f"a{n}": {f"b{m}": 1 for m in range(100)} for n in range(30)}]
         assert sum(len(each.type.field("typed_value").type) for each in typed_value(rows)) == 1_000

@@ -110,11 +110,10 @@ class _Search:
         inside = self._variants.inside(cells)
         told = self._variants.kinds(inside.cells) != kind.NULL
         counts = np.bincount(inside.names[told], minlength=len(self._variants.names)).tolist()
-        named = [
-            (-count, self._variants.names[at], at) for at, count in enumerate(counts) if count >= max(1, self._least)
-        ]
+        names = self._variants.names
+        commonest = sorted((-count, names[at], at) for at, count in enumerate(counts) if count >= max(1, self._least))
         fields = []
-        for _, name, at in sorted(sorted(named)[:_MOST_FIELDS], key=lambda each: each[1]):
+        for name, at in sorted(_told_apart((name, at) for _, name, at in commonest)[:_MOST_FIELDS]):
             typed = self.typed(inside.cells.take(inside.names == at), depth + 1)
             if typed is not None:
                 fields.append(pa.field(name, _group(typed), nullable=False))
@@ -123,6 +122,18 @@ class _Search:
     def _list(self, cells: Cells, depth: int) -> pa.DataType | None:
         typed = self.typed(self._variants.inside(cells).cells, depth + 1)
         return None if typed is None else pa.list_(pa.field("element", _group(typed), nullable=False))
+
+
+def _told_apart(named: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Without names that some readers mistake: those that differ from an earlier one in case only, empty and cut ones.
+
+    DuckDB gives the second of ``a`` and ``A`` another name. Encoded beside the columns, each field keeps its own.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    for name, at in named:
+        if name and "\0" not in name:
+            found.setdefault(name.lower(), (name, at))
+    return list(found.values())
 
 
 def _most_common(kinds: Numbers) -> tuple[int, pa.DataType | None]:
