@@ -66,11 +66,11 @@ class ManifestEntries:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the columns keep alive."""
+        """Bytes of the columns. What others keep as well, who were decoded together with them, is theirs."""
         single = [array for array in list(self.statistics.values()) if array is not None]
         arrays = [*self.columns.values(), *single]
         # A bound is decoded when it is first needed, and then kept beside the encoded one.
-        return 200 * len(arrays) + sum(int(array.get_total_buffer_size()) for array in (*arrays, *single))
+        return 200 * len(arrays) + sum(int(array.nbytes) for array in (*arrays, *single))
 
     @property
     def partition(self) -> pa.StructArray:

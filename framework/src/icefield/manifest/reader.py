@@ -106,6 +106,7 @@ class ManifestReader:
         self._io = io
         self._scope = cache_scope(io)
         self._unbounded: set[int] = set()
+        self._last: tuple[pa.Schema, Any, ReadRequest] | None = None
 
     def cached(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
@@ -165,26 +166,50 @@ class ManifestReader:
                 readers.append(opened.enter_context(self._opened(manifest, whole)))
                 sizes.append(len(whole.data))
             at_once = self._at_once(request)
-            batches = self._batches(readers, request, at_once, manifests[0][0].manifest_path)
+            scanned = self._scanned(readers, [kind for _, kind in manifests], request, at_once, manifests[0][0])
             made = [
-                self._decoded(manifest, kind, request, reader, size, at_once, batches.get(number))
-                for number, ((manifest, kind), reader, size) in enumerate(zip(manifests, readers, sizes, strict=True))
+                self._decoded(manifest, kind, request, reader, size, at_once, one)
+                for (manifest, kind), reader, size, one in zip(manifests, readers, sizes, scanned, strict=True)
             ]
         if self._scope is not None:
             for (manifest, kind), decoded in zip(manifests, made, strict=True):
                 MANIFESTS.put(self._key(manifest, kind), decoded)
         return [decoded.entries for decoded in made]
 
-    def _batches(
-        self, readers: Sequence[FormatReader], request: ManifestRequest, at_once: StatisticsRequest, location: str
-    ) -> dict[int, list[pa.RecordBatch]]:
-        """What is read of each, by its number; nothing where the files differ and must be read apart."""
-        schema = readers[0].schema
+    def _scanned(
+        self,
+        readers: Sequence[FormatReader],
+        kinds: Sequence[StructType],
+        request: ManifestRequest,
+        at_once: StatisticsRequest,
+        first: ManifestFile,
+    ) -> Sequence[_Scanned | None]:
+        """What is read of each; None where the files differ and must be read apart."""
+        schema, kind, location = readers[0].schema, kinds[0], first.manifest_path
+        apart = [None] * len(readers)
         if any(reader.schema is not schema and not reader.schema.equals(schema, True) for reader in readers):
-            return {}
-        wanted = _read_request(schema, _columns(request), at_once, location)
+            return apart
+        if any(other is not kind and other != kind for other in kinds):
+            return apart
+        wanted = self._request_for(schema, _columns(request), at_once, location)
         with damaged_file("manifest", location):
-            return dict(enumerate(self._io.file_format("avro").read_together(readers, wanted)))
+            batches = self._io.file_format("avro").read_together(readers, wanted)
+            together = [batch for each in batches for batch in each]
+            if not together:
+                return apart
+            # One conversion of long columns takes less than many of short ones.
+            return _cut(_of_batches(together, kind, at_once, location), [sum(map(len, each)) for each in batches])
+
+    def _request_for(
+        self, schema: pa.Schema, columns: frozenset[int], statistics: StatisticsRequest, location: str
+    ) -> ReadRequest:
+        """The request that was made last, if this is the same: most manifests of a table have one schema."""
+        last, asked = self._last, (columns, statistics)
+        if last is not None and last[1] == asked and last[0].equals(schema, True):
+            return last[2]
+        made = _read_request(schema, columns, statistics, location)
+        self._last = schema, asked, made
+        return made
 
     def _at_once(self, request: ManifestRequest) -> StatisticsRequest:
         """The statistics to read in the first go: those asked for, and what other manifests turned out to need."""
@@ -232,22 +257,22 @@ class ManifestReader:
         reader: FormatReader,
         size: int,
         at_once: StatisticsRequest,
-        batches: list[pa.RecordBatch] | None = None,
+        scanned: _Scanned | None = None,
     ) -> _Decoded:
-        """``at_once`` are the statistics of the first go, ``batches`` what was read in it where that was done."""
+        """``at_once`` are the statistics of the first go, ``scanned`` what was read in it where that was done."""
         location = manifest.manifest_path
         wanted = _columns(request)
         with damaged_file("manifest", location):
             version = _format_version(reader.metadata, location)
-            num_rows, found, single = _scan(reader, wanted, at_once, location, batches)
+            found = scanned or _scan(reader, partition_type, wanted, at_once, location)
+            num_rows, columns, single = found.num_rows, found.columns, found.single
             lacking = _without_bounds(single, request.where_unbounded)
             if lacking:
                 # Other manifests of the table will lack them, too.
                 self._unbounded |= lacking
                 more = _among(request.where_unbounded, lacking)
-                single |= _scan(reader, frozenset(), more, location)[2]
+                single |= _scan(reader, partition_type, frozenset(), more, location).single
             _check_whole(manifest, size, num_rows)
-            columns = _conformed(found, partition_type, location)
             _validate(columns, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
         kept = {number: column for number, column in columns.items() if number in wanted}
@@ -272,25 +297,48 @@ def _read_request(
     return ReadRequest(columns=fields, map_keys=map_keys)
 
 
+@dataclass(slots=True)
+class _Scanned:
+    """What one go through a file gave: the wanted columns in the format's types, and single statistics."""
+
+    num_rows: int
+    columns: dict[int, pa.Array]
+    single: _Single
+
+
 def _scan(
     reader: FormatReader,
+    partition_type: StructType,
     wanted: frozenset[int],
     statistics: StatisticsRequest,
     location: str,
-    batches: list[pa.RecordBatch] | None = None,
-) -> tuple[int, dict[int, pa.Array], _Single]:
-    """Go through the file once: the number of entries, the wanted columns as they are, and single statistics."""
-    if not batches:
-        request = _read_request(reader.schema, wanted, statistics, location)
-        batches = list(reader.read(request)) or [_empty(request.columns)]
-    found = flatten(batches, location)
-    single: _Single = {}
-    for kind, ids in statistics.items():
-        if kind in found:
-            found[kind] = as_map(found[kind], MAP_TYPES[kind], NAMES[kind], location)
-        for number in ids:
-            single[kind, number] = map_column(found[kind], number) if kind in found else None
-    return sum(batch.num_rows for batch in batches), found, single
+) -> _Scanned:
+    """Go through the file once."""
+    request = _read_request(reader.schema, wanted, statistics, location)
+    return _of_batches(list(reader.read(request)) or [_empty(request.columns)], partition_type, statistics, location)
+
+
+def _of_batches(
+    batches: Sequence[pa.RecordBatch], partition_type: StructType, statistics: StatisticsRequest, location: str
+) -> _Scanned:
+    columns = _conformed(flatten(batches, location), partition_type, location)
+    single: _Single = {
+        (kind, number): map_column(columns[kind], number) if kind in columns else None
+        for kind, ids in statistics.items()
+        for number in ids
+    }
+    return _Scanned(sum(map(len, batches)), columns, single)
+
+
+def _cut(together: _Scanned, rows: Sequence[int]) -> list[_Scanned]:
+    """Pieces of so many rows each."""
+    pieces, start = [], 0
+    for count in rows:
+        columns = {number: column.slice(start, count) for number, column in together.columns.items()}
+        single = {key: None if array is None else array.slice(start, count) for key, array in together.single.items()}
+        pieces.append(_Scanned(count, columns, single))
+        start += count
+    return pieces
 
 
 def _without_bounds(single: _Single, request: StatisticsRequest) -> set[int]:
