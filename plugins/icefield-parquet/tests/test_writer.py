@@ -71,6 +71,18 @@ class TestOptions:
             assert len(written.split_offsets) == footer(data).num_row_groups
             assert read(data).to_pylist() == ROWS
 
+    def test_how_often_sizes_are_to_be_checked_changes_nothing_for_they_are_always_known(self):
+        table = pa.Table.from_pylist(ROWS, schema=schema_to_arrow(SCHEMA))
+        size = {"write.parquet.row-group-size-bytes": "20000"}
+        for checks in ("1", "1000000"):
+            named = {f"write.parquet.row-group-check-{end}-record-count": checks for end in ("min", "max")}
+            asked = write(SCHEMA, table, batch_rows=50, properties={**size, **named})[0]
+            assert asked == write(SCHEMA, table, batch_rows=50, properties=size)[0]
+            groups = footer(asked)
+            for at in range(groups.num_row_groups - 1):
+                rows = groups.row_group(at).num_rows
+                assert table.nbytes / len(ROWS) * rows < 20_000 + table.slice(0, 50).nbytes, "one batch beyond at most"
+
     @pytest.mark.spec("PARQ-24")
     def test_pages_and_dictionaries_keep_to_their_size(self):
         rows = [

@@ -145,7 +145,7 @@ class ParquetWriter(FormatWriter):
         return self._writer
 
     def _flush(self) -> None:
-        """Write what is pending as row groups of about equal size, at most the wanted size each."""
+        """Write what is pending as row groups of equal size, as near to the wanted one as whole groups come."""
         if not self._pending:
             return
         table = pa.Table.from_batches(self._pending, self._arrow_schema)
