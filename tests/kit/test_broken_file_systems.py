@@ -6,7 +6,7 @@ import inspect
 import io
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,13 @@ class ReadsToTheEnd(LocalFileSystem):
         return file
 
 
+class LeavesOutWhatIsMissing(LocalFileSystem):
+    """Tells of those files only that are there."""
+
+    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
+        return [found for found in super().stat_many(locations) if found is not None]
+
+
 BROKEN = [
     ChecksThenWrites,
     ShowsHalfFiles,
@@ -170,6 +177,7 @@ BROKEN = [
     ShowsItsProperties,
     Decodes,
     ReadsToTheEnd,
+    LeavesOutWhatIsMissing,
 ]
 
 

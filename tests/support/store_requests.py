@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 from collections import Counter
 
@@ -115,9 +116,24 @@ class StoreRequests:
         assert len(files) == 3
         assert set(files.values()) == {1}
         assert not any(map(self.is_listing, between.asked))
-        # The pointer is the hint, whether its version is there, and whether the next is under any of its names.
+        # The pointer is the hint, whether its version is there, and whether the next is under any of its names. Why
+        # fewer would not do says ``VersionedStrategy``.
         pointer, metadata = 5, 1
         assert len(between.asked) <= pointer + metadata + len(files)
+
+    def test_a_table_is_found_without_waiting_for_one_answer_after_the_other(self, between: Between, root: str) -> None:
+        catalog = load_catalog("test", type="directory", warehouse=root, commit="create", **self.properties(between))
+        catalog.create_namespace("db")
+        catalog.create_table("db.t", pa.schema([("n", pa.int64())]))
+        at_once = threading.Barrier(3)
+
+        def together(asked: Asked, forward: Forward):
+            at_once.wait(30)  # or the connection breaks, each time that it is tried again
+            return forward(asked)
+
+        # The names that the next version may have.
+        between.faulty(together, lambda asked: "/v2." in asked.path.replace("%2F", "/"), times=None)
+        assert catalog.load_table("db.t").metadata_location.endswith("/v1.metadata.json")
 
     def test_a_forked_process_has_connections_of_its_own(self, between: Between, root: str) -> None:
         system = self.system(between)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import time
 from abc import abstractmethod
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -107,15 +108,16 @@ class VersionedStrategy(CommitStrategy):
     def top(self) -> Top | None:
         """The highest version, which may be a tombstone."""
         version = self.hint()
-        found = None if version is None else self._file_of(version)
+        found, later = (None, None) if version is None else self._file_and_next(version)
         if version is None or found is None:
             version = self.latest_listed()
-            found = None if version is None else self._file_of(version)
+            found, later = (None, None) if version is None else self._file_and_next(version)
         if version is None or found is None:
             return None
         # The hint may be behind: whoever came later may not have written it yet.
-        while (later := self._file_of(version + 1)) is not None:
+        while later is not None:
             version, found = version + 1, later
+            later = self._file_of(version + 1)
         pointer = Pointer(found.location, version, _stamp(found))
         return Top(pointer, version, is_tombstone(self.file_system, found))
 
@@ -132,7 +134,7 @@ class VersionedStrategy(CommitStrategy):
                 return Conflict(self.load())
         if self._is_compressed(version):
             return Conflict(self.load())
-        target = f"{self.folder}/v{version}.metadata.json"
+        target = self._plain(version)
         if not self.publish(target, encode_metadata(metadata)):
             return Conflict()
         if base is not None and not self._still_there(base, metadata):
@@ -148,7 +150,7 @@ class VersionedStrategy(CommitStrategy):
             if current is None:
                 raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
             version = self._version(current) + 1
-            target = f"{self.folder}/v{version}.metadata.json"
+            target = self._plain(version)
             try:
                 uuid = self._uuid(read_whole(self.file_system, current.location), current.location)
             except FileMissing:  # removed by another engine
@@ -180,7 +182,7 @@ class VersionedStrategy(CommitStrategy):
 
     def _is_compressed(self, version: int) -> bool:
         """Whether another engine has published that version as a compressed file."""
-        return any(self.exists(f"{self.folder}/{name.format(version)}") for name in _GZIP_NAMES)
+        return _first(self.file_system.stat_many(self._compressed(version))) is not None
 
     def _refuse_unsafe(self, metadata: TableMetadata) -> None:
         properties = metadata.properties
@@ -234,11 +236,36 @@ class VersionedStrategy(CommitStrategy):
         found = self._file_of(version)
         return None if found is None else found.location
 
+    def _file_and_next(self, version: int) -> tuple[FileInfo | None, FileInfo | None]:
+        """A version's file and the file of the next, looked for at once.
+
+        Where the hint is right, that is all there is to do: four questions, and fewer would not do. That the version
+        is there is asked since a purged table may leave a hint, and for its time and size, which tell it from another
+        in its place and from a tombstone. The next is asked for under each name, since it alone tells that the hint is
+        right: a hint is written after the commit, or not at all, and another engine may compress from one version to
+        the next. A listing would be one request for all of that, and longer with every file of the table.
+
+        The answers are of different moments. A version is never freed, so the one that is there was the last at the
+        moment at which the next was not.
+        """
+        plain, *nexts = self.file_system.stat_many([self._plain(version), *self._names(version + 1)])
+        found = plain or _first(self.file_system.stat_many(self._compressed(version)))
+        return found, _first(nexts)
+
     def _file_of(self, version: int) -> FileInfo | None:
-        for name in (f"v{version}.metadata.json", *(spelling.format(version) for spelling in _GZIP_NAMES)):
-            with suppress(FileMissing):
-                return self.file_system.stat(f"{self.folder}/{name}")
-        return None
+        """The file of one version: as a rule it is there, and plain."""
+        with suppress(FileMissing):
+            return self.file_system.stat(self._plain(version))
+        return _first(self.file_system.stat_many(self._compressed(version)))
+
+    def _names(self, version: int) -> list[str]:
+        return [self._plain(version), *self._compressed(version)]
+
+    def _plain(self, version: int) -> str:
+        return f"{self.folder}/v{version}.metadata.json"
+
+    def _compressed(self, version: int) -> list[str]:
+        return [f"{self.folder}/{name.format(version)}" for name in _GZIP_NAMES]
 
     def exists(self, location: str) -> bool:
         """Whether a file is there."""
@@ -287,6 +314,10 @@ class VersionedStrategy(CommitStrategy):
             found.append((version, location))
             version += 1
         return found
+
+
+def _first(found: Iterable[FileInfo | None]) -> FileInfo | None:
+    return next((file for file in found if file is not None), None)
 
 
 def _stamp(file: FileInfo) -> tuple[int, int] | None:

@@ -7,14 +7,16 @@ check-then-write never stands in for an atomic step.
 
 from __future__ import annotations
 
+import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from icefield.errors import UnsupportedFeature
+from icefield.errors import FileMissing, UnsupportedFeature
 
 
 class FileSystemAbility(Enum):
@@ -142,6 +144,9 @@ class FileSystem(ABC):
     Whoever finds that a store does not keep a promise is told of it.
     """
 
+    distant: ClassVar[bool] = False
+    """Whether requests take so long that several are made at once, by threads."""
+
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self.properties: dict[str, str] = dict(properties or {})
 
@@ -172,6 +177,23 @@ class FileSystem(ABC):
     @abstractmethod
     def stat(self, location: str) -> FileInfo:
         """Tell size and time of a file. Raises ``FileMissing``."""
+
+    def stat_many(self, locations: Sequence[str]) -> builtins.list[FileInfo | None]:
+        """Tell size and time of a few files, in their order; None for one that is not there.
+
+        One request a file; all at once where the store is ``distant``. They see the store at no common moment.
+        """
+
+        def look(location: str) -> FileInfo | None:
+            try:
+                return self.stat(location)
+            except FileMissing:
+                return None
+
+        if not self.distant or len(locations) < 2:
+            return [look(location) for location in locations]
+        with ThreadPoolExecutor(len(locations), thread_name_prefix="icefield-look") as pool:
+            return [*pool.map(look, locations)]
 
     @abstractmethod
     def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:

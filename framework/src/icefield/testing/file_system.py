@@ -110,6 +110,16 @@ class FileSystemSuite(Suite):
         with pytest.raises(FileMissing):
             file_system.stat(f"{root}/folder")
 
+    def test_files_are_told_of_together_in_the_order_asked_for(self, file_system: FileSystem, root: str) -> None:
+        """If this fails, ``stat_many`` leaves out a file that is missing, or mixes up the answers."""
+        for size in (1, 2, 3):
+            self.raw_put(f"{root}/f/{size}", b"x" * size)
+        names = ["3", "no", "1", "", "2", "1"]
+        found = file_system.stat_many([f"{root}/f/{name}".rstrip("/") for name in names])
+        assert [None if info is None else info.size for info in found] == [3, None, 1, None, 2, 1]
+        assert found[0] == file_system.stat(f"{root}/f/3")
+        assert file_system.stat_many([]) == []
+
     def test_names_are_taken_to_the_letter(self, file_system: FileSystem, root: str) -> None:
         """If this fails, a location is decoded, globbed or normalised on its way."""
         for name in ("a b", "a%20b", "a=b,c;d", "ü-日本", "p=1/q=x%2Fy/f", "[x]{y}*?"):

@@ -39,6 +39,7 @@ class AdlsFileSystem(FsspecFileSystem):
     """Files of Azure's storage accounts. Properties begin with ``adls.``."""
 
     abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
+    distant = True
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)

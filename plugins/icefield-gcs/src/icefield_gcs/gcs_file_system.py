@@ -38,6 +38,7 @@ class GcsFileSystem(FsspecFileSystem):
     """Files of Google Cloud Storage. Properties begin with ``gcs.``."""
 
     abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
+    distant = True
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)

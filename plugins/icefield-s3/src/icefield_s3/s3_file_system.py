@@ -37,6 +37,7 @@ class S3FileSystem(FsspecFileSystem):
     """Files of S3. Properties begin with ``s3.``, and with ``client.`` where all AWS clients share them."""
 
     abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
+    distant = True
     ability_properties = {FileSystemAbility.ATOMIC_CREATE: f"{CONDITIONAL_PUT}=false"}  # noqa: RUF012
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
