@@ -1,7 +1,8 @@
 """Manifests fetched by threads, a few ahead of the consumer, and decoded in order as they are drawn.
 
-Threads wait for storage, and inflate what they fetched while the consumer decodes. They do not decode: that is a long
-row of short vector operations, which threads only slow down as long as they share one interpreter.
+Threads wait for storage while the consumer decodes, and inflate together with it what it decodes next. They neither
+decode nor inflate beside it: decoding is a long row of short vector operations, and each is held up by threads that
+want the interpreter after every block.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from threading import Semaphore
 from typing import Final
 
 from icefield.errors import IcefieldError
@@ -28,8 +29,8 @@ _DECODED_TOGETHER_BYTES: Final = 8 * 1024 * 1024
 
 _AHEAD_BYTES: Final = 64 * 1024 * 1024
 
-_INFLATED_AHEAD_BYTES: Final = 4 * 1024 * 1024
-"""How much of each manifest that is fetched ahead is inflated ahead."""
+_INFLATED_BYTES: Final = 4 * 1024 * 1024
+"""How much of each manifest is inflated side by side with others."""
 
 
 def manifest_groups(
@@ -80,13 +81,13 @@ class _Reads:
         self._request = request
         self._workers = workers
         self._pool: ThreadPoolExecutor | None = None
+        self._side: ThreadPoolExecutor | None = None
         self._ahead: deque[_Ahead] = deque()
         self._fetching = 0
         self._bytes = 0
         self._rows = 0
         self._error: Exception | None = None
-        # Threads that wait need no processor; those that inflate do, and must leave one to the consumer.
-        self._inflating = Semaphore(max(1, default_workers() - 1))
+        self._inflaters = min(default_workers(), workers)
 
     def next_group(self) -> list[ManifestEntries]:
         """The next manifests, at least one; empty at the end."""
@@ -112,8 +113,9 @@ class _Reads:
 
     def stop(self) -> None:
         """Drop what is not begun."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._side):
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _joins(self, first: ManifestEntries, rows: int, decoded: int) -> bool:
         head = self._ahead[0]
@@ -125,12 +127,15 @@ class _Reads:
         if head.entries is not None:
             self._rows -= len(head.entries)
             return [head.entries]
+        fetched = self._awaited(head)
         alike = self._alike(head)
         if alike:
             try:
                 together = [head, *alike]
+                wholes = [fetched, *map(self._awaited, alike)]
+                self._inflate(together, wholes)
                 typed = [(one.manifest, one.partition_type) for one in together]
-                entries = self._reader.read_together(typed, self._request, [self._awaited(one) for one in together])
+                entries = self._reader.read_together(typed, self._request, wholes)
             except IcefieldError:
                 for one in alike:  # one of them is wrong: those before it are read all the same
                     one.is_alone = True
@@ -141,20 +146,31 @@ class _Reads:
                 self._note_taken(head)
                 return entries
         self._note_taken(head)
-        return [self._reader.read(head.manifest, head.partition_type, self._request, self._awaited(head))]
+        return [self._reader.read(head.manifest, head.partition_type, self._request, fetched)]
 
     def _awaited(self, one: _Ahead) -> FetchedManifest | None:
         """The file, once it is there; None when it is fetched when its turn comes. Raises what fetching raised."""
-        if one.data is None:
-            return None
-        if one.data.done():
-            return one.data.result()
-        # Who waits lends its processor.
-        self._inflating.release()
-        try:
-            return one.data.result()
-        finally:
-            self._inflating.acquire()
+        return None if one.data is None else one.data.result()
+
+    def _inflate(self, together: Sequence[_Ahead], wholes: Sequence[FetchedManifest | None]) -> None:
+        """Inflate the files, in as many threads as there are processors, this one among them."""
+        left = deque((one.manifest, whole) for one, whole in zip(together, wholes, strict=True) if whole is not None)
+
+        def inflate() -> None:
+            # What is damaged is named when it is read. `left` may be emptied by another thread at any time.
+            with suppress(IcefieldError, IndexError):
+                while True:
+                    self._reader.prepare(*left.popleft(), _INFLATED_BYTES)
+
+        others = min(self._inflaters, len(left)) - 1
+        if self._pool is None or others < 1:
+            return
+        if self._side is None:
+            self._side = ThreadPoolExecutor(self._inflaters - 1, thread_name_prefix="icefield-inflate")
+        beside = [self._side.submit(inflate) for _ in range(others)]
+        inflate()
+        for each in beside:
+            each.result()
 
     def _note_taken(self, one: _Ahead) -> None:
         self._fetching -= 1
@@ -194,10 +210,4 @@ class _Reads:
             return None  # fetched when its turn comes
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-plan")
-        return self._pool.submit(self._fetched, manifest)
-
-    def _fetched(self, manifest: ManifestFile) -> FetchedManifest:
-        fetched = self._reader.fetch(manifest)
-        with self._inflating:
-            self._reader.prepare(manifest, fetched, _INFLATED_AHEAD_BYTES)
-        return fetched
+        return self._pool.submit(self._reader.fetch, manifest)
