@@ -26,6 +26,14 @@ PROPERTIES = [
 ]
 
 
+@pytest.fixture(autouse=True, scope="module", params=[0, 4])
+def few_rows(request):
+    """From how many rows on the footer is relied on: always, and for some of the row groups."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_bounds, "_FEW_ROWS", request.param)
+        yield
+
+
 @pytest.mark.spec("MET-02", "MET-03", "MET-07")
 @settings(deadline=None)
 @given(st.lists(rows, max_size=12), st.sampled_from(PROPERTIES), st.sampled_from([None, 1, 3]))
@@ -44,6 +52,7 @@ def test_the_bounds_are_the_least_and_the_greatest_value(held, properties, batch
 def test_a_footer_that_does_not_tell_what_it_should_leaves_the_bounds_unknown(monkeypatch):
     """Were pyarrow to leave short values out as it does long ones, bounds of the other row groups would be wrong."""
     monkeypatch.setattr(text_bounds, "_LONGEST", 2 * LONG)
+    monkeypatch.setattr(text_bounds, "_FEW_ROWS", 0)
     held = [{"a.b": "m", "n": 1, "raw": b"m"}, {"a.b": "z" * LONG, "n": 2, "raw": b"a"}]
     _, written = write_rows(SCHEMA, held, batch_rows=1, properties={"write.parquet.row-group-size-bytes": "1"})
     assert written.metrics.lower_bounds == {2: 1, 3: b"a"}

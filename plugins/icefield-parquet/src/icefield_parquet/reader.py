@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from icefield.abc import FormatReader, InputFile, ReadRequest
+from icefield.abc import FormatReader, InputFile, ReadRequest, Split
 from icefield.arrow_arrays import retype
 from icefield.arrow_maps import last_of_each_key
 from icefield.arrow_types import to_arrow_type, with_dictionaries
@@ -35,6 +35,8 @@ _BATCH_BYTES = 64 << 20
 _FEWEST_ROWS = 16
 _TEXT_WIDTH = 16
 _TAIL = 8
+_MAGIC = 4
+"""Bytes of a file before the first row group."""
 _ENCRYPTED = b"PARE"
 
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
@@ -56,11 +58,8 @@ class ParquetReader(FormatReader):
                 self._footer = self._file.metadata
                 self._tail = b"" if tail is None else tail
                 self._ordered = is_ordered(self._tail, self._footer.num_columns)
-                check_column_chunks(self._footer, size)
+                self._size, self._checked = size, set[int]()
                 self._schema = without_extensions(self._file.schema_arrow)
-                self._starts = [
-                    row_group_start(self._footer.row_group(at)) for at in range(self._footer.num_row_groups)
-                ]
                 self._rows = [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
         except IcefieldError as error:
             encrypted = isinstance(error, InvalidFile) and _is_encrypted(source)
@@ -84,10 +83,12 @@ class ParquetReader(FormatReader):
 
     @property
     def split_offsets(self) -> list[int] | None:
-        return sorted(self._starts) or None
+        with reading(self._location, "the footer"):
+            return sorted(self._starts()) or None
 
     def metrics(self) -> Metrics:
         with reading(self._location, "the statistics"):
+            self._check_chunks(range(self._footer.num_columns))
             self._check_statistics()
             return file_metrics(self._footer, self._schema, ordered=self._ordered)
 
@@ -99,6 +100,7 @@ class ParquetReader(FormatReader):
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         with reading(self._location, "the footer"):
             wanted = _wanted_leaves(self._schema, request.columns)
+            self._check_chunks(leaf.index for leaf in wanted)
             groups = self._groups(request, wanted)
             file = self._file_for(request, wanted)
         for group in groups:
@@ -117,7 +119,9 @@ class ParquetReader(FormatReader):
         return file
 
     def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
-        groups = in_split(self._starts, request.split)
+        groups = list(range(len(self._rows)))
+        if request.split is not None and not _is_whole(request.split, self._size):
+            groups = in_split(self._starts(), request.split)
         if request.row_filter is None or not groups:
             return groups
         try:
@@ -169,6 +173,18 @@ class ParquetReader(FormatReader):
                 check_values(column)
             yield batch
 
+    def _starts(self) -> list[int]:
+        """Where the row groups start."""
+        self._check_chunks(range(min(1, self._footer.num_columns)))
+        return [row_group_start(self._footer.row_group(at)) for at in range(self._footer.num_row_groups)]
+
+    def _check_chunks(self, columns: Iterable[int]) -> None:
+        """Make sure that Python can look at the chunks of these columns, once. Raises ``ValueError``."""
+        new = sorted({*columns} - self._checked)
+        if new:
+            check_column_chunks(self._footer, self._size, new)
+            self._checked.update(new)
+
     def _check_statistics(self) -> None:
         """Make sure that the library can decode the statistics, once."""
         if self._tail:
@@ -210,6 +226,10 @@ def _width(leaf: Leaf) -> int:
         return max(1, int(leaf.field.type.bit_width) // 8)
     except ValueError:
         return _TEXT_WIDTH
+
+
+def _is_whole(split: Split, size: int) -> bool:
+    return split.start <= _MAGIC and split.start + split.length >= size
 
 
 def _footer_in(tail: bytes) -> Any:

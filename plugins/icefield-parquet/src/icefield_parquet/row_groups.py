@@ -17,8 +17,6 @@ def row_group_start(group: Any) -> int:
     return int(dictionary) if dictionary and 0 < dictionary < page else int(page)
 
 
-def in_split(starts: Sequence[int], split: Split | None) -> list[int]:
-    """The row groups that start inside a byte range; all of them without one."""
-    if split is None:
-        return list(range(len(starts)))
+def in_split(starts: Sequence[int], split: Split) -> list[int]:
+    """The row groups that start inside a byte range."""
     return [group for group, start in enumerate(starts) if split.start <= start < split.start + split.length]
