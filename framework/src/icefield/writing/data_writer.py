@@ -18,7 +18,7 @@ from icefield.writing.files import FileSet
 from icefield.writing.partitioner import Partitioner
 from icefield.writing.threads import Threads, default_workers, processors
 
-_CHUNK_BYTES = 64 << 20
+_CHUNK_BYTES = 128 << 20
 _CHUNK_ROWS = 8 << 20
 _MOST_TURNS = 8
 

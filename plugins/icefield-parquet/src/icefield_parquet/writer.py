@@ -148,6 +148,9 @@ class ParquetWriter(FormatWriter):
         """Write what is pending as row groups of equal size, as near to the wanted one as whole groups come."""
         if not self._pending:
             return
+        if len(self._pending) > 1 and sum(map(len, self._pending)) < _WORTH_A_THREAD:
+            # A copy of few rows takes less than the calls for each column of each batch.
+            self._pending = [pa.concat_batches(self._pending)]
         table = pa.Table.from_batches(self._pending, self._arrow_schema)
         groups = max(1, round(self._pending_bytes / self._row_group_bytes))
         rows = min(-(-table.num_rows // groups), _MAX_ROW_GROUP_ROWS)
