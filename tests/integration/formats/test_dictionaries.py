@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -55,6 +57,7 @@ def test_their_values_are_those_of_plain_columns(table, row_filter):
     assert encoded.schema.field("p").type == plain.schema.field("p").type
     encoded.validate(full=True)
     assert encoded.to_pylist() == plain.to_pylist()
+    assert replace(scan, dictionary_columns="text").select("text").to_arrow() == encoded.select(["text"])
     assert scan.with_dictionaries("text").count() == plain.num_rows
     assert scan.with_dictionaries("text").select("n").to_arrow().equals(plain.select(["n"]))
 

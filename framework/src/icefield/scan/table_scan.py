@@ -71,8 +71,9 @@ class TableScan:
             raise InvalidArgument("a scan reads a snapshot or a branch or tag, not both")
         if self.limit is not None and self.limit < 0:
             raise InvalidArgument(f"limit must not be negative: {self.limit}")
-        given = self.selected_fields
-        object.__setattr__(self, "selected_fields", (given,) if isinstance(given, str) else tuple(given))
+        for names in ("selected_fields", "dictionary_columns"):
+            given = getattr(self, names)
+            object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
         object.__setattr__(self, "row_filter", as_expression(self.row_filter))
 
     def filter(self, row_filter: BooleanExpression | str) -> TableScan:
