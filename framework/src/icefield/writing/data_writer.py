@@ -72,11 +72,11 @@ def _write_partitioned(
     partitioner = Partitioner(context.spec, context.schema)
     fan_out = FanOut(context, files, threads)
     with ThreadPoolExecutor(context.workers or processors(), thread_name_prefix="icefield-take") as takers:
-        for chunk in _chunks(batches, context.buffer_bytes):
+        for chunk, is_last in _chunks(batches, context.buffer_bytes):
             parts = list(partitioner.split(chunk))
             taken = takers.map(partial(_take, chunk), parts)
             for (values, _), rows in zip(parts, taken, strict=True):
-                fan_out.add(values, rows)
+                fan_out.add(values, rows, last=is_last)
     fan_out.close()
 
 
@@ -116,20 +116,20 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, rows)
 
 
-def _chunks(batches: Iterator[pa.RecordBatch], buffer_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Batches put together, so that a partition gets few and large pieces."""
+def _chunks(batches: Iterator[pa.RecordBatch], buffer_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Batches put together, so that a partition gets few and large pieces; and whether these are the last."""
     bound = max(1, min(_CHUNK_BYTES, buffer_bytes // 4))
     gathered: list[pa.RecordBatch] = []
     size = rows = 0
     for batch in batches:
+        if size >= bound or rows >= _CHUNK_ROWS:
+            yield _joined(gathered), False
+            gathered, size, rows = [], 0, 0
         gathered.append(batch)
         size += batch.nbytes
         rows += batch.num_rows
-        if size >= bound or rows >= _CHUNK_ROWS:
-            yield _joined(gathered)
-            gathered, size, rows = [], 0, 0
     if gathered:
-        yield _joined(gathered)
+        yield _joined(gathered), True
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

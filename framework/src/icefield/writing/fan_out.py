@@ -58,14 +58,16 @@ class FanOut:
         self._open: OrderedDict[int, _Lane] = OrderedDict()
         self._held = 0
 
-    def add(self, values: tuple[Any, ...], batch: pa.RecordBatch) -> None:
-        """Take rows of one partition. Raises the error of a file that could not be written."""
+    def add(self, values: tuple[Any, ...], batch: pa.RecordBatch, *, last: bool = False) -> None:
+        """Take rows of one partition, ``last`` if no more will come. Raises the error of an earlier file."""
         lane = self._lane(values)
         size = batch.nbytes
         lane.batches.append(batch)
         lane.held += size
         self._held += size
-        if lane.held >= self._helping:
+        if last:
+            self._hand_over(lane, close=True)
+        elif lane.held >= self._helping:
             self._serve(lane)
         if self._held + self._threads.in_flight > self._context.buffer_bytes:
             self._make_room()
