@@ -31,6 +31,9 @@ _LIMITS: Final = {"thrift_string_size_limit": 256 << 20, "thrift_container_size_
 _WHOLE_BYTES = 192 << 20
 """A row group of which no more than this is asked for is decoded in one go, which is the fastest."""
 
+_TOGETHER_BYTES = 32 << 20
+"""Row groups in a row are decoded together until they are this large; the first alone, for who wants few rows."""
+
 _BATCH_BYTES = 64 << 20
 _FEWEST_ROWS = 16
 _TEXT_WIDTH = 16
@@ -103,10 +106,11 @@ class ParquetReader(FormatReader):
             self._check_chunks(leaf.index for leaf in wanted)
             groups = self._groups(request, wanted)
             file = self._file_for(request, wanted)
-        for group in groups:
-            if wanted:
-                yield from self._read_group(file, group, wanted, request)
-            else:
+        if wanted:
+            for run, size in self._runs(groups, wanted):
+                yield from self._read_groups(file, run, size, wanted, request)
+        else:
+            for group in groups:
                 yield from _bare(self._first_rows[group], self._rows[group], request)
 
     def _file_for(self, request: ReadRequest, wanted: list[Leaf]) -> pq.ParquetFile:
@@ -133,12 +137,30 @@ class ParquetReader(FormatReader):
         keep = inclusive_metrics(request.row_filter, statistics)
         return [group for group, kept in zip(groups, keep, strict=True) if kept]
 
-    def _read_group(
-        self, file: pq.ParquetFile, group: int, wanted: list[Leaf], request: ReadRequest
+    def _runs(self, groups: list[int], wanted: list[Leaf]) -> Iterator[tuple[list[int], int]]:
+        """Row groups that follow each other and are small, or single ones; with the bytes that they decode to."""
+        run: list[int] = []
+        total = most = 0
+        for group in groups:
+            self._check_counts(group, wanted)
+            size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
+            if run and (group != run[-1] + 1 or total + size > most):
+                yield run, total
+                most = min(_TOGETHER_BYTES, 3 * total)
+                run, total = [], 0
+            run.append(group)
+            total += size
+        if run:
+            yield run, total
+
+    def _read_groups(
+        self, file: pq.ParquetFile, run: list[int], size: int, wanted: list[Leaf], request: ReadRequest
     ) -> Iterator[pa.RecordBatch]:
-        self._check_counts(group, wanted)
-        position = first = self._first_rows[group]
-        batches = self._batches(file, group, wanted, request)
+        position = first = self._first_rows[run[0]]
+        promised = sum(self._rows[group] for group in run)
+        width = max(1, size // max(1, promised))
+        rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
+        batches = _batches(file, run, [leaf.index for leaf in wanted], rows, whole=size <= _WHOLE_BYTES)
         schema = with_dictionaries(request.columns, request.dictionaries)
         while True:
             with reading(self._location, "the pages"):
@@ -150,28 +172,8 @@ class ParquetReader(FormatReader):
                 columns.append(_positions(position, batch.num_rows))
             position += batch.num_rows
             yield _record_batch(columns, schema, request)
-        if position != first + self._rows[group]:
-            raise self._damaged(f"{position - first} rows where the footer promises {self._rows[group]}")
-
-    def _batches(
-        self, file: pq.ParquetFile, group: int, wanted: list[Leaf], request: ReadRequest
-    ) -> Iterator[pa.RecordBatch]:
-        """The row group in batches: decoded whole and sliced, or, where that would take much memory, piece by piece."""
-        indices = [leaf.index for leaf in wanted]
-        size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
-        width = max(1, size // max(1, self._rows[group]))
-        rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
-        threads = len(indices) > 1
-        if size <= _WHOLE_BYTES:
-            table = file.reader.read_row_groups([group], column_indices=indices, use_threads=threads)
-            for chunk in chain.from_iterable(column.chunks for column in table.columns):
-                check_values(chunk)
-            yield from table.to_batches(max_chunksize=rows)
-            return
-        for batch in file.reader.iter_batches(rows, [group], column_indices=indices, use_threads=threads):
-            for column in batch.columns:
-                check_values(column)
-            yield batch
+        if position != first + promised:
+            raise self._damaged(f"{position - first} rows where the footer promises {promised}")
 
     def _starts(self) -> list[int]:
         """Where the row groups start."""
@@ -226,6 +228,23 @@ def _width(leaf: Leaf) -> int:
         return max(1, int(leaf.field.type.bit_width) // 8)
     except ValueError:
         return _TEXT_WIDTH
+
+
+def _batches(
+    file: pq.ParquetFile, run: list[int], indices: list[int], rows: int, *, whole: bool
+) -> Iterator[pa.RecordBatch]:
+    """Row groups in batches: decoded whole and sliced, or, where that would take much memory, piece by piece."""
+    threads = len(indices) > 1
+    if whole:
+        table = file.reader.read_row_groups(run, column_indices=indices, use_threads=threads)
+        for chunk in chain.from_iterable(column.chunks for column in table.columns):
+            check_values(chunk)
+        yield from table.to_batches(max_chunksize=rows)
+        return
+    for batch in file.reader.iter_batches(rows, run, column_indices=indices, use_threads=threads):
+        for column in batch.columns:
+            check_values(column)
+        yield batch
 
 
 def _is_whole(split: Split, size: int) -> bool:
