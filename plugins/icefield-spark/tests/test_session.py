@@ -336,7 +336,8 @@ def test_rows_that_do_not_fit_are_an_error_of_icefield_and_nothing_is_left(
     ice: Any, people: icefield.Table, data_files: Found
 ) -> None:
     before = data_files()
-    frame = ice.spark.range(0, 4, 1, 2).selectExpr("if(id = 3, null, id) as id")
+    # One task: what a sibling leaves that is at work when the job fails is an orphan, and the next test's is through.
+    frame = ice.spark.range(0, 4, 1, 1).selectExpr("if(id = 3, null, id) as id")
     with pytest.raises(InvalidArgument, match="column 'id' cannot be written: it is required and holds a null"):
         ice.append(frame, "db.people")
     assert people.refresh().scan().count() == 3

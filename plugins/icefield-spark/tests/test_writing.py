@@ -163,9 +163,9 @@ def test_columns_that_fit_are_let_through_in_any_order_and_without_those_that_ma
 
 
 def test_a_format_without_a_plugin_is_told_before_any_row_is_computed(people: icefield.Table) -> None:
-    people.set_properties({"write.format.default": "nosuch"})
+    context = replace(spark_write_context(people), file_format="nosuch")
     with pytest.raises(MissingPlugin):
-        check_fits(spark_write_context(people), COLUMNS)
+        check_fits(context, COLUMNS)
 
 
 # -- the commit ---------------------------------------------------------------------------------------------------
