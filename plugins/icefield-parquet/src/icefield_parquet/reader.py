@@ -31,7 +31,7 @@ _LIMITS: Final = {"thrift_string_size_limit": 256 << 20, "thrift_container_size_
 _WHOLE_BYTES = 192 << 20
 """A row group of which no more than this is asked for is decoded in one go, which is the fastest."""
 
-_TOGETHER_BYTES = 32 << 20
+_TOGETHER_BYTES = 64 << 20
 """Row groups in a row are decoded together until they are this large; the first alone, for who wants few rows."""
 
 _BATCH_BYTES = 64 << 20
@@ -146,7 +146,7 @@ class ParquetReader(FormatReader):
             size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
             if run and (group != run[-1] + 1 or total + size > most):
                 yield run, total
-                most = min(_TOGETHER_BYTES, 3 * total)
+                most = min(_TOGETHER_BYTES, 8 * total)
                 run, total = [], 0
             run.append(group)
             total += size
