@@ -120,9 +120,12 @@ def _ascend(keys: pa.Array, starts: np.ndarray[Any, Any]) -> bool:
         ascends = pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))
     except pa.ArrowException:
         return False
-    told = ascends.to_numpy(zero_copy_only=False).astype(bool, copy=True)
-    inner = starts[(starts > 0) & (starts < len(keys))]
-    told[inner - 1] = True
+    if ascends.null_count or ascends.offset:
+        return False
+    told = np.unpackbits(np.frombuffer(ascends.buffers()[1], np.uint8), bitorder="little")[: len(ascends)]
+    # Rows without pairs begin where the next one does: at the front and at the back that is beside all keys.
+    inner = starts[np.searchsorted(starts, 1) : np.searchsorted(starts, len(keys))]
+    told[inner.astype(np.intp) - 1] = 1
     return bool(told.all())
 
 

@@ -22,6 +22,7 @@ from icefield_parquet.errors import reading
 from icefield_parquet.expansion import TooMany, check_claim, check_pages
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.raw_statistics import check_statistics
+from icefield_parquet.repeated_texts import repeated_texts, spelled_out
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
 from icefield_parquet.soundness import check_values
@@ -105,7 +106,7 @@ class ParquetReader(FormatReader):
             wanted = _wanted_leaves(self._schema, request.columns)
             self._check_chunks(leaf.index for leaf in wanted)
             groups = self._groups(request, wanted)
-            file = self._file_for(request, wanted)
+            file = self._file_for(request, wanted, groups)
         if wanted:
             for run, size in self._runs(groups, wanted):
                 yield from self._read_groups(file, run, size, wanted, request)
@@ -113,9 +114,10 @@ class ParquetReader(FormatReader):
             for group in groups:
                 yield from _bare(self._first_rows[group], self._rows[group], request)
 
-    def _file_for(self, request: ReadRequest, wanted: list[Leaf]) -> pq.ParquetFile:
+    def _file_for(self, request: ReadRequest, wanted: list[Leaf], groups: list[int]) -> pq.ParquetFile:
         """The library's reader; another one where columns are to come as dictionaries: it is told so at the start."""
-        found = [leaf.index for leaf in wanted if leaf.field_id in request.dictionaries]
+        found = {leaf.index for leaf in wanted if leaf.field_id in request.dictionaries}
+        found.update(repeated_texts([self._footer.row_group(at) for at in groups], request.columns, wanted))
         if not found:
             return self._file
         file = _open(self._source, self._footer, [self._footer.schema.column(index).path for index in found])
@@ -160,8 +162,9 @@ class ParquetReader(FormatReader):
         promised = sum(self._rows[group] for group in run)
         width = max(1, size // max(1, promised))
         rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
-        batches = _batches(file, run, [leaf.index for leaf in wanted], rows, whole=size <= _WHOLE_BYTES)
         schema = with_dictionaries(request.columns, request.dictionaries)
+        read = _batches(file, run, [leaf.index for leaf in wanted], rows, whole=size <= _WHOLE_BYTES)
+        batches = chain.from_iterable(spelled_out(batch, schema) for batch in read)
         while True:
             with reading(self._location, "the pages"):
                 batch = next(batches, None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def check_values(array: pa.Array) -> None:
@@ -22,6 +23,8 @@ def check_values(array: pa.Array) -> None:
         array.validate(full=True)
     elif kinds.is_dictionary(kind):
         check_values(array.dictionary)
+        if not _is_within(array.indices, len(array.dictionary)):
+            raise pa.ArrowInvalid("a number that is not in its dictionary")
     elif kinds.is_struct(kind):
         for position in range(kind.num_fields):
             check_values(array.field(position))
@@ -30,6 +33,13 @@ def check_values(array: pa.Array) -> None:
         check_values(array.items)
     elif kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
         check_values(array.values)
+
+
+def _is_within(indices: pa.Array, count: int) -> bool:
+    """Whether all numbers but nulls are below a count; the library itself looks none of them up."""
+    found = pc.min_max(indices)
+    lowest, highest = found["min"].as_py(), found["max"].as_py()
+    return lowest is None or 0 <= lowest <= highest < count
 
 
 def _is_ascii(array: pa.Array) -> bool:

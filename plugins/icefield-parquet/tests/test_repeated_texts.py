@@ -1,0 +1,123 @@
+"""Texts that repeat are read through their dictionaries: that changes neither what they say nor what is refused."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from icefield.abc import ReadRequest
+from icefield.errors import InvalidFile
+from icefield_parquet import repeated_texts
+from icefield_parquet.schema import leaves
+from parquet_files import reader_of
+
+ROWS = 40_000
+WORDS = [None, "", "ash", "blå", "a text that is longer than others"]
+
+
+def some(rng, words, count):
+    return pa.array(words).take(pa.array(rng.integers(0, len(words), count)))
+
+
+def lists(rng, values):
+    """Rows of none to three values, some of them null, over all of these."""
+    ends = np.sort(rng.integers(0, len(values) + 1, ROWS - 1))
+    offsets = pa.array(np.concatenate(([0], ends, [len(values)])).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, values)
+
+
+def columns():
+    rng = np.random.default_rng(3)
+    words = some(rng, WORDS, ROWS)
+    keys = pa.array([f"k{number}" for number in np.arange(ROWS) % 50])
+    structs = pa.StructArray.from_arrays(
+        [words, pa.array(range(ROWS))], ["t", "n"], mask=pa.array(rng.random(ROWS) < 0.2)
+    )
+    maps = pa.MapArray.from_arrays(pa.array(range(ROWS + 1), pa.int32()), keys, words)
+    return {
+        "text": words,
+        "bytes": words.cast(pa.binary()),
+        "list": lists(rng, some(rng, WORDS, 2 * ROWS)),
+        "lists": lists(rng, lists(rng, some(rng, WORDS, 3 * ROWS))),
+        "struct": structs,
+        "structs": lists(rng, structs),
+        "map": maps,
+        "other": pa.array([f"text {number}" for number in range(ROWS)]),
+        "number": pa.array(range(ROWS)),
+        "large": lists(rng, words).cast(pa.large_list(pa.string())),
+        "kind": words.dictionary_encode(),
+    }
+
+
+COLUMNS = columns()
+REPEATED = {"text": 1, "bytes": 1, "list": 1, "lists": 1, "struct": 1, "structs": 1, "map": 2}
+
+
+def file(data, **options):
+    sink = io.BytesIO()
+    pq.write_table(data, sink, **options)
+    return sink.getvalue()
+
+
+def batches(data, **options):
+    with reader_of(data) as reader:
+        yield from reader.read(ReadRequest(reader.schema, **options))
+
+
+@pytest.mark.spec("PRJ-01")
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}, {"row_group_size": ROWS // 2}], ids=str)
+def test_all_texts_come_back(name, options, monkeypatch):
+    monkeypatch.setattr(repeated_texts, "_FEWEST", ROWS // 3)
+    table = pa.table({name: COLUMNS[name]})
+    data = file(table, **options)
+    footer = pq.ParquetFile(pa.BufferReader(data)).metadata
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    with reader_of(data) as reader:
+        found = repeated_texts.repeated_texts(groups, reader.schema, leaves(reader.schema))
+        batches = list(reader.read(ReadRequest(reader.schema, batch_rows=9_999, positions=True)))
+    assert len(found) == REPEATED.get(name, 0)
+    read = pa.Table.from_batches(batches)
+    read.validate(full=True)
+    assert read.column("_pos").to_pylist() == list(range(ROWS))
+    assert read.column(name).type == reader.schema.field(name).type
+    assert read.column(name).to_pylist() == table.column(name).to_pylist()
+
+
+@pytest.mark.spec("PLT-59")
+def test_of_pairs_with_one_key_the_last_is_left():
+    offsets = pa.array(np.arange(ROWS + 1, dtype=np.int32) * 2)
+    keys = pa.array(["a", "a", "a", "b"] * (ROWS // 2))
+    table = pa.table({"m": pa.MapArray.from_arrays(offsets, keys, pa.array(range(2 * ROWS)))})
+    (read,) = batches(file(table))
+    assert read.column("m").to_pylist()[:2] == [[("a", 1)], [("a", 2), ("b", 3)]]
+    assert len(read.column("m").keys) == ROWS * 3 // 2
+
+
+@pytest.mark.parametrize("asked", [frozenset(), frozenset([1])], ids=["spelled out", "as a dictionary"])
+@pytest.mark.parametrize("wide", [False, True], ids=["a text", "a list"])
+def test_numbers_that_are_in_no_dictionary_are_damage(asked, wide):
+    texts = pa.array(["a", "b", "c"]).take(pa.array(np.arange(ROWS) % 3))
+    column = pa.ListArray.from_arrays(pa.array(range(ROWS + 1), pa.int32()), texts) if wide else texts
+    field = pa.field("t", column.type, metadata={"PARQUET:field_id": "1"})
+    data = file(pa.table([column], schema=pa.schema([field])), compression="none", write_statistics=False)
+    packed = b"\x24\x49\x92"  # numbers of two bits: 0 1 2 0, 1 2 0 1, 2 0 1 2
+    assert data.count(packed) > 100
+    data = data.replace(packed, b"\xff" * 3, 50)
+    with pytest.raises(InvalidFile, match="dictionary"):
+        list(batches(data, dictionaries=frozenset() if wide else asked))
+
+
+def test_long_texts_are_spelled_out_a_few_rows_at_a_time():
+    count, long = 400_000, 2_000
+    words = pa.array(["x" * 900_000, "y"])
+    texts = pa.DictionaryArray.from_arrays(pa.array((np.arange(count) >= long).astype(np.int32)), words)
+    within, most = [], 0
+    for batch in batches(file(pa.table({"t": texts}), store_schema=False)):
+        lengths = pc.binary_length(batch.column("t")).to_numpy()
+        within.append(lengths)
+        most = max(most, batch.nbytes)
+    assert most <= 300 << 20
+    assert np.array_equal(np.concatenate(within), np.where(np.arange(count) < long, 900_000, 1))
