@@ -1,6 +1,8 @@
 """Texts that repeat are read through their dictionaries: that changes neither what they say nor what is refused."""
 
 import io
+import os
+import signal
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
-from icefield_parquet import repeated_texts
+from icefield_parquet import decoding, repeated_texts
+from icefield_parquet import reader as reader_module
 from icefield_parquet.schema import leaves
+from icefield_parquet.threads import threads
 from parquet_files import reader_of
 
 ROWS = 40_000
@@ -68,22 +72,50 @@ def batches(data, **options):
 
 @pytest.mark.spec("PRJ-01")
 @pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}, {"row_group_size": ROWS // 2}], ids=str)
-def test_all_texts_come_back(name, options, monkeypatch):
+def test_all_texts_come_back(name, options, together, monkeypatch):
     monkeypatch.setattr(repeated_texts, "_FEWEST", ROWS // 3)
+    monkeypatch.setattr(reader_module, "_TOGETHER_BYTES", (together - 1) << 20)
     table = pa.table({name: COLUMNS[name]})
     data = file(table, **options)
     footer = pq.ParquetFile(pa.BufferReader(data)).metadata
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    runs = [groups[at : at + together] for at in range(0, len(groups), together)]
     with reader_of(data) as reader:
-        found = repeated_texts.repeated_texts(groups, reader.schema, leaves(reader.schema))
+        found = repeated_texts.repeated_texts(runs, reader.schema, [leaves(reader.schema)])
         batches = list(reader.read(ReadRequest(reader.schema, batch_rows=9_999, positions=True)))
-    assert len(found) == REPEATED.get(name, 0)
+    few = len(runs[0]) > 1 and pa.types.is_nested(table.column(name).type)
+    assert len(found) == (0 if few else REPEATED.get(name, 0))
     read = pa.Table.from_batches(batches)
     read.validate(full=True)
     assert read.column("_pos").to_pylist() == list(range(ROWS))
     assert read.column(name).type == reader.schema.field(name).type
     assert read.column(name).to_pylist() == table.column(name).to_pylist()
+
+
+def test_columns_that_are_finished_apart_come_back_together(monkeypatch):
+    monkeypatch.setattr(decoding, "_SHARED_BYTES", 0)
+    table = pa.table(COLUMNS)
+    data = file(table, row_group_size=ROWS // 2)
+    read = pa.Table.from_batches(batches(data, batch_rows=7_777))
+    assert read.to_pylist() == table.to_pylist()
+    chunk = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(1).column(3)
+    damaged = data[: chunk.data_page_offset] + b"\xff" * 64 + data[chunk.data_page_offset + 64 :]
+    with pytest.raises(InvalidFile, match="the pages"):
+        list(batches(damaged))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_child_process_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setattr(decoding, "_SHARED_BYTES", 0)
+    data = file(pa.table(COLUMNS))
+    assert sum(map(len, batches(data))) == ROWS
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that waits for its parent's threads waits for ever
+        os._exit(0 if threads().submit(int).result() == 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.spec("PLT-59")

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest, Split
-from icefield.arrow_arrays import retype
-from icefield.arrow_maps import last_of_each_key
 from icefield.arrow_types import to_arrow_type, with_dictionaries
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
 from icefield.metrics import Metrics
 
 from icefield_parquet.column_chunks import check_column_chunks
+from icefield_parquet.decoding import Wanted, decode
 from icefield_parquet.errors import reading
 from icefield_parquet.expansion import TooMany, check_claim, check_pages
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.raw_statistics import check_statistics
-from icefield_parquet.repeated_texts import repeated_texts, spelled_out
+from icefield_parquet.repeated_texts import repeated_texts
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
-from icefield_parquet.soundness import check_values
 from icefield_parquet.statistics import RowGroupStatistics, file_metrics
 
 _LIMITS: Final = {"thrift_string_size_limit": 256 << 20, "thrift_container_size_limit": 16 << 20}
-_WHOLE_BYTES = 192 << 20
-"""A row group of which no more than this is asked for is decoded in one go, which is the fastest."""
-
 _TOGETHER_BYTES = 64 << 20
-"""Row groups in a row are decoded together until they are this large; the first alone, for who wants few rows."""
+"""Row groups in a row are decoded together until they are this large.
+
+What comes from afar is fetched first, which may be for a few rows only: there the first one comes alone.
+"""
 
 _BATCH_BYTES = 64 << 20
 _FEWEST_ROWS = 16
@@ -58,6 +56,7 @@ class ParquetReader(FormatReader):
                 tail = read_tail(source, size)
                 # Where there is no whole footer, it is for the library to say what is wrong.
                 self._file = _open(source, None if tail is None else _footer_in(checked_tail(tail, location)))
+                self._is_near = isinstance(source, pa.NativeFile)
                 self._others: list[pq.ParquetFile] = []
                 self._footer = self._file.metadata
                 self._tail = b"" if tail is None else tail
@@ -103,26 +102,37 @@ class ParquetReader(FormatReader):
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         with reading(self._location, "the footer"):
-            wanted = _wanted_leaves(self._schema, request.columns)
-            self._check_chunks(leaf.index for leaf in wanted)
-            groups = self._groups(request, wanted)
-            file = self._file_for(request, wanted, groups)
-        if wanted:
-            for run, size in self._runs(groups, wanted):
-                yield from self._read_groups(file, run, size, wanted, request)
+            columns = _wanted_leaves(self._schema, request.columns)
+            leaves = [leaf for inside in columns for leaf in inside]
+            self._check_chunks(leaf.index for leaf in leaves)
+            groups = self._groups(request, leaves)
+            runs = list(self._runs(groups, leaves))
+            wanted = self._wanted(request, columns, runs)
+        if leaves:
+            for run, size in runs:
+                yield from self._read_groups(wanted, run, size, request)
         else:
             for group in groups:
                 yield from _bare(self._first_rows[group], self._rows[group], request)
 
-    def _file_for(self, request: ReadRequest, wanted: list[Leaf], groups: list[int]) -> pq.ParquetFile:
-        """The library's reader; another one where columns are to come as dictionaries: it is told so at the start."""
-        found = {leaf.index for leaf in wanted if leaf.field_id in request.dictionaries}
-        found.update(repeated_texts([self._footer.row_group(at) for at in groups], request.columns, wanted))
-        if not found:
-            return self._file
-        file = _open(self._source, self._footer, [self._footer.schema.column(index).path for index in found])
-        self._others.append(file)
-        return file
+    def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
+        """What the library is to decode, with the columns that it is to hand out as dictionaries."""
+        found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
+        groups = [[self._footer.row_group(at) for at in run] for run, _ in runs]
+        found.update(repeated_texts(groups, request.columns, columns))
+        paths = [self._footer.schema.column(index).path for index in found]
+
+        def open_file() -> pq.ParquetFile:
+            file = _open(self._source, self._footer, paths)
+            self._others.append(file)
+            return file
+
+        return Wanted(
+            with_dictionaries(request.columns, request.dictionaries),
+            [[leaf.index for leaf in inside] for inside in columns],
+            [open_file() if paths else self._file],
+            open_file if self._is_near else None,
+        )
 
     def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
         groups = list(range(len(self._rows)))
@@ -142,7 +152,7 @@ class ParquetReader(FormatReader):
     def _runs(self, groups: list[int], wanted: list[Leaf]) -> Iterator[tuple[list[int], int]]:
         """Row groups that follow each other and are small, or single ones; with the bytes that they decode to."""
         run: list[int] = []
-        total = most = 0
+        total, most = 0, _TOGETHER_BYTES if self._is_near else 0
         for group in groups:
             self._check_counts(group, wanted)
             size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
@@ -155,26 +165,22 @@ class ParquetReader(FormatReader):
         if run:
             yield run, total
 
-    def _read_groups(
-        self, file: pq.ParquetFile, run: list[int], size: int, wanted: list[Leaf], request: ReadRequest
-    ) -> Iterator[pa.RecordBatch]:
+    def _read_groups(self, wanted: Wanted, run: list[int], size: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         position = first = self._first_rows[run[0]]
         promised = sum(self._rows[group] for group in run)
         width = max(1, size // max(1, promised))
         rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
-        schema = with_dictionaries(request.columns, request.dictionaries)
-        read = _batches(file, run, [leaf.index for leaf in wanted], rows, whole=size <= _WHOLE_BYTES)
-        batches = chain.from_iterable(spelled_out(batch, schema) for batch in read)
+        decoded = decode(wanted, run, rows=rows, size=size)
         while True:
             with reading(self._location, "the pages"):
-                batch = next(batches, None)
-                if batch is None:
-                    break
-                columns = _conformed(batch, schema)
+                columns = next(decoded, None)
+            if columns is None:
+                break
+            count = len(columns[0])
             if request.positions:
-                columns.append(_positions(position, batch.num_rows))
-            position += batch.num_rows
-            yield _record_batch(columns, schema, request)
+                columns.append(_positions(position, count))
+            position += count
+            yield _record_batch(columns, wanted.schema, request)
         if position != first + promised:
             raise self._damaged(f"{position - first} rows where the footer promises {promised}")
 
@@ -212,7 +218,7 @@ class ParquetReader(FormatReader):
             check_claim(chunk, _width(leaf))
         except TooMany as error:
             raise UnsupportedFeature(f"{self._location}: a list: {error}", location=self._location) from None
-        if isinstance(self._source, pa.NativeFile):  # anywhere else each page would be a request
+        if self._is_near:  # anywhere else each page would be a request
             with reading(self._location, "a list"):
                 check_pages(self._source, chunk)
 
@@ -231,23 +237,6 @@ def _width(leaf: Leaf) -> int:
         return max(1, int(leaf.field.type.bit_width) // 8)
     except ValueError:
         return _TEXT_WIDTH
-
-
-def _batches(
-    file: pq.ParquetFile, run: list[int], indices: list[int], rows: int, *, whole: bool
-) -> Iterator[pa.RecordBatch]:
-    """Row groups in batches: decoded whole and sliced, or, where that would take much memory, piece by piece."""
-    threads = len(indices) > 1
-    if whole:
-        table = file.reader.read_row_groups(run, column_indices=indices, use_threads=threads)
-        for chunk in chain.from_iterable(column.chunks for column in table.columns):
-            check_values(chunk)
-        yield from table.to_batches(max_chunksize=rows)
-        return
-    for batch in file.reader.iter_batches(rows, run, column_indices=indices, use_threads=threads):
-        for column in batch.columns:
-            check_values(column)
-        yield batch
 
 
 def _is_whole(split: Split, size: int) -> bool:
@@ -284,32 +273,17 @@ def _is_encrypted(source: InputFile) -> bool:
         return False
 
 
-def _wanted_leaves(file_schema: pa.Schema, columns: pa.Schema) -> list[Leaf]:
-    """The asked-for leaves with their places in the file and the ids of the request, which a name mapping may give."""
-    found = []
-    for column, indices in zip(columns, select_leaves(file_schema, columns), strict=True):
-        places = zip(leaves([column]), indices, strict=True)
-        found += [Leaf(index, leaf.field, leaf.repeated) for leaf, index in places]
-    return found
+def _wanted_leaves(file_schema: pa.Schema, columns: pa.Schema) -> list[list[Leaf]]:
+    """For each column its leaves, with their places in the file and the ids that the request gives them."""
+    return [
+        [Leaf(index, leaf.field, leaf.repeated) for leaf, index in zip(leaves([column]), indices, strict=True)]
+        for column, indices in zip(columns, select_leaves(file_schema, columns), strict=True)
+    ]
 
 
 def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
     """The types that a filter compares in: the table's, to which the file's may have been promoted."""
     return {leaf.field.field_id: to_arrow_type(leaf.field.field_type) for leaf in bound_leaves(row_filter)}
-
-
-def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> list[pa.Array]:
-    """The batch's columns in exactly the types asked for; a pruned list has lost its element's name and id.
-
-    Of pairs with one key in a row of a map the last one is left, as the format says.
-    """
-    return [_column(column, field.type) for column, field in zip(batch.columns, wanted, strict=True)]
-
-
-def _column(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(kind):
-        return column.dictionary_encode()
-    return last_of_each_key(column if column.type.equals(kind, check_metadata=True) else retype(column, kind))
 
 
 def _positions(first: int, rows: int) -> pa.Array:

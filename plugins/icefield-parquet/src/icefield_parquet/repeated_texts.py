@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.arrow_arrays import list_parts, validity_buffer
 
-from icefield_parquet.schema import Leaf, leaf_count
+from icefield_parquet.schema import Leaf
 
 _FEWEST: Final = 1 << 15
 """Values of a row group for which a dictionary of its own is worth while."""
@@ -22,22 +22,22 @@ _FEWEST: Final = 1 << 15
 _BYTES_A_VALUE: Final = 3
 """No more than that takes a text as its number in a dictionary; one that is written out takes more for its length."""
 
-_MOST_BYTES: Final = 256 << 20
-"""Texts of one batch of rows that are spelled out at once."""
+_MOST_BYTES: Final = 128 << 20
+"""Texts of a column, or of a batch of rows, that are spelled out at once."""
 
 
-def repeated_texts(groups: Sequence[Any], columns: pa.Schema, wanted: Sequence[Leaf]) -> list[int]:
-    """The column chunks of texts or bytes, by their place in each row group, that such row groups repeat.
+def repeated_texts(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: Sequence[Sequence[Leaf]]) -> list[int]:
+    """The column chunks of texts or bytes, by their place in each row group, that the row groups repeat.
 
-    ``wanted`` are the leaves of ``columns``, in their order.
+    ``runs`` are the row groups that are decoded together; ``columns`` the leaves of each field of the schema.
     """
+    groups = [group for run in runs for group in run]
+    alone = all(len(run) == 1 for run in runs)
     found = []
-    left = iter(wanted)
-    for column in columns:
-        inside = [next(left) for _ in range(leaf_count(column.type))]
-        texts = [leaf.index for leaf in inside if _is_text(leaf.field.type)]
-        if texts and _can_be_spelled_out(column.type):
-            found += [index for index in texts if _repeats(groups, index)]
+    for field, inside in zip(schema, columns, strict=True):
+        # The library cannot put lists together that are of several dictionaries.
+        if (alone or not field.type.num_fields) and _can_be_spelled_out(field.type):
+            found += [leaf.index for leaf in inside if _is_text(leaf.field.type) and _repeats(groups, leaf.index)]
     return found
 
 
@@ -62,6 +62,14 @@ def _repeats(groups: Sequence[Any], index: int) -> bool:
             return False
         size, values = size + chunk.total_uncompressed_size, values + chunk.num_values
     return values > 0 and size <= values * _BYTES_A_VALUE
+
+
+def without_dictionaries(column: pa.ChunkedArray, kept: pa.DataType) -> list[pa.Array] | None:
+    """The chunks of a column without the dictionaries that ``kept`` has not; None where they need much memory."""
+    chunks: list[pa.Array] = column.chunks
+    if not _has_dictionaries(column.type) or _has_dictionaries(kept):
+        return chunks
+    return None if sum(map(_bytes, chunks)) > _MOST_BYTES else list(map(_spelled_out, chunks))
 
 
 def spelled_out(batch: pa.RecordBatch, kept: pa.Schema) -> Iterator[pa.RecordBatch]:
