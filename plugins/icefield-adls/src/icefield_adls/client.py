@@ -35,6 +35,7 @@ from icefield_adls.accounts import Account
 from icefield_adls.settings import Settings
 
 _PARALLEL: Final = 4
+_BLOCK: Final = 256 * 1024
 _MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # what the store takes in one request
 T = TypeVar("T")
 
@@ -74,10 +75,14 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
 
     def do_connect(self) -> None:
         """Build the service client; adlfs calls it."""
-        settings = self.settings
+        transport = Transport(
+            connection_timeout=self.settings.connect_timeout,
+            read_timeout=self.settings.request_timeout,
+            connection_data_block_size=_BLOCK,  # answers are put together from pieces of 4 KiB otherwise
+        )
         options: dict[str, Any] = {
             "retry_total": 0,
-            "transport": Transport(connection_timeout=settings.connect_timeout, read_timeout=settings.request_timeout),
+            "transport": transport,
             "max_single_put_size": _MOST_IN_ONE,
             "max_single_get_size": _MOST_IN_ONE,
             "user_agent": "icefield",
