@@ -9,10 +9,14 @@ from icefield import Catalog, Plugins, load_catalog
 KINDS = ("rename", "create", "sql")
 
 
-def open_catalog(kind: str, folder: Path | str, plugins: Plugins | None = None) -> Catalog:
-    """A catalog below a folder: a directory with ``rename`` or ``create``, or SQLite."""
+def properties_of(kind: str, folder: Path | str) -> dict[str, str]:
+    """The properties of a catalog below a folder: a directory with ``rename`` or ``create``, or SQLite."""
     warehouse = f"file://{folder}/warehouse"
     if kind == "sql":
-        uri = f"sqlite:///{folder}/catalog.db"
-        return load_catalog("test", plugins=plugins, type="sql", uri=uri, warehouse=warehouse)
-    return load_catalog("test", plugins=plugins, type="directory", warehouse=warehouse, commit=kind)
+        return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": warehouse}
+    return {"type": "directory", "warehouse": warehouse, "commit": kind}
+
+
+def open_catalog(kind: str, folder: Path | str, plugins: Plugins | None = None) -> Catalog:
+    """A catalog below a folder, with the properties that ``properties_of`` tells."""
+    return load_catalog("test", plugins=plugins, **properties_of(kind, folder))
