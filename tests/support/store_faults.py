@@ -37,6 +37,12 @@ class CommitFaults:
     prefix: ClassVar[str]
     """What its properties begin with."""
 
+    least_requests: ClassVar[int] = 9
+    """How many requests a commit makes at least: fewer, and the faults have missed it."""
+
+    tries: int = 1
+    """How many requests in a row a fault befalls."""
+
     @pytest.fixture
     def between(self) -> Iterator[Between]:
         """What stands before the server."""
@@ -78,9 +84,9 @@ class CommitFaults:
 
             def nth(asked: Asked, counted: list[Asked] = counted, step: int = step) -> bool:
                 counted.append(asked)
-                return len(counted) == step + 1
+                return step < len(counted) <= step + self.tries
 
-            between.faulty(self.fault(name, between), nth)
+            between.faulty(self.fault(name, between), nth, self.tries)
             said = _said(table, step)
             between.faulty(passing, lambda asked: False)
             found = [row["n"] for row in catalog.load_table(f"db.t{step}").scan().to_arrow().to_pylist()]
@@ -89,7 +95,7 @@ class CommitFaults:
                 assert (step in found) == said, f"said {said} of request {step}: {counted[step].method}"
             if len(counted) <= step:
                 break
-        assert 8 < step < 59
+        assert self.least_requests <= step < 59
         assert said
 
 

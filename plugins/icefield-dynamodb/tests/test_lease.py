@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from icefield.errors import CommitFailed, InvalidArgument, StorageError
-from icefield_dynamodb.items import ItemTable
+from icefield_dynamodb.items import ItemTable, ReplyLost
 from icefield_dynamodb.lease import Lease, entity_of
 from icefield_dynamodb.options import ClientOptions, LockOptions
 
@@ -97,6 +97,17 @@ def test_a_holder_that_speaks_now_and_then_is_not_taken_over(locks: ItemTable) -
 def test_waiting_ends_when_it_has_become_pointless(locks: ItemTable) -> None:
     with held(lease(locks, "first")):
         assert not lease(locks, "second").acquire(lambda: True)
+
+
+def test_waiting_ends_though_nobody_holds_the_lock_and_no_write_is_answered(
+    locks: ItemTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unanswered(*_: object, **__: object) -> bool:
+        raise ReplyLost("test")
+
+    monkeypatch.setattr(ItemTable, "put", unanswered)
+    with pytest.raises(CommitFailed, match="nobody holds it"):
+        lease(locks, "first", acquire_timeout_ms="200").acquire(lambda: False)
 
 
 def test_a_lock_that_was_taken_over_is_neither_taken_back_nor_released(locks: ItemTable) -> None:

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.exceptions import ConnectionError as NotConnected
+from botocore.parsers import ResponseParserError
 from icefield.errors import StorageError
 
 from icefield_dynamodb.options import ClientOptions
@@ -26,7 +27,7 @@ _TRANSIENT = {
     "ThrottlingException",
     "TransactionConflictException",
 }
-_UNCLEAR = {"InternalServerError", "ServiceUnavailable"}
+_SERVER_ERROR = 500
 
 Item = dict[str, str]
 Answer = TypeVar("Answer")
@@ -129,7 +130,7 @@ class ItemTable:
             if verb == "describe" and isinstance(error, passed_on.ResourceNotFoundException):
                 raise
             raise self._meaning(verb, error) from error
-        except (HTTPClientError, NotConnected) as error:
+        except (HTTPClientError, NotConnected, IncompleteReadError, ResponseParserError) as error:
             raise ReplyLost(type(error).__name__) from error
         except BotoCoreError as error:
             raise StorageError(
@@ -139,7 +140,9 @@ class ItemTable:
 
     def _meaning(self, verb: str, error: ClientError) -> Exception:
         code = error.response.get("Error", {}).get("Code", "unknown")
-        if code in _UNCLEAR:
+        about = error.response.get("ResponseMetadata", {})
+        # A refusal is of the SDK's last try: one before it, whose reply was lost, may have been carried out.
+        if about.get("HTTPStatusCode", 0) >= _SERVER_ERROR or (verb == "change" and about.get("RetryAttempts", 0)):
             return ReplyLost(code)
         said = error.response.get("Error", {}).get("Message", "")
         return StorageError(

@@ -49,6 +49,12 @@ class Lease:
             if held is None or held.get(OWNER) == self.owner:
                 if held is not None or self._taken(None):
                     break
+                if now > deadline:
+                    raise CommitFailed(
+                        f"the lock on {self.entity} was not to be had within {self._options.acquire_timeout:g} s, "
+                        "though nobody holds it; nothing was changed: try again, or look whether DynamoDB takes writes",
+                        location=self.entity,
+                    )
                 continue
             if is_pointless():
                 return False
