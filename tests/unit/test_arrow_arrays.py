@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from icefield.arrow_arrays import list_parts, retype, unwrap, validity_buffer
+from icefield.arrow_arrays import list_parts, retype, times_as_numbers, unwrap, validity_buffer
 
 LEAF = st.none() | st.integers(-9, 9)
 ROW = st.none() | st.fixed_dictionaries(
@@ -93,3 +93,19 @@ def test_nothing_is_copied():
     before = {buffer.address for buffer in array.buffers() if buffer}
     after = {buffer.address for buffer in retype(array, OTHER).buffers() if buffer}
     assert after <= before
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.date32(), pa.time64("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")],
+    ids=str,
+)
+def test_times_are_numbers_at_any_depth(kind):
+    most = 2**31 - 1 if kind.bit_width == 32 else 2**63 - 1
+    times = pa.array([1, None, most, 2], pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+    maps = pa.MapArray.from_arrays([0, 1, 2], times.take([0, 2]), pa.array(["a", None]))
+    lists = pa.ListArray.from_arrays([0, 2, 3, 4], times)
+    whole = pa.StructArray.from_arrays([lists.slice(0, 2), maps, pa.array([1.5, None])], ["l", "m", "n"])
+    found = times_as_numbers(pa.concat_arrays([whole, pa.nulls(1, whole.type)]).slice(1))
+    assert found.to_pylist() == [{"l": [most], "m": [(most, None)], "n": None}, None]
+    assert times_as_numbers(times.slice(2)).to_pylist() == [most, 2]

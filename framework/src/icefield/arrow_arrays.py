@@ -38,6 +38,27 @@ def retype(array: pa.Array, target: pa.DataType) -> pa.Array:
     return array.view(target)
 
 
+def times_as_numbers(array: pa.Array) -> pa.Array:
+    """The array with a number for every time in it, at any depth: Python has no time as fine or as far as Arrow's."""
+    return retype(array, _with_numbers(array.type))
+
+
+def _with_numbers(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_temporal(kind):
+        return pa.int32() if kind.bit_width == 32 else pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([_field_with_numbers(kind.field(position)) for position in range(kind.num_fields)])
+    if pa.types.is_map(kind):
+        return pa.map_(_field_with_numbers(kind.key_field), _field_with_numbers(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(_field_with_numbers(kind.value_field))
+    return kind
+
+
+def _field_with_numbers(field: pa.Field) -> pa.Field:
+    return field.with_type(_with_numbers(field.type))
+
+
 def _over(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
     """A list or map of the same validity, offsets and slice over other values."""
     buffers = array.buffers()[:2]

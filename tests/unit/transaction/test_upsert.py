@@ -47,6 +47,30 @@ def test_rows_that_are_there_already_change_nothing():
     assert stored_files(table) == files
 
 
+def test_nested_values_are_compared_that_python_has_no_equal_for():
+    seconds = pa.array([10**17, -(10**17), 1], pa.timestamp("us"))  # years 5138 and before Christ
+    numbers = pa.array([float("nan"), 0.5, None])
+    nested = pa.StructArray.from_arrays([pa.array([4 * 10**17, None, 1], seconds.type), numbers], ["far", "number"])
+    lists = pa.ListArray.from_arrays([0, 1, 2, 3], seconds)
+    data = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "s": nested, "l": lists})
+    table = new_table(schema=data.schema)
+    table.append(data)
+    result = table.upsert(data, join_cols=["id"])
+    assert (result.rows_updated, result.rows_inserted) == (0, 0)
+    changed = data.set_column(2, data.schema.field(2), pa.ListArray.from_arrays([0, 1, 2, 3], seconds.take([0, 2, 2])))
+    assert table.upsert(changed, join_cols=["id"]).rows_updated == 1
+    assert table.scan().to_arrow().sort_by("id")["l"].combine_chunks().values.equals(seconds.take([0, 2, 2]))
+
+
+def test_a_time_that_python_cannot_hold_is_a_key_like_any_other():
+    data = pa.table({"t": pa.array([4 * 10**17, 1], pa.timestamp("us")), "n": [1, 2]})
+    table = new_table(schema=data.schema)
+    assert table.upsert(data, join_cols=["t"]).rows_inserted == 2
+    assert table.upsert(data, join_cols=["t"]).rows_updated == 0
+    with pytest.raises(InvalidArgument, match=r"more than once, such as \{'t': '14645-06-30"):
+        table.upsert(pa.concat_tables([data.slice(0, 1)] * 2), join_cols=["t"])
+
+
 def test_files_without_a_given_key_are_not_touched():
     table = new_table()
     table.append(rows([1, 3]))

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.arrow_arrays import times_as_numbers
 from icefield.errors import InvalidArgument
 
 Ints = np.ndarray[Any, Any]
@@ -27,7 +28,7 @@ class Keys:
         groups = self.table.drop_null().group_by(self.names).aggregate([([], "count_all")])
         repeated = groups.filter(pc.greater(groups["count_all"], 1))
         if repeated.num_rows:
-            example = repeated.select(self.names).slice(0, 1).to_pylist()[0]
+            example = {name: _text(repeated[name][0]) for name in self.names}
             raise InvalidArgument(f"{repeated.num_rows} keys are given more than once, such as {example}")
 
     def join(self, batch: pa.RecordBatch) -> tuple[Ints, Ints]:
@@ -65,14 +66,19 @@ def _unequal(one: pa.Array, other: pa.Array) -> Ints:
     if pa.types.is_null(one.type):
         return np.zeros(len(one), bool)
     if pa.types.is_nested(one.type):
-        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
-        return np.fromiter((a != b for a, b in pairs), bool, len(one))
+        pairs = zip(times_as_numbers(one).to_pylist(), times_as_numbers(other).to_pylist(), strict=True)
+        return np.fromiter((repr(a) != repr(b) for a, b in pairs), bool, len(one))  # a NaN prints as any other
     unequal = pc.not_equal(one, other.cast(one.type))
     if pa.types.is_floating(one.type):
         both = pc.and_(pc.is_nan(one), pc.is_nan(other))
         unequal = pc.and_not(unequal, both)
     nulls = pc.xor(one.is_null(), other.is_null())
     return np.asarray(pc.or_(pc.fill_null(unequal, False), nulls))
+
+
+def _text(scalar: pa.Scalar) -> Any:
+    """A value for a message: Python cannot hold every time that a column can."""
+    return scalar.cast(pa.string()).as_py() if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
 
 def _joinable(column: pa.ChunkedArray) -> pa.ChunkedArray:
