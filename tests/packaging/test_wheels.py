@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -107,6 +109,15 @@ print(table.scan(row_filter="n > 1").to_arrow().num_rows)
     options = ["-p", "type=sql", "-p", f"uri=sqlite:///{tmp_path}/c.db", "-p", f"warehouse=file://{tmp_path}/wh"]
     said = run(python.parent / "icefield", "tables", "a", "--catalog", "x", "--output", "json", *options)
     assert said.strip() == '{"table": "a.t"}'
+
+
+def test_the_template_passes_its_kit_with_nothing_but_what_its_author_installs(wheels: Path, tmp_path: Path) -> None:
+    python = python_of(tmp_path / "env")
+    kernel = f"icefield[avro,testing] @ {wheel_of('icefield', wheels).as_uri()}"
+    install(python, kernel, wheel_of("icefield-arrow-ipc", wheels), wheels=wheels)
+    shutil.copytree(ROOT / "examples" / "plugin-template" / "tests", tmp_path / "tests")
+    said = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=tmp_path)
+    assert re.search(r"^\d{3,} passed", said, re.MULTILINE), said[-2_000:]
 
 
 def test_plain_pip_installs_the_checkout(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from icefield.abc import FileFormat, FormatReader, ReadRequest, WrittenFile
+from icefield.arrow_arrays import times_as_numbers
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import UnsupportedFeature
 from icefield.scan.column_projection import ColumnProjection
@@ -131,10 +132,8 @@ class FormatChecks(Suite):
 
 
 def plain(column: pa.ChunkedArray) -> list[Any]:
-    """A column as Python values; nanoseconds as numbers, since Python has no time that fine."""
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        column = column.cast(pa.int64())
-    values: list[Any] = column.combine_chunks().to_pylist()
+    """A column as Python values; times as numbers, since Python has none that fine."""
+    values: list[Any] = times_as_numbers(column.combine_chunks()).to_pylist()
     return values
 
 
