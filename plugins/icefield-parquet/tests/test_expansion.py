@@ -86,3 +86,11 @@ def test_long_lists_over_many_pages_are_read(version, codec):
     properties = {"write.parquet.page-size-bytes": "500", "write.parquet.page-version": version}
     data, _ = write(SCHEMA, table, properties={**properties, "write.parquet.compression-codec": codec})
     assert read(data).to_pylist() == rows
+
+
+def test_a_page_that_leads_back_to_itself_is_damage():
+    inner = Struct().i32(1, 0).i32(2, 0).i32(3, 3).i32(4, 3)
+    page = Struct().i32(1, 0).i32(2, 0).i32(3, -17).struct(5, inner).encode()
+    assert len(page) == 17
+    with pytest.raises(InvalidFile):
+        read(file(page, nulls(3), claimed=7))

@@ -7,9 +7,8 @@ columns as well: each is finished by the thread that decoded it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import wait
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Final
 
@@ -18,9 +17,9 @@ import pyarrow.parquet as pq
 from icefield.arrow_arrays import retype
 from icefield.arrow_maps import last_of_each_key
 
-from icefield_parquet.repeated_texts import spelled_out, without_dictionaries
+from icefield_parquet.repeated_texts import dictionary_arrays, spelled_out, without_dictionaries
 from icefield_parquet.soundness import check_values
-from icefield_parquet.threads import thread_count, threads
+from icefield_parquet.threads import divided, thread_count
 
 _WHOLE_BYTES: Final = 192 << 20
 """Row groups of which no more than this is asked for are decoded in one go, which is the fastest."""
@@ -34,17 +33,39 @@ class Wanted:
     """What is decoded: columns under a schema, and for each of them the column chunks that hold it.
 
     ``files`` are the library's readers of the file, at first one. Where several may read at once, ``open_file`` gives
-    more.
+    more. ``entries`` are the sizes of dictionaries, by column chunk and row group, as far as they are known of those
+    that the library hands out; ``plain`` is the same without these.
     """
 
     schema: pa.Schema
     chunks: Sequence[Sequence[int]]
     files: list[pq.ParquetFile]
     open_file: Callable[[], pq.ParquetFile] | None
+    entries: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    plain: Wanted | None = None
 
     @property
     def indices(self) -> list[int]:
         return [index for chunks in self.chunks for index in chunks]
+
+    def check_dictionaries(self, columns: Sequence[pa.ChunkedArray], groups: Sequence[int]) -> None:
+        """Raise ``_Merged`` where a dictionary has fewer values than its page: numbers mean others then."""
+        for column, chunks in zip(columns, self.chunks, strict=True):
+            self.check_dictionary(column, chunks, groups)
+
+    def check_dictionary(self, column: pa.ChunkedArray, chunks: Sequence[int], groups: Sequence[int]) -> None:
+        """As ``check_dictionaries``, of one column."""
+        known = [self.entries[index] for index in sorted(chunks) if index in self.entries]
+        arrays = [dictionary_arrays(chunk) for chunk in column.chunks] if known else []
+        for sizes, held in zip(known, zip(*arrays, strict=True), strict=False):
+            size = sum(len(array.dictionary) for array in held)
+            # Lists without elements come without the dictionary of these.
+            if any(map(len, held)) and size != sum(sizes[group] for group in groups):
+                raise _Merged("a dictionary that holds a value twice")
+
+
+class _Merged(pa.ArrowInvalid):
+    """The library has put equal values of a dictionary together, without changing the numbers that count on them."""
 
 
 def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
@@ -52,10 +73,25 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
 
     ``size`` is about what they take in memory. Raises the library's errors for damage.
     """
+    decoded = _decoded(wanted, groups, rows, size)
+    try:
+        first = next(decoded, None)
+    except _Merged:
+        if wanted.plain is None:
+            raise
+        decoded = _decoded(wanted.plain, groups, rows, size)
+        first = next(decoded, None)
+    if first is not None:
+        yield first
+        yield from decoded
+
+
+def _decoded(wanted: Wanted, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
     indices, schema, reader = wanted.indices, wanted.schema, wanted.files[0].reader
     beside = len(indices) > 1 and thread_count() > 1
     if size > _WHOLE_BYTES:
         for batch in reader.iter_batches(rows, groups, column_indices=indices, use_threads=beside):
+            wanted.check_dictionaries([pa.chunked_array([column]) for column in batch.columns], groups)
             for column in batch.columns:
                 check_values(column)
             yield from _finished(batch, schema)
@@ -64,6 +100,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
         columns = _apart(wanted, groups, wanted.open_file)
     else:
         table = reader.read_row_groups(groups, column_indices=indices, use_threads=beside)
+        wanted.check_dictionaries(table.columns, groups)
         columns = [_column(held, field.type) for held, field in zip(table.columns, schema, strict=True)]
     done = all(finished for _, finished in columns)
     for batch in pa.Table.from_arrays([held for held, _ in columns], schema.names).to_batches(max_chunksize=rows):
@@ -93,11 +130,10 @@ def _apart(wanted: Wanted, groups: list[int], open_file: Callable[[], pq.Parquet
             table = file.reader.read_row_groups(groups, column_indices=list(indices), use_threads=False)
         finally:
             files.put(file)
+        wanted.check_dictionary(table.column(0), indices, groups)
         return _column(table.column(0), field.type)
 
-    columns = [threads().submit(column, *each) for each in zip(wanted.chunks, wanted.schema, strict=True)]
-    wait(columns)  # also for those that are read beside one that is damaged: the file is closed then
-    return [each.result() for each in columns]
+    return divided(column, zip(wanted.chunks, wanted.schema, strict=True))
 
 
 def _column(held: pa.ChunkedArray, kind: pa.DataType) -> Column:

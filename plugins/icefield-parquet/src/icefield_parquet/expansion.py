@@ -21,14 +21,18 @@ _MOST_FOR_A_BYTE: Final = 1 << 10
 _LEVELS: Final = 4  # bytes, of both kinds together
 
 # Fields of a page header, and the number of values in those inside it.
-_COMPRESSED, _DATA, _DATA_V2, _VALUES = 3, 5, 8, 1
+_COMPRESSED, _DATA, _DICTIONARY, _DATA_V2, _VALUES = 3, 5, 7, 8, 1
+_ENCODING: Final = {_DATA: 2, _DATA_V2: 4}
+_NUMBERS: Final = frozenset((2, 8))
+"""The encodings of a page of numbers in a dictionary, of old and new."""
+
 _USUAL_HEADER: Final = 256
 _USUAL_PAGE: Final = re.compile(
     rb"\x15\x00\x15%b\x15(%b)(?:\x15%b\x1c|\x2c)\x15(%b)" % ((NUMBER,) * 4)
-    + rb"\x15%b\x15%b\x15%b" % ((NUMBER,) * 3)
+    + rb"\x15(%b)\x15%b\x15%b" % ((NUMBER,) * 3)
     + rb"(?:\x1c(?:[\x18\x28\x38\x48\x58\x68]%b|%b)*+\x00)?+\x00\x00" % (TEXT, SCALAR)
 )
-"""The header of a data page as most are: its size, its number of values, and perhaps short statistics."""
+"""The header of a data page as most are: its size, how many values in what encoding, perhaps short statistics."""
 
 _LONGEST_HEADER: Final = 64 << 10
 
@@ -56,7 +60,7 @@ def check_pages(source: InputFile, chunk: Any) -> None:
     seen = 0
     while seen < chunk.num_values and place < end:
         try:
-            values, size = _page(source, place)
+            values, size, _ = _page(source, place)
             seen += values
             place += size
         except (IndexError, ValueError):
@@ -65,22 +69,62 @@ def check_pages(source: InputFile, chunk: Any) -> None:
             raise ValueError(f"a page with more values than the {chunk.num_values} of its column chunk")
 
 
-def _page(source: InputFile, place: int) -> tuple[int, int]:
-    """How many values the page at a place holds, and its size."""
+def dictionary_size(source: InputFile, chunk: Any) -> int | None:
+    """How many values the dictionary of a column chunk has; None where not all of its pages are numbers in one."""
+    place = chunk.dictionary_page_offset
+    if chunk.num_values == 0:
+        return 0
+    if not place or place < 0:
+        return None
+    end = place + chunk.total_compressed_size
+    try:
+        header, start = _header(source, place)
+        found = _int(read_struct(header[_DICTIONARY][1], 0)[0], _VALUES)
+        place += start + _counted(_int(header, _COMPRESSED))
+        seen = 0
+        while seen < chunk.num_values and place < end:
+            values, size, encoding = _page(source, place)
+            if encoding not in _NUMBERS:
+                return None
+            seen += values
+            place += size
+    except (LookupError, ValueError):
+        return None
+    return found
+
+
+def _page(source: InputFile, place: int) -> tuple[int, int, int]:
+    """How many values the page at a place holds, its size, and the encoding of its values."""
     source.seek(place)
     data = source.read(_USUAL_HEADER)
     usual = _USUAL_PAGE.match(data)
     if usual is not None:
-        packed, values = (read_int(found) for found in usual.groups())
-        return values, usual.end() + packed
+        packed, values, encoding = (read_int(found) for found in usual.groups())
+        return _counted(values), usual.end() + _counted(packed), encoding
+    header, size = _header(source, place)
+    size += _counted(_int(header, _COMPRESSED))
+    kind = next((number for number in _ENCODING if number in header), None)
+    if kind is None or header[kind][0] != STRUCT:
+        return 0, size, -1
+    inner = read_struct(header[kind][1], 0)[0]
+    return _counted(_int(inner, _VALUES)), size, _int(inner, _ENCODING[kind])
+
+
+def _header(source: InputFile, place: int) -> tuple[Fields, int]:
+    """The header of the page at a place, and its length."""
+    source.seek(place)
     try:
-        header, size = read_struct(data, 0)
+        return read_struct(source.read(_USUAL_HEADER), 0)
     except IndexError:
         source.seek(place)
-        header, size = read_struct(source.read(_LONGEST_HEADER), 0)
-    inner = next((header[number] for number in (_DATA, _DATA_V2) if number in header), None)
-    values = _int(read_struct(inner[1], 0)[0], _VALUES) if inner is not None and inner[0] == STRUCT else 0
-    return values, size + _int(header, _COMPRESSED)
+        return read_struct(source.read(_LONGEST_HEADER), 0)
+
+
+def _counted(number: int) -> int:
+    """A number that cannot be negative: a page that led back to itself would never end."""
+    if number < 0:
+        raise ValueError("a page of a negative size")
+    return number
 
 
 def _int(fields: Fields, number: int) -> int:

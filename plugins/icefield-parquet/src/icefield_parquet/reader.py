@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, Final
 
@@ -18,7 +20,7 @@ from icefield.metrics import Metrics
 from icefield_parquet.column_chunks import check_column_chunks
 from icefield_parquet.decoding import Wanted, decode
 from icefield_parquet.errors import reading
-from icefield_parquet.expansion import TooMany, check_claim, check_pages
+from icefield_parquet.expansion import TooMany, check_claim, check_pages, dictionary_size
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.raw_statistics import check_statistics
 from icefield_parquet.repeated_texts import repeated_texts
@@ -118,21 +120,46 @@ class ParquetReader(FormatReader):
     def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
         """What the library is to decode, with the columns that it is to hand out as dictionaries."""
         found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
-        groups = [[self._footer.row_group(at) for at in run] for run, _ in runs]
-        found.update(repeated_texts(groups, request.columns, columns))
-        paths = [self._footer.schema.column(index).path for index in found]
+        entries: dict[int, dict[int, int]] = {}
+        if self._is_near:  # anywhere else each page would be a request
+            groups = [[self._footer.row_group(at) for at in run] for run, _ in runs]
+            found.update(repeated_texts(groups, request.columns, columns))
+            sizes = {index: self._dictionary_sizes(index, [at for run, _ in runs for at in run]) for index in found}
+            entries = {index: known for index, known in sizes.items() if known is not None}
+            found = {*entries}
+        paths = self._paths(found)
 
-        def open_file() -> pq.ParquetFile:
+        def open_file(paths: Sequence[str] = ()) -> pq.ParquetFile:
             file = _open(self._source, self._footer, paths)
             self._others.append(file)
             return file
 
-        return Wanted(
-            with_dictionaries(request.columns, request.dictionaries),
-            [[leaf.index for leaf in inside] for inside in columns],
-            [open_file() if paths else self._file],
-            open_file if self._is_near else None,
-        )
+        schema = with_dictionaries(request.columns, request.dictionaries)
+        chunks = [[leaf.index for leaf in inside] for inside in columns]
+        plain = Wanted(schema, chunks, [self._file], open_file if self._is_near else None)
+        if not paths:
+            return plain
+        open_more = partial(open_file, [*paths.values()])
+        known = {index: entries[index] for index in paths if index in entries}
+        return Wanted(schema, chunks, [open_more()], open_more if self._is_near else None, known, plain)
+
+    def _paths(self, columns: Collection[int]) -> dict[int, str]:
+        """The paths of columns, by which the library knows them, without those that are of another one as well."""
+        if not columns:
+            return {}
+        paths = [self._footer.schema.column(index).path for index in range(self._footer.num_columns)]
+        count = Counter(paths)
+        return {index: paths[index] for index in columns if count[paths[index]] == 1}
+
+    def _dictionary_sizes(self, index: int, groups: list[int]) -> dict[int, int] | None:
+        """How many values the dictionaries of a column have; None where a row group has texts that are in none."""
+        sizes = {}
+        for group in groups:
+            size = dictionary_size(self._source, self._footer.row_group(group).column(index))
+            if size is None:
+                return None
+            sizes[group] = size
+        return sizes
 
     def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
         groups = list(range(len(self._rows)))

@@ -98,6 +98,14 @@ def _has_dictionaries(kind: pa.DataType) -> bool:
     return pa.types.is_dictionary(kind) or any(map(_has_dictionaries, inside))
 
 
+def dictionary_arrays(array: pa.Array) -> list[pa.DictionaryArray]:
+    """What of an array, at any depth, are dictionaries."""
+    if pa.types.is_dictionary(array.type):
+        return [array]
+    inside = _children(array)[0] if _has_dictionaries(array.type) else []
+    return [found for child in inside for found in dictionary_arrays(child)]
+
+
 def _bytes(array: pa.Array) -> int:
     """What the texts of dictionaries in an array take when they are spelled out."""
     kind = array.type

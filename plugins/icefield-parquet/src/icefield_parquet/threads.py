@@ -6,13 +6,17 @@ Threads that end leave memory behind which the next ones do not find; these stay
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 _MOST: Final = 8
+
+_Result = TypeVar("_Result")
 
 
 def thread_count() -> int:
@@ -24,6 +28,23 @@ def thread_count() -> int:
 def threads() -> ThreadPoolExecutor:
     """The threads of this process, which start when there is work for them."""
     return ThreadPoolExecutor(thread_count(), thread_name_prefix="icefield-parquet")
+
+
+def divided(work: Callable[..., _Result], tasks: Iterable[tuple[Any, ...]]) -> list[_Result]:
+    """What work makes of each task. When this returns, or raises, nothing works on any of them."""
+    left = list(tasks)
+    started: list[Future[_Result]] = []
+    try:
+        with suppress(RuntimeError):  # an interpreter that ends lets nothing be begun beside what still runs
+            while left:
+                started.append(threads().submit(work, *left[0]))
+                del left[0]
+        done = [work(*task) for task in left]
+        return [each.result() for each in started] + done
+    finally:
+        for each in started:
+            each.cancel()
+        wait(started)
 
 
 if hasattr(os, "register_at_fork"):
