@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +14,7 @@ from icefield.errors import (
     IcefieldError,
     InvalidArgument,
     InvalidExpression,
+    MissingPlugin,
     NoSuchSnapshot,
     UnsupportedFeature,
 )
@@ -20,7 +22,7 @@ from icefield.expressions import EqualTo
 from icefield.file_io import FileIO
 from icefield.manifest import DataFileContent
 from icefield.plugins import Plugins
-from icefield.scan import TableScan
+from icefield.scan import TableScan, table_scan
 from icefield.schema import Schema
 from icefield.schema_arrow import schema_to_arrow
 from icefield.types import NestedField, StructType, parse_type
@@ -175,6 +177,25 @@ def test_rows_come_out_filtered_projected_and_limited(tmp_path: Path) -> None:
     assert table.scan(limit=7).to_arrow().num_rows == 7
     assert table.scan(limit=0).to_arrow().num_rows == 0
     assert table.scan(limit=1000).to_arrow().num_rows == 50
+
+
+@pytest.mark.parametrize("limit", ["3", 1.5])
+def test_a_limit_is_a_whole_number(limit: Any) -> None:
+    with pytest.raises(InvalidArgument, match="whole number of rows, not "):
+        history().scan(limit=limit)
+    assert len(planned(history().scan(limit=np.int64(3)))) == 3
+
+
+def test_an_id_of_a_snapshot_that_is_text_is_not_said_to_be_missing() -> None:
+    with pytest.raises(InvalidArgument, match="which is a number, not by '1001'"):
+        planned(history().scan(snapshot_id="1001"))  # type: ignore[arg-type]
+    assert planned(history().scan(snapshot_id=np.int64(1001))) == planned(history().scan(snapshot_id=1001))  # type: ignore[arg-type]
+
+
+def test_a_missing_pandas_is_told_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_scan, "find_spec", {"pandas": None}.get)
+    with pytest.raises(MissingPlugin, match="pip install pandas"):
+        history().scan().to_pandas()  # its files are not there
 
 
 @pytest.mark.spec("SCAN-06")

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
-from icefield.errors import InvalidMetadata, NoSuchSnapshot
+from icefield.errors import InvalidArgument, InvalidMetadata, NoSuchSnapshot
 from icefield.metadata.codecs import (
     ENCRYPTION_KEYS,
     METADATA_LOG,
@@ -120,7 +121,9 @@ class TableMetadata:
         return None if self.current_snapshot_id is None else self.snapshot_by_id(self.current_snapshot_id)
 
     def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
-        """The snapshot of that id, or None."""
+        """The snapshot of that id, or None. Raises ``InvalidArgument`` for an id that is no number."""
+        if not isinstance(snapshot_id, Integral):
+            raise InvalidArgument(f"a snapshot is told by its id, which is a number, not by {snapshot_id!r}")
         return self.snapshots.find(snapshot_id)
 
     def snapshot_by_name(self, name: str) -> Snapshot | None:

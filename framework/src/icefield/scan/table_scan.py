@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyarrow as pa
 
 from icefield.abc import FormatAbility
 from icefield.arrow_types import with_dictionaries
-from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.errors import InvalidArgument, MissingPlugin, NoSuchSnapshot
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.file_io import FileIO
 from icefield.manifest import schemas as f
@@ -69,6 +71,8 @@ class TableScan:
     def __post_init__(self) -> None:
         if self.snapshot_id is not None and self.ref is not None:
             raise InvalidArgument("a scan reads a snapshot or a branch or tag, not both")
+        if self.limit is not None and not isinstance(self.limit, Integral):
+            raise InvalidArgument(f"limit is a whole number of rows, not {self.limit!r}")
         if self.limit is not None and self.limit < 0:
             raise InvalidArgument(f"limit must not be negative: {self.limit}")
         for names in ("selected_fields", "dictionary_columns"):
@@ -213,7 +217,12 @@ class TableScan:
         return self.to_arrow_batch_reader().read_all().unify_dictionaries()
 
     def to_pandas(self, **options: Any) -> Any:
-        """The rows as a pandas data frame; ``options`` go to ``pyarrow.Table.to_pandas``."""
+        """The rows as a pandas data frame; ``options`` go to ``pyarrow.Table.to_pandas``.
+
+        Raises ``MissingPlugin`` where pandas is not installed, before anything is read.
+        """
+        if find_spec("pandas") is None:
+            raise MissingPlugin("to_pandas needs pandas, which does not come with Icefield; pip install pandas")
         return self.to_arrow().to_pandas(**options)
 
     def count(self) -> int:
