@@ -72,6 +72,7 @@ def test_a_location_without_a_container_is_no_file(location: str) -> None:
     ("given", "kind"),
     [
         ({"adls.account-key": KEY}, AzureNamedKeyCredential),
+        ({"adls.auth.shared-key.account.key": KEY}, AzureNamedKeyCredential),
         ({"adls.sas-token": f"?{SIGNATURE}"}, AzureSasCredential),
         ({"adls.credential": SIGNATURE}, AzureSasCredential),
         ({"adls.credential": KEY}, AzureNamedKeyCredential),
@@ -102,6 +103,10 @@ def test_a_connection_string_is_taken_for_its_own_account() -> None:
 
 def test_the_account_of_a_location_without_one_is_that_of_the_properties() -> None:
     assert account_of({"adls.account-name": "mine", "adls.account-key": KEY}, None).name == "mine"
+    java = {"adls.auth.shared-key.account.name": "mine", "adls.auth.shared-key.account.key": KEY}
+    assert account_of(java, None).name == "mine"
+    with pytest.raises(InvalidArgument, match="those of account 'mine'"):
+        account_of(java, HOST)
     assert account_of({f"adls.sas-token.{HOST}": SIGNATURE}, None).name == "account"
     with pytest.raises(InvalidArgument, match=r"adls\.account-name"):
         account_of({"adls.account-key": KEY}, None)

@@ -136,12 +136,19 @@ def test_a_namespace_that_is_there_serves_where_none_may_be_made(
         ({"type": "directory", "warehouse": "nosuch://w"}, "catalog", "no file system for 'nosuch'"),
         ({"type": "directory", "warehouse": "modest://w", "commit": "create"}, "catalog", "would lose updates"),
         ({"type": "sql", "uri": f"postgresql+psycopg://me:{SECRET}@127.0.0.1:1/db"}, "connection", "cannot use its"),
+        (
+            {"type": "sql", "uri": "sqlite:////nowhere/at/all.db", "warehouse": "memory://without-a-database"},
+            "connection",
+            "unable to open",
+        ),
     ],
 )
 def test_a_catalog_that_cannot_be_used_is_a_finding(properties: dict[str, str], check: str, said: str) -> None:
     found = examined("test", **properties)
     assert failed(found) == {check}
     assert said in f"{found[check].found}; {found[check].advice}"
+    if check == "connection":
+        assert found["storage" if "warehouse" not in properties else "commits"].result is Result.SKIPPED
     assert found[check].advice
     assert SECRET not in repr(found)
 
@@ -155,13 +162,18 @@ def test_a_name_that_is_not_configured_comes_with_those_that_are(tmp_path: Path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
-def test_a_configuration_with_credentials_that_others_can_read_is_doubtful(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"), [("s3.session-token", SECRET), ("uri", f"postgresql+psycopg://me:{SECRET}@127.0.0.1:1/db")]
+)
+def test_a_configuration_with_credentials_that_others_can_read_is_doubtful(
+    key: str, value: str, tmp_path: Path
+) -> None:
     file = tmp_path / "icefield.toml"
-    file.write_text(f"[catalog.prod]\ntype = 'directory'\nwarehouse = 'memory://w'\n's3.session-token' = '{SECRET}'\n")
+    file.write_text(f"[catalog.prod]\ntype = 'directory'\nwarehouse = 'memory://w'\n'{key}' = '{value}'\n")
     file.chmod(0o644)
     found = examined("prod")["configuration"]
     assert found.result is Result.DOUBTFUL
-    assert "s3.session-token" in found.found
+    assert f"({key})" in found.found
     assert SECRET not in repr(found)
     assert found.advice.startswith(f"chmod 600 {file}")
     file.chmod(0o600)

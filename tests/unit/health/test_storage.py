@@ -11,7 +11,9 @@ import pytest
 from icefield.abc import FileSystemAbility
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
+from icefield.errors import FileMissing
 from icefield.health import Finding, Result, examine_storage
+from icefield.health.findings import tried
 from unhealthy_stores import (
     SECRET,
     STORES,
@@ -189,3 +191,11 @@ def test_a_disk_without_space_is_told_of(tmp_path: Path) -> None:
     assert "File too large" in found["ranges"]
     assert "its space" in found["ranges"]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_is_not_there_is_no_wrong_property() -> None:
+    def missing() -> str:
+        raise FileMissing("no file file:///nowhere/a", location="file:///nowhere/a")
+
+    found = tried("write", missing, {}, "write file:///nowhere")
+    assert found.advice == "see why it cannot write file:///nowhere: its address, its space, the credentials"

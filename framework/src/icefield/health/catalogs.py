@@ -12,7 +12,7 @@ from uuid import uuid4
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, FileSystemAbility, NamespaceName
 from icefield.catalog import Catalog, load_catalog
 from icefield.config import catalog_properties, configuration_file, configured_catalogs, default_catalog_name
-from icefield.credentials import holds_credential
+from icefield.credentials import credentials_in, holds_credential
 from icefield.errors import BrokenPlugin, IcefieldError, PluginConflict
 from icefield.file_io import FileIO
 from icefield.health.commits import CommitExamination
@@ -79,6 +79,8 @@ def examine_catalog(
         yield skipped("commits", f"nothing could be written below {place}")
     elif writes and answers.result is Result.OK:
         yield from _commits(backend, system, f"{folder}-table", namespace)
+    elif writes:
+        yield skipped("commits", "the catalog did not answer")
     system.remove_empty_folder(resolved.rpartition("/")[0])
 
 
@@ -99,7 +101,8 @@ def _configuration(name: str | None, properties: Mapping[str, Any]) -> str:
             f"nothing is known of catalog '{called}'; configured are: {others}",
             f"configure [catalog.{called}] in icefield.toml, or give its properties",
         )
-    secret = [key for key in catalog_properties(called, {}, _file_only()) if holds_credential(key)]
+    written = catalog_properties(called, {}, _file_only())
+    secret = [key for key, value in written.items() if holds_credential(key) or credentials_in({key: value})]
     if file is not None and secret and os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         raise Doubtful(
             f"{file} holds credentials ({', '.join(sorted(secret))}) and can be read by other users",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from icefield.credentials import without_credentials
-from icefield.errors import AccessDenied, IcefieldError, StorageError
+from icefield.errors import AccessDenied, FileMissing, IcefieldError, StorageError
 
 
 class Result(Enum):
@@ -78,7 +78,7 @@ def _of_error(error: IcefieldError, doing: str) -> tuple[str, str]:
         return found, advice
     if error.retryable:
         return found, "try again; when it stays so, look at the address of the store and at the network"
-    if isinstance(error, StorageError):
+    if isinstance(error, (StorageError, FileMissing)):
         return found, f"see why it cannot {doing}: its address, its space, the credentials" if doing else _LOOK
     return found, _LOOK
 

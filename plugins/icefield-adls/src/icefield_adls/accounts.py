@@ -25,6 +25,7 @@ _CLOUDS: Final = (
 )
 _OF_ONE_ACCOUNT: Final = ("connection-string", "account-key", "sas-token", "credential")
 _OF_A_TENANT: Final = ("token", "client-id", "client-secret", "tenant-id")
+_IN_JAVA: Final = {"account-name": "auth.shared-key.account.name", "account-key": "auth.shared-key.account.key"}
 _ENVIRONMENT: Final = {
     "connection-string": "AZURE_STORAGE_CONNECTION_STRING",
     "account-name": "AZURE_STORAGE_ACCOUNT_NAME",
@@ -99,6 +100,9 @@ class _Given:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._all = {name[5:]: value for name, value in properties.items() if name.startswith("adls.") and value}
+        self._all |= {
+            name: self._all[java] for name, java in _IN_JAVA.items() if java in self._all and name not in self._all
+        }
         self._explicit = any(name in self._all for name in (*_OF_ONE_ACCOUNT, *_OF_A_TENANT, "anon"))
 
     def get(self, name: str) -> str | None:
