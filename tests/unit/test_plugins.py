@@ -108,6 +108,7 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_the_rest_work() -> None:
         (["not a provider"], "no Provider"),
         ([Provider((), LOCAL)], "no Provider"),
         ([Provider(("x",), "module.without.attribute")], "no Provider"),
+        (Provider(("x",), LOCAL), "icefield_file_systems returned one Provider, not a list"),
     ],
 )
 def test_a_hook_that_fails_or_returns_nonsense_breaks_its_plugin_only(returned: Any, reason: str) -> None:
@@ -121,6 +122,13 @@ def test_a_hook_that_fails_or_returns_nonsense_breaks_its_plugin_only(returned: 
 def test_a_misspelt_hook_is_an_error_and_not_silence() -> None:
     plugins = Plugins([plugin("typo", icefield_file_system=schemes("x"))])
     assert "icefield_file_systems" in (plugins.listing()[0].error or "")
+
+
+def test_a_hook_that_is_not_marked_is_an_error_and_not_silence() -> None:
+    forgotten = types.ModuleType("forgotten")
+    forgotten.icefield_file_systems = lambda: schemes("x")  # type: ignore[attr-defined]
+    plugins = Plugins([forgotten])
+    assert "'icefield_file_systems' is not marked with @hookimpl" in (plugins.listing()[0].error or "")
 
 
 def test_a_provider_whose_class_cannot_be_loaded_names_its_plugin() -> None:

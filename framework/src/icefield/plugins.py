@@ -267,17 +267,23 @@ def _assemble(
 
 
 def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
-    """Refuse an implementation of a hook that does not exist: pluggy would silently never call it."""
+    """Refuse what pluggy would silently never call: a hook that does not exist, or one that is not marked."""
     for name in dir(plugin):
-        if manager.parse_hookimpl_opts(plugin, name) is not None and name not in _HOOKS:
+        marked = manager.parse_hookimpl_opts(plugin, name) is not None
+        if marked and name not in _HOOKS:
             raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(_HOOKS))}")
+        if not marked and name in _HOOKS:
+            raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
 
 
 def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
     hook = getattr(plugin, kind.hook, None)
     if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
         return
-    for provider in hook() or ():
+    returned = hook() or ()
+    if isinstance(returned, Provider):
+        raise InvalidArgument(f"{kind.hook} returned one Provider, not a list of them")
+    for provider in returned:
         if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
             raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
         yield provider
