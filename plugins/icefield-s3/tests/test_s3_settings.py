@@ -130,6 +130,8 @@ def test_how_a_bucket_is_addressed_can_be_said() -> None:
         ("s3.anonymous", "perhaps"),
         ("s3.conditional-put", "no"),
         ("s3.sse.type", "custom"),
+        ("s3.remote-signing-enabled", "true"),
+        ("s3.delete-enabled", "false"),
         ("s3.access-key-id", ""),
     ],
 )

@@ -17,6 +17,7 @@ from icefield.patience import Patience
 PREFIX: Final = "gcs."
 _QUARTER_MIB: Final = 256 * 1024  # what the parts of an upload must be multiples of
 _MIB: Final = 1024 * 1024
+_NOT_HERE: Final = ("gcs.encryption-key", "gcs.decryption-key", "gcs.impersonate.service-account")
 _METHODS: Final = {"anon", "google_default", "cache", "cloud"}
 _ACCESS: Final = {"read_only", "read_write", "full_control"}
 
@@ -45,6 +46,9 @@ class Settings:
 
 def settings_of(properties: Mapping[str, str]) -> Settings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
+    for name in _NOT_HERE:
+        if properties.get(name):
+            raise InvalidArgument(f"{name} is not supported, and files would be read and written without it: remove it")
     access = properties.get("gcs.access", "full_control")
     if access not in _ACCESS:
         raise InvalidArgument(f"gcs.access is one of {', '.join(sorted(_ACCESS))}, not {access!r}")

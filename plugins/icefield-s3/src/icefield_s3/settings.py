@@ -62,6 +62,7 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
     def first(*names: str) -> str | None:
         return next((properties[name] for name in names if properties.get(name)), None)
 
+    _refuse(properties)
     access_key = first("s3.access-key-id", "client.access-key-id")
     secret_key = first("s3.secret-access-key", "client.secret-access-key")
     if (access_key is None) != (secret_key is None):
@@ -127,6 +128,17 @@ def _addressing(properties: Mapping[str, str]) -> str:
     if path and virtual:
         raise InvalidArgument("s3.path-style-access and s3.force-virtual-addressing exclude each other")
     return "path" if path else "virtual" if virtual else "auto"
+
+
+def _refuse(properties: Mapping[str, str]) -> None:
+    """What other libraries would do, and must not be taken for done."""
+    if is_true(properties, "s3.remote-signing-enabled"):
+        raise InvalidArgument("s3.remote-signing-enabled is not supported: requests are signed here")
+    if properties.get("s3.delete-enabled", "true").lower() == "false":
+        raise InvalidArgument(
+            "s3.delete-enabled=false is not supported: files would be deleted all the same; withhold the right to "
+            "delete from the credentials instead"
+        )
 
 
 def _written(properties: Mapping[str, str]) -> dict[str, Any]:
