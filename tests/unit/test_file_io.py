@@ -9,7 +9,7 @@ import pytest
 from icefield import Plugins
 from icefield.abc import FileSystemAbility, PutMode
 from icefield.builtin.local import LocalFileSystem
-from icefield.errors import InvalidFile, LocationRefused, MissingPlugin, UnsafeCommit
+from icefield.errors import InvalidArgument, InvalidFile, LocationRefused, MissingPlugin, UnsafeCommit
 from icefield.file_io import FileIO
 
 
@@ -61,6 +61,21 @@ def test_a_scheme_that_is_not_allowed_is_refused_before_a_plugin_is_asked() -> N
     for location in ("file:///etc/passwd", "/etc/passwd", "http://host/x"):
         with pytest.raises(LocationRefused, match="allowed-schemes"):
             io.open_input(location)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"location.alowed-schemes": "memory"},
+        {"location.allowed-root": "memory://ok"},
+        {"location.allowed-schemes": ""},
+        {"location.allowed-roots": " , "},
+    ],
+    ids=str,
+)
+def test_a_limit_that_would_silently_allow_everything_is_refused(properties: dict[str, str]) -> None:
+    with pytest.raises(InvalidArgument, match=next(iter(properties))):
+        FileIO(Plugins.installed(), properties)
 
 
 def test_a_location_below_no_allowed_root_is_refused(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from icefield.abc import CommitStrategy, FileFormat, FileInfo, FileSystem, InputFile, OutputStream, PutMode
-from icefield.errors import FileMissing, InvalidFile, LocationRefused, StorageError, UnsafeCommit
+from icefield.errors import FileMissing, InvalidArgument, InvalidFile, LocationRefused, StorageError, UnsafeCommit
 from icefield.plugins import Plugins
 
 _MAP = "location.map."
+_ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
 _MAX_LOCATION = 32_768
 
 
@@ -37,8 +38,9 @@ class FileIO:
             ((key[len(_MAP) :], value) for key, value in self.properties.items() if key.startswith(_MAP)),
             key=lambda pair: -len(pair[0]),
         )
-        self._schemes = _listed(self.properties.get("location.allowed-schemes"))
-        self._roots = [_canonical(root) for root in _listed(self.properties.get("location.allowed-roots"))]
+        _check_limits(self.properties)
+        self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
+        self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
         self._systems: dict[type[FileSystem], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -271,6 +273,18 @@ def _prefix_of(base: str) -> str:
     return (
         f"{base[: len(scheme)]}://{rest[2:].partition('/')[0]}" if rest.startswith("//") else f"{base[: len(scheme)]}:"
     )
+
+
+def _check_limits(properties: Mapping[str, str]) -> None:
+    """Refuse a misspelt or an empty limit, which would allow everything."""
+    for key in properties:
+        if key.startswith("location.") and not key.startswith(_MAP) and key not in (_ALLOWED_SCHEMES, _ALLOWED_ROOTS):
+            raise InvalidArgument(
+                f"no property '{key}': there are {_MAP}<prefix>, {_ALLOWED_SCHEMES}, {_ALLOWED_ROOTS}"
+            )
+    for key in (_ALLOWED_SCHEMES, _ALLOWED_ROOTS):
+        if key in properties and not _listed(properties[key]):
+            raise InvalidArgument(f"{key} lists nothing, so that nothing could be opened; remove it to allow all")
 
 
 def _listed(text: str | None) -> list[str]:
