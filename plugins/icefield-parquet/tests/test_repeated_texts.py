@@ -229,6 +229,22 @@ def test_two_columns_of_one_name_are_told_apart():
     assert [column.to_pylist() for column in found.columns] == [words.to_pylist()] * 2
 
 
+def test_row_groups_that_are_too_large_together_are_decoded_alone(monkeypatch):
+    """Lists whose texts take more than two GiB, of which a test would take twice as much."""
+    decode, seen = decoding._decoded, []
+
+    def decoded(wanted, groups, *arguments):
+        seen.append(groups)
+        if len(groups) > 1:
+            raise pa.ArrowNotImplementedError("Nested data conversions not implemented for chunked array outputs")
+        yield from decode(wanted, groups, *arguments)
+
+    monkeypatch.setattr(decoding, "_decoded", decoded)
+    table = pa.table({"list": COLUMNS["list"]})
+    assert read(file(table, row_group_size=ROWS // 3)).to_pylist() == table.to_pylist()
+    assert seen == [[0, 1, 2, 3], [0], [1], [2], [3]]
+
+
 def test_files_are_read_while_the_interpreter_ends(tmp_path):
     """Threads go on when the main one is done, but start no others."""
     path = tmp_path / "file"

@@ -79,11 +79,21 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
     except _Merged:
         if wanted.plain is None:
             raise
-        decoded = _decoded(wanted.plain, groups, rows, size)
-        first = next(decoded, None)
-    if first is not None:
-        yield first
-        yield from decoded
+        instead = [(wanted.plain, groups)]
+    except pa.ArrowNotImplementedError:
+        # The library does not put lists together of which the texts take more than two GiB.
+        if len(groups) == 1:
+            raise
+        instead = [(wanted, [group]) for group in groups]
+    else:
+        if first is not None:
+            yield first
+            del first
+            yield from decoded
+        return
+    # Not above, where the error is held with all that was decoded in vain.
+    for other, some in instead:
+        yield from decode(other, some, rows=rows, size=size)
 
 
 def _decoded(wanted: Wanted, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
