@@ -17,6 +17,7 @@ from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
 from icefield_parquet import decoding, repeated_texts
 from icefield_parquet import reader as reader_module
+from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.schema import leaves
 from icefield_parquet.threads import threads
 from parquet_files import read, reader_of
@@ -212,6 +213,16 @@ def test_a_dictionary_may_hold_a_text_twice(words, more, whole, asked, monkeypat
     data = forged(words, ROWS + len(more), numbers(found), *([texts(more)] if more else []))
     expected = [words[number].decode() for number in found] + [word.decode() for word in more]
     assert read(data, dictionaries=asked, batch_rows=9_999).column("t").to_pylist() == expected
+
+
+@ASKED
+def test_in_a_file_that_is_far_away_too(asked):
+    found = np.arange(ROWS) % 3
+    data = forged([b"a", b"a", b"b"], ROWS, numbers(found))
+    with ParquetFormat().open_reader(io.BytesIO(data), "memory://parquet/file") as reader:
+        batches = list(reader.read(ReadRequest(reader.schema, dictionaries=asked)))
+    assert all(pa.types.is_dictionary(batch.schema.field("t").type) == bool(asked) for batch in batches)
+    assert [text for batch in batches for text in batch.column("t").to_pylist()] == ["aab"[number] for number in found]
 
 
 @ASKED

@@ -119,15 +119,15 @@ class ParquetReader(FormatReader):
 
     def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
         """What the library is to decode, with the columns that it is to hand out as dictionaries."""
-        found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
         entries: dict[int, dict[int, int]] = {}
         if self._is_near:  # anywhere else each page would be a request
-            groups = [[self._footer.row_group(at) for at in run] for run, _ in runs]
-            found.update(repeated_texts(groups, request.columns, columns))
-            sizes = {index: self._dictionary_sizes(index, [at for run, _ in runs for at in run]) for index in found}
+            groups = [at for run, _ in runs for at in run]
+            found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
+            together = [[self._footer.row_group(at) for at in run] for run, _ in runs]
+            found.update(repeated_texts(together, request.columns, columns))
+            sizes = {index: self._dictionary_sizes(index, groups) for index in found}
             entries = {index: known for index, known in sizes.items() if known is not None}
-            found = {*entries}
-        paths = self._paths(found)
+        paths = self._paths(entries)
 
         def open_file(paths: Sequence[str] = ()) -> pq.ParquetFile:
             file = _open(self._source, self._footer, paths)
@@ -140,8 +140,8 @@ class ParquetReader(FormatReader):
         if not paths:
             return plain
         open_more = partial(open_file, [*paths.values()])
-        known = {index: entries[index] for index in paths if index in entries}
-        return Wanted(schema, chunks, [open_more()], open_more if self._is_near else None, known, plain)
+        known = {index: entries[index] for index in paths}
+        return Wanted(schema, chunks, [open_more()], open_more, known, plain)
 
     def _paths(self, columns: Collection[int]) -> dict[int, str]:
         """The paths of columns, by which the library knows them, without those that are of another one as well."""
