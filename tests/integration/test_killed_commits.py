@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from catalogs import KINDS, open_catalog
-from icefield import Plugins, Table
+from catalogs import KINDS, properties_of
+from icefield import Catalog, Plugins, Table, load_catalog
 from icefield_sql.strategy import SqlStrategy
 from killing import Steps, stepping
+from servers.postgres import new_database
+from sqlalchemy.engine.default import DefaultDialect
 
 OLD = pa.table({"id": pa.array(range(10), pa.int64()), "part": ["a", "b"] * 5})
 NEW = pa.table({"id": pa.array(range(10, 16), pa.int64()), "part": ["a", "c"] * 3})
@@ -55,16 +57,31 @@ AFTER: dict[Change, Callable[[Rows], Rows]] = {
     evolve_and_append: appended,
 }
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
+Given = dict[str, str]
 
 
-def dies_at(step: int, kind: str, folder: Path, change: Change) -> bool:
+@pytest.fixture(params=[*KINDS, "postgres"])
+def given(request: pytest.FixtureRequest, tmp_path: Path) -> Given:
+    """The properties of a catalog."""
+    if request.param != "postgres":
+        return properties_of(request.param, tmp_path)
+    return {**properties_of("sql", tmp_path), "uri": new_database(request.getfixturevalue("postgres"))}
+
+
+def opened(given: Given, plugins: Plugins | None = None) -> Catalog:
+    return load_catalog("test", plugins=plugins, **given)
+
+
+def dies_at(step: int, given: Given, change: Change) -> bool:
     """Run the change in a process that dies at that step; False when it ended before."""
     process = os.fork()
     if process == 0:
         try:
             plugins = Plugins.installed({"file-systems.file": "killing"}, ["killing"])
-            table = open_catalog(kind, folder, plugins).load_table("db.t")
+            table = opened(given, plugins).load_table("db.t")
             SqlStrategy.swap_pointer = stepping(SqlStrategy.swap_pointer)  # type: ignore[method-assign]
+            for name in ("do_execute", "do_commit"):
+                setattr(DefaultDialect, name, stepping(getattr(DefaultDialect, name)))
             Steps.done, Steps.deadly = 0, step
             change(table)
         except BaseException:
@@ -79,16 +96,15 @@ def dies_at(step: int, kind: str, folder: Path, change: Change) -> bool:
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-02", "COMMIT-24", "FS-14", "META-01")
 @pytest.mark.parametrize("change", AFTER if SOAK else [append], ids=lambda change: change.__name__)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_table_opens_after_a_kill_at_any_step(kind: str, change: Change, tmp_path: Path) -> None:
-    catalog = open_catalog(kind, tmp_path)
+def test_a_table_opens_after_a_kill_at_any_step(given: Given, change: Change) -> None:
+    catalog = opened(given)
     catalog.create_namespace("db")
     catalog.create_table("db.t", OLD.schema, partition_spec=["part"]).append(OLD)
     before = rows_of(catalog.load_table("db.t"))
     seen: set[str] = set()
     for step in range(1, 500):
-        died = dies_at(step, kind, tmp_path, change)
-        table = open_catalog(kind, tmp_path).load_table("db.t")
+        died = dies_at(step, given, change)
+        table = opened(given).load_table("db.t")
         found = rows_of(table)
         assert found in (before, AFTER[change](before)), f"a partial change is visible after step {step}"
         seen.add("old" if found == before else "new")
@@ -101,7 +117,7 @@ def test_a_table_opens_after_a_kill_at_any_step(kind: str, change: Change, tmp_p
             transaction.delete()
             transaction.append(OLD)
             transaction.set_properties({"changed": "no"})
-        before = rows_of(open_catalog(kind, tmp_path).load_table("db.t"))
+        before = rows_of(opened(given).load_table("db.t"))
         assert before == sorted((row["id"], row["part"]) for row in OLD.to_pylist())
     else:
         pytest.fail("the change has more steps than the harness walks")

@@ -5,15 +5,19 @@ A subclass says how to reach the server through ``Between``, and how the store's
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from multiprocessing.synchronize import Event
 from typing import ClassVar
 
 import pyarrow as pa
 import pytest
-from http_between import Asked, Behaviour, Between, answer, lose_reply, lose_request, passing, slow
-from icefield import Table, load_catalog
+from http_between import Answered, Asked, Behaviour, Between, Forward, answer, lose_reply, lose_request, passing, slow
+from icefield import Catalog, Table, load_catalog
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import CommitStateUnknown, FileExists, IcefieldError, StorageError
 from icefield.manifest import clear_caches
@@ -23,6 +27,17 @@ PART = 256 * 1024
 DATA = bytes(range(256)) * (PART // 256) * 3 + b"the rest"
 SCHEMA = pa.schema([("n", pa.int64())])
 FAULTS = ("lose-request", "lose-reply", "half", "503", "429", "slow")
+KILLS = ("before", "after")
+"""When a process is killed at a request.
+
+The server has seen the same before one that changes something and after the last one that did: a short run needs no
+more.
+"""
+
+SHORT_LEASE = {"lock.heartbeat-interval-ms": "400", "lock.heartbeat-timeout-ms": "2000"}
+"""Short enough to wait for, and longer than a busy machine keeps a living holder from its heartbeat."""
+
+SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 
 
 class CommitFaults:
@@ -97,6 +112,76 @@ class CommitFaults:
                 break
         assert self.least_requests <= step < 59
         assert said
+
+
+class KilledCommits(CommitFaults):
+    """Checks of commits whose process is killed, as by ``kill -9``, at any of its requests."""
+
+    also_between: tuple[Between, ...] = ()
+    """What stands before further servers that the strategy asks."""
+
+    first_step: ClassVar[int] = 0
+    """The change that a short run begins at."""
+
+    preloaded: ClassVar[tuple[str, ...]] = ()
+    """Modules that take the plugin long to import."""
+
+    long: ClassVar[bool] = False
+    """Whether even a short run takes long, and is for ``make soak``."""
+
+    @pytest.mark.slow
+    @pytest.mark.spec("COMMIT-02", "COMMIT-24", "FS-13", "FS-14", "META-01")
+    @pytest.mark.parametrize("name", KILLS if SOAK else KILLS[:1])
+    def test_whatever_request_a_process_is_killed_at_the_table_opens_and_takes_commits(
+        self, between: Between, root: str, name: str
+    ) -> None:
+        if self.long and not SOAK:
+            pytest.skip("takes long: `make soak` runs it")
+        properties = {**self.properties(between), **self.more_properties, **SHORT_LEASE}
+        given = {"type": "directory", "warehouse": root, "commit": self.commit, **properties}
+        catalog = load_catalog("test", **given)
+        catalog.create_namespace("db")
+        catalog.create_table("db.t", SCHEMA).append(pa.table({"n": [-1]}, schema=SCHEMA))
+        seen: set[str] = set()
+        for step in range(0 if SOAK else self.first_step, 100):
+            died = self._dies_at(step, name, given, between)
+            found = _numbers(catalog)
+            assert found in ([-1], [-1, step]), f"a partial change is visible after request {step}"
+            seen.add("old" if found == [-1] else "new")
+            # Whatever the dead process left behind, a lock too, the next change gets through.
+            catalog.load_table("db.t").overwrite(pa.table({"n": [-1]}, schema=SCHEMA))
+            assert _numbers(catalog) == [-1]
+            if not died:
+                break
+        assert seen == {"old", "new"}
+        assert 5 <= step < 99  # data, manifest, list of manifests, metadata, hint
+
+    def _dies_at(self, step: int, name: str, given: Mapping[str, str], between: Between) -> bool:
+        """Append in a process that is killed at that request; False when it ended before."""
+        context = multiprocessing.get_context("forkserver")  # it forks a process that has no threads yet
+        context.set_forkserver_preload(["store_faults", *self.preloaded])
+        begun, counted = context.Event(), list[Asked]()
+        process = context.Process(target=_append_number, args=(dict(given), step, begun))
+
+        def nth(asked: Asked) -> bool:
+            counts = begun.is_set() and (SOAK or asked.method not in ("GET", "HEAD"))
+            counted.extend([asked] if counts else [])
+            return len(counted) == step + 1
+
+        def kill(asked: Asked, forward: Forward) -> Answered | None:
+            if name == "after":
+                forward(asked)
+            os.kill(process.pid or 0, signal.SIGKILL)
+            return None
+
+        for each in (between, *self.also_between):
+            each.faulty(kill, nth)
+        process.start()
+        process.join()
+        for each in (between, *self.also_between):
+            each.faulty(passing, lambda asked: False)
+        assert process.exitcode in (0, -signal.SIGKILL), "the append failed by itself"
+        return process.exitcode != 0
 
 
 class StoreFaults(CommitFaults):
@@ -306,3 +391,16 @@ def _said(table: Table, number: int) -> bool | None:
     except IcefieldError:
         return False
     return True
+
+
+def _numbers(catalog: Catalog) -> list[int]:
+    """The rows of the table, as one sees them who has just come."""
+    clear_caches()
+    return sorted(row["n"] for row in catalog.load_table("db.t").scan().to_arrow().to_pylist())
+
+
+def _append_number(given: dict[str, str], number: int, begun: Event) -> None:
+    """What the process does that is killed."""
+    table = load_catalog("test", **given).load_table("db.t")
+    begun.set()
+    table.append(pa.table({"n": [number]}, schema=SCHEMA))

@@ -19,7 +19,7 @@ from icefield_s3.client import PARALLEL, Client
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_s3.settings import settings_of
 from servers.s3 import S3
-from store_faults import DATA, PART, CommitFaults, StoreFaults
+from store_faults import DATA, PART, KilledCommits, StoreFaults
 from store_requests import StoreRequests
 
 NAMES = ["a b", "a%20b", "a?b=c", "a#b", "a//b", "/a", "a/../b", "./a", "ü-日本-🧊", "a+b&c", "a\\b", "[x]{y}*~'\"<>"]
@@ -36,6 +36,7 @@ class OnServer:
     """A bucket that is reached through what stands between."""
 
     prefix = "s3"
+    preloaded = ("icefield_s3.s3_file_system", "s3fs", "aiobotocore.session", "aiobotocore.httpsession")
 
     @pytest.fixture
     def between(self, s3: S3) -> Iterator[Between]:
@@ -51,25 +52,28 @@ class OnServer:
         return S3(url).properties
 
 
-class TestCommitsUnderALock(OnServer, CommitFaults):
+class TestCommitsUnderALock(OnServer, KilledCommits):
     commit = "dynamodb-lock"
+    first_step = 3  # the files of the snapshot are written before the lock is asked for
 
     @pytest.fixture(autouse=True)
-    def lock(self, lock_properties: dict[str, str]) -> None:
-        self.more_properties = lock_properties
+    def lock(self, lock_properties: dict[str, str]) -> Iterator[None]:
+        with Between(lock_properties["dynamodb.endpoint"]).open() as between:
+            self.also_between = (between,)
+            self.more_properties = {**lock_properties, "dynamodb.endpoint": between.url}
+            yield
 
 
-class TestCommitsDecidedByTheLocksItems(OnServer, CommitFaults):
+class TestCommitsDecidedByTheLocksItems(TestCommitsUnderALock):
     """On a store that is declared to have no conditional put."""
 
-    commit = "dynamodb-lock"
+    long = True
 
-    @pytest.fixture(autouse=True)
-    def lock(self, lock_properties: dict[str, str]) -> None:
-        self.more_properties = {**lock_properties, "s3.conditional-put": "false"}
+    def reached(self, url: str) -> Mapping[str, str]:
+        return {**super().reached(url), "s3.conditional-put": "false"}
 
 
-class TestS3Faults(OnServer, StoreFaults, StoreRequests):
+class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
     batch = 1_000
     at_a_time = PARALLEL
 
