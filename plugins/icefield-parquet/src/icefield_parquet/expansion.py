@@ -7,6 +7,7 @@ its pages alone: a page of thirty bytes can hold a list of two thousand million 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from icefield.abc import InputFile
@@ -57,16 +58,12 @@ def check_pages(source: InputFile, chunk: Any) -> None:
     if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < place:
         place = chunk.dictionary_page_offset
     end = place + chunk.total_compressed_size
-    seen = 0
-    while seen < chunk.num_values and place < end:
-        try:
-            values, size, _ = _page(source, place)
-            seen += values
-            place += size
-        except (IndexError, ValueError):
-            return
-        if seen > chunk.num_values:
-            raise ValueError(f"a page with more values than the {chunk.num_values} of its column chunk")
+    try:
+        seen = sum(values for values, _ in _pages(source, place, end, chunk.num_values))
+    except (IndexError, ValueError):
+        return
+    if seen > chunk.num_values:
+        raise ValueError(f"a page with more values than the {chunk.num_values} of its column chunk")
 
 
 def dictionary_size(source: InputFile, chunk: Any) -> int | None:
@@ -81,16 +78,21 @@ def dictionary_size(source: InputFile, chunk: Any) -> int | None:
         header, start = _header(source, place)
         found = _int(read_struct(header[_DICTIONARY][1], 0)[0], _VALUES)
         place += start + _counted(_int(header, _COMPRESSED))
-        seen = 0
-        while seen < chunk.num_values and place < end:
-            values, size, encoding = _page(source, place)
-            if encoding not in _NUMBERS:
-                return None
-            seen += values
-            place += size
+        if any(encoding not in _NUMBERS for _, encoding in _pages(source, place, end, chunk.num_values)):
+            return None
     except (LookupError, ValueError):
         return None
     return found
+
+
+def _pages(source: InputFile, place: int, end: int, count: int) -> Iterator[tuple[int, int]]:
+    """How many values each page from a place on holds, and in what encoding, until there are ``count`` of them."""
+    seen = 0
+    while seen < count and place < end:
+        values, size, encoding = _page(source, place)
+        yield values, encoding
+        seen += values
+        place += size
 
 
 def _page(source: InputFile, place: int) -> tuple[int, int, int]:
