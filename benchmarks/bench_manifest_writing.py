@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import compare, main
-from icefield.file_io import FileIO
 from icefield.manifest import ManifestWriter, read_manifest_list, write_manifest_list
+from icefield.metadata.snapshots import Snapshot
 from icefield.plugins import Plugins
-from icefield.schema_json import schema_to_json
-from icefield.snapshots import Snapshot
+from icefield.schema import schema_to_json
+from icefield.storage import FileIO
 from make_table import SPEC, data_file, schema_of
 
 FILES = 1000

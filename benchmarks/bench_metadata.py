@@ -15,11 +15,11 @@ from icefield.metadata import (
     new_table_metadata,
     with_metadata_log,
 )
+from icefield.metadata.refs import MAIN_BRANCH, branch
+from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
 from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.refs import MAIN_BRANCH, branch
 from icefield.schema import Schema
-from icefield.snapshots import Snapshot
 from icefield.types import LongType, NestedField, StringType, TimestampType
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.snapshots import Operation as PeerOperation

@@ -11,8 +11,7 @@ import pyarrow.orc as po
 from harness import compare, main
 from icefield.abc import ReadRequest
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField
 from icefield_orc.options import write_options
 from icefield_orc.orc_format import OrcFormat

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from harness import compare, main
 from icefield.abc import ReadRequest
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType
 from icefield_parquet.parquet_format import ParquetFormat
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from harness import compare, main
 from icefield.catalog import load_catalog
 from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
-from icefield.schema_arrow import schema_from_arrow, schema_to_arrow
+from icefield.schema import schema_from_arrow, schema_to_arrow
 
 ROWS = 2_000_000
 DAYS = 30

@@ -19,15 +19,15 @@ from typing import Any
 
 import icefield
 from harness import compare, main
-from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
 from icefield.plugins import Plugins
 from icefield.scan import TableScan
+from icefield.storage import FileIO
 from make_table import FIRST_DAY, ROWS, make_table
 
 _OURS = """
 import icefield
-from icefield.file_io import FileIO
+from icefield.storage import FileIO
 from icefield.metadata import decode_metadata
 from icefield.plugins import Plugins
 from icefield.scan import TableScan

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from harness import compare, main
-from icefield.catalog import Catalog, load_catalog
-from icefield.table import Table
+from icefield.catalog import Catalog, Table, load_catalog
 
 ROWS = 6_000_000
 FLOOR = 1 / 1.15

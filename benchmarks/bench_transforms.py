@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from harness import compare, main
-from icefield.metrics import MetricsCollector
-from icefield.transforms import parse_transform
+from icefield.metadata.metrics import MetricsCollector
+from icefield.partitioning.transforms import parse_transform
 from icefield.types import (
     DateType,
     DecimalType,

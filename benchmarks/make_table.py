@@ -14,13 +14,13 @@ import struct
 import uuid
 from pathlib import Path
 
-from icefield.file_io import FileIO
 from icefield.manifest import DataFile, ManifestFile, ManifestWriter, write_manifest_list
-from icefield.partitioning import PartitionField, PartitionSpec, spec_to_json
+from icefield.partitioning import PartitionField, PartitionSpec
+from icefield.partitioning.spec import spec_to_json
+from icefield.partitioning.transforms import parse_transform
 from icefield.plugins import Plugins
-from icefield.schema import Schema
-from icefield.schema_json import schema_to_json
-from icefield.transforms import parse_transform
+from icefield.schema import Schema, schema_to_json
+from icefield.storage import FileIO
 from icefield.types import DoubleType, LongType, NestedField, StringType, TimestampType
 
 FIRST_DAY = 19_000

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from icefield import errors, properties, property_checks
+from icefield import errors
 from icefield.errors import IcefieldError
-from icefield.properties import TABLE_PROPERTIES, Property
+from icefield.metadata import properties, property_checks
+from icefield.metadata.properties import TABLE_PROPERTIES, Property
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs/reference"
@@ -24,7 +25,7 @@ _TYPE_NAMES = {str: "text", int: "integer", float: "number", bool: "true/false"}
 
 _PROPERTIES_HEAD = """# Table properties
 
-Generated from `icefield.properties` by `make reference`; do not edit.
+Generated from `icefield.metadata.properties` by `make reference`; do not edit.
 
 A property is text that steers readers and writers of one table. Set it with `create_table(..., properties={...})`,
 `table.set_properties({...})` or `icefield properties db.t --set key=value`. A value of the wrong form is refused when
@@ -35,7 +36,7 @@ installed here is accepted. A table of another engine that has such a value alre
 engines, and does nothing with it. A name that ends in a dot is followed by a column's name.
 
 A property that is in no table below is kept as it is. When its name all but spells one that is known, such as
-`write.formt.default`, there is a warning, `icefield.property_checks.PropertyWarning`. Names of credentials
+`write.formt.default`, there is a warning, `icefield.metadata.property_checks.PropertyWarning`. Names of credentials
 (`secret-access-key`, `password`, ...) are refused: every reader of a table sees its metadata. So are the names that
 show state:
 

@@ -14,9 +14,8 @@ from icefield.abc import CommitStrategy, FileSystemAbility, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.rename import RenameStrategy
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, StorageError
-from icefield.publishing import delete_quietly
-from icefield.versioned import VersionedStrategy
-from icefield_dynamodb.decided import DecidedByItem
+from icefield.toolkit import VersionedStrategy, delete_quietly
+from icefield_dynamodb.item_strategy import ItemStrategy
 from icefield_dynamodb.items import ReplyLost
 from icefield_dynamodb.lease import Lease
 from icefield_dynamodb.options import LockOptions
@@ -48,12 +47,12 @@ def in_world(kind: type[CommitStrategy]) -> Build:
     return lambda system: kind(NAME, LOCATION, system)
 
 
-def locked(kind: type[FencedByStore | DecidedByItem], *, fence: bool) -> Build:
+def locked(kind: type[FencedByStore | ItemStrategy], *, fence: bool) -> Build:
     def build(system: SimulatedFileSystem) -> CommitStrategy:
         world = system.world
         icefield_dynamodb.lease.time = SimpleNamespace(monotonic=lambda: world.now, sleep=world.pause)  # type: ignore[attr-defined]
         if not fence:
-            system.abilities = frozenset({FileSystemAbility.LIST})  # type: ignore[misc]
+            system = SimulatedFileSystem(system.world, system.files, frozenset({FileSystemAbility.LIST}))
         made = kind.__new__(kind)
         VersionedStrategy.__init__(made, NAME, LOCATION, system)
         made._options, made._durable = OPTIONS, ""
@@ -68,7 +67,7 @@ SHIPPED: dict[str, Build] = {
     "rename": in_world(RenameStrategy),
     "metastore": lambda system: SimulatedMetastore(system, LOCATION),
     "dynamodb-lock": locked(FencedByStore, fence=True),
-    "dynamodb-lock, items decide": locked(DecidedByItem, fence=False),
+    "dynamodb-lock, items decide": locked(ItemStrategy, fence=False),
 }
 
 

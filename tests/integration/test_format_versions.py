@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
+from icefield.catalog import Table
 from icefield.commit import load_table
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER
-from icefield.table import Table
 from tables import entries, ids, live_files, manifests, meddled, new_table, orphans, rows, stored_files
 
 

@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 from http_between import Answered, Asked, Between, Forward, answer
 from icefield import load_catalog
-from icefield.credentials import credentials_in
 from icefield.health import Finding, Result, examine
+from icefield.secrets import credentials_in
 
 pytestmark = pytest.mark.slow
 COMMITS = ["create a table", "commit on an old base", "commits at once", "drop the table"]
@@ -71,7 +71,7 @@ def test_a_store_keeps_what_its_plugin_says_and_is_left_as_it_was(store: dict[st
     assert found["create a table"].found == f"by {kept.title()}Strategy"
     assert found["commits at once"].found == "one of 4 won"
     with load_catalog("test", **store) as catalog:
-        assert list(catalog.io.list(store["warehouse"], shallow=True)) == []
+        assert list(catalog.io.list_files(store["warehouse"], shallow=True)) == []
 
 
 def test_the_source_of_the_credentials_is_told_and_not_the_credentials(store: dict[str, str]) -> None:
@@ -195,4 +195,4 @@ def test_a_store_that_ignores_conditions_is_named_with_the_property_that_declare
     assert safe["atomic create"].result is Result.SKIPPED
     assert safe["commits at once"].found == "one of 4 won"
     with load_catalog("test", **locked) as catalog:
-        assert list(catalog.io.list(ignoring["warehouse"])) == []
+        assert list(catalog.io.list_files(ignoring["warehouse"])) == []

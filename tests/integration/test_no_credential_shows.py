@@ -26,10 +26,10 @@ import pytest
 from icefield import Plugins, load_catalog, open_table
 from icefield.abc import FileSystemAbility, PutMode
 from icefield.builtin.directory import DirectoryBackend
-from icefield.credentials import holds_credential
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.file_io import FileIO
 from icefield.health import examine
+from icefield.secrets import holds_credential
+from icefield.storage import FileIO
 from icefield_cli.main import main
 from repository import ROOT
 
@@ -165,7 +165,7 @@ def used(system: Any, seen: Seen, root: str) -> None:
         lambda: system.open_input(f"{root}/a").read(),
         lambda: _write(system, f"{root}/b"),
         lambda: system.stat(f"{root}/a"),
-        lambda: list(system.list(root)) if FileSystemAbility.LIST in system.abilities else None,
+        lambda: list(system.list_files(root)) if FileSystemAbility.LIST in system.abilities else None,
         lambda: system.rename(f"{root}/a", f"{root}/c"),
         lambda: system.delete_many([f"{root}/a", f"{root}/b"]),
     ]

@@ -76,6 +76,7 @@ def test_a_server_ends_with_its_block_and_so_does_all_that_it_started(tmp_path: 
     assert not any(lives(process) for process in processes)
 
 
+@pytest.mark.slow
 def test_a_server_ends_when_the_tests_are_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", TESTS.replace("{names}", repr(ALL)), str(tmp_path), SERVER]
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(SUPPORT)}) as tests:

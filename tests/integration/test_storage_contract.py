@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 import storage_doubles
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.catalog import Catalog
+from icefield.catalog import Catalog, Table
 from icefield.errors import CommitFailed, IcefieldError, UnsafeCommit
 from icefield.manifest import clear_caches
 from icefield.plugins import Plugins
-from icefield.table import Table
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 from storage_doubles import PLUGIN, FailingFileSystem, StrictFileSystem
@@ -277,4 +276,4 @@ def test_the_doubles_do_refuse():
     with pytest.raises(storage_doubles.Forbidden):
         system.rename("strict://x/a", "strict://x/b")
     with pytest.raises(storage_doubles.Forbidden):
-        list(system.list("strict://x/db/t"))
+        list(system.list_files("strict://x/db/t"))

@@ -26,6 +26,8 @@ class TestDirectoryWithCreate(TableBehaviourSuite):
 
 
 class TestDirectoryInMemory(TableBehaviourSuite):
+    one_process = True
+
     @pytest.fixture
     def catalog(self) -> Catalog:
         return load_catalog("test", type="directory", warehouse=f"memory://behaviour/{uuid4().hex}")

@@ -12,6 +12,7 @@ from typing import Any
 import icefield
 import pytest
 from canonical import canonical_rows, digest_of, rows_digest
+from icefield.catalog import Table
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import (
     BooleanExpression,
@@ -26,8 +27,7 @@ from icefield.expressions import (
 )
 from icefield.manifest import read_manifest_list
 from icefield.scan import TableScan
-from icefield.schema_json import schema_from_json
-from icefield.table import Table
+from icefield.schema import schema_from_json
 
 FIXTURES = os.environ.get("ICEFIELD_FIXTURES")
 pytestmark = pytest.mark.skipif(FIXTURES is None, reason="ICEFIELD_FIXTURES does not name a folder of tables")

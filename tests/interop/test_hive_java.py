@@ -121,8 +121,12 @@ def test_a_table_that_java_made_is_read_and_changed_here(java: JavaCatalog, cata
 @pytest.mark.spec("VER-13", "COMMIT-01", "COMMIT-03", "COMMIT-07")
 def test_both_write_at_once_and_nothing_is_lost(java: JavaCatalog, catalog: Catalog) -> None:
     catalog.create_namespace("raced")
-    patience = {"commit.retry.num-retries": "200", "commit.retry.min-wait-ms": "10", "commit.retry.max-wait-ms": "500"}
-    table = catalog.create_table("raced.t", SCHEMA, properties=patience)
+    retry_properties = {
+        "commit.retry.num-retries": "200",
+        "commit.retry.min-wait-ms": "10",
+        "commit.retry.max-wait-ms": "500",
+    }
+    table = catalog.create_table("raced.t", SCHEMA, properties=retry_properties)
     failures: list[BaseException] = []
 
     def theirs() -> None:

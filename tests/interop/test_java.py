@@ -9,12 +9,11 @@ import icefield_avro.writer as avro_writer
 import pyarrow as pa
 import pytest
 from icefield import open_table
-from icefield.partitioning import PartitionField, PartitionSpec, spec_to_json
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.schema_json import schema_to_json
+from icefield.partitioning import PartitionField, PartitionSpec
+from icefield.partitioning.spec import spec_to_json
+from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType
-from icefield.values import decimal_from_unscaled
+from icefield.types.values import decimal_from_unscaled
 from peer_tables import EVERY_TYPE, FAR, every_type_rows, partition_fields, rows_of, table_with_history
 from plain_rows import comparable, plain_rows
 from servers.java_iceberg import JavaError

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from icefield.catalog import Catalog
 from icefield.errors import IcefieldError, NoSuchTable
-from icefield.schema import Schema
-from icefield.schema_json import schema_to_json
+from icefield.schema import Schema, schema_to_json
 from icefield.types import LongType, NestedField
 from servers.java_iceberg import JavaError, JavaIceberg
 

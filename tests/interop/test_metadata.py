@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 from icefield.errors import IcefieldError, UnsupportedFeature
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, with_metadata_log
+from icefield.metadata.refs import MAIN_BRANCH, branch, tag
 from icefield.metadata.updates import AddSchema, AddSnapshot, SetCurrentSchema, SetProperties, SetSnapshotRef
-from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.refs import MAIN_BRANCH, branch, tag
+from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
-from icefield.sorting import SortField, SortOrder
 from icefield.types import (
     BinaryType,
     DateType,

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from icefield.catalog import Catalog
-from icefield.table import Table
+from icefield.catalog import Catalog, Table
 from servers.java_iceberg import JavaIceberg
 
 SCHEMA = pa.schema([("id", pa.int64()), ("value", pa.int64())])

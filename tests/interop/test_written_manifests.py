@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from icefield.manifest import read_manifest_list
-from icefield.schema_json import schema_from_json
+from icefield.schema import schema_from_json
 from peer_tables import table_with_history
 from peers import pyiceberg_catalog
 from vectors import VECTORS

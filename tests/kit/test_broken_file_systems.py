@@ -2,226 +2,190 @@
 
 from __future__ import annotations
 
-import inspect
-import io
-import os
-import time
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from icefield.abc import FileInfo, FileSystem, InputFile, OutputStream, PutMode
-from icefield.builtin.local import LocalFileSystem, path_of
-from icefield.errors import FileExists, FileMissing
-from icefield.testing import FileSystemSuite
-
-
-class ChecksThenWrites(LocalFileSystem):
-    """Creates by looking first and writing then."""
-
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        if mode is PutMode.CREATE and os.path.exists(path_of(location)):
-            raise FileExists("taken", location=location)
-        time.sleep(0.001)
-        super().put(location, data, PutMode.OVERWRITE)
-
-
-class ShowsHalfFiles(LocalFileSystem):
-    """Creates with O_EXCL and writes afterwards, in two steps."""
-
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        if mode is PutMode.OVERWRITE:
-            super().put(location, data, mode)
-            return
-        path = Path(path_of(location))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with path.open("xb") as file:
-                file.write(data[: len(data) // 2])
-                file.flush()
-                time.sleep(0.005)
-                file.write(data[len(data) // 2 :])
-        except FileExistsError as error:
-            raise FileExists("taken", location=location) from error
-
-
-class RenameReplaces(LocalFileSystem):
-    """Renames as POSIX does."""
-
-    def rename(self, source: str, target: str) -> None:
-        try:
-            os.replace(path_of(source), path_of(target))
-        except FileNotFoundError as error:
-            raise FileMissing("gone", location=source) from error
-
-
-class PublishesOnAbort(LocalFileSystem):
-    """Gives up a stream by closing it."""
-
-    def open_output(self, location: str) -> OutputStream:
-        stream = super().open_output(location)
-        stream.abort = stream.close  # type: ignore[method-assign]
-        return stream
-
-
-class WritesInPlace(LocalFileSystem):
-    """Shows a file while it is being written."""
-
-    def open_output(self, location: str) -> OutputStream:
-        return _InPlace(path_of(location))
-
-
-class _InPlace(OutputStream):
-    def __init__(self, path: str) -> None:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        self._file = open(path, "wb")  # noqa: SIM115
-
-    def write(self, data: Any, /) -> int:
-        count = self._file.write(data)
-        self._file.flush()
-        return count
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def abort(self) -> None:
-        if not self._file.closed:
-            os.unlink(self._file.name)
-        self._file.close()
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
-
-
-class ListsByPrefix(LocalFileSystem):
-    """Takes a folder's name for a prefix of names."""
-
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        if shallow:
-            yield from super().list(prefix, shallow=True)
-            return
-        parent = prefix.rstrip("/").rpartition("/")[0]
-        yield from (info for info in super().list(parent) if info.location.startswith(prefix))
-
-
-class StopsAtMissing(LocalFileSystem):
-    """Fails to delete what is gone."""
-
-    def delete_many(self, locations: Any) -> None:
-        for location in locations:
-            if not os.path.exists(path_of(location)):
-                raise FileMissing("gone", location=location)
-            os.unlink(path_of(location))
-
-
-class RaisesItsOwnErrors(LocalFileSystem):
-    """Lets the library's errors through."""
-
-    def open_input(self, location: str) -> InputFile:
-        return open(path_of(location), "rb")
-
-
-class HoldsState(LocalFileSystem):
-    """Forgets its type's promise when it is pickled."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LocalFileSystem, ()
-
-
-class ShowsItsProperties(LocalFileSystem):
-    """Prints credentials."""
-
-    def __repr__(self) -> str:
-        return f"LocalFileSystem({self.properties})"
-
-
-class Decodes(LocalFileSystem):
-    """Takes a location for a URL."""
-
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        super().put(location.replace("%20", " "), data, mode)
-
-
-class ReadsToTheEnd(LocalFileSystem):
-    """Ignores where it was sought to."""
-
-    def open_input(self, location: str) -> InputFile:
-        source = super().open_input(location)
-        file = io.BytesIO(source.read())
-        file.seek = lambda offset, whence=0: offset  # type: ignore[method-assign,assignment]
-        return file
-
-
-class LeavesOutWhatIsMissing(LocalFileSystem):
-    """Tells of those files only that are there."""
-
-    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
-        return [found for found in super().stat_many(locations) if found is not None]
-
-
-BROKEN = [
-    ChecksThenWrites,
-    ShowsHalfFiles,
-    RenameReplaces,
-    PublishesOnAbort,
-    WritesInPlace,
-    ListsByPrefix,
-    StopsAtMissing,
-    RaisesItsOwnErrors,
-    HoldsState,
-    ShowsItsProperties,
+from broken_file_systems.failing import (
+    CallsTheFileInvalid,
+    EndsEarly,
+    LetsErrorsThrough,
+    LetsTheSdkThrough,
+    ListsNothing,
+    RaisesFromTheSdk,
+    Remote,
+    RepeatsTheSdk,
+    SwallowsWhatCloseSays,
+    TakesAnOutageForMissing,
+)
+from broken_file_systems.places import (
+    AsksAnybodyThenRefuses,
+    Bound,
+    CutsAtZeroBytes,
+    LetsTheSystemRefuse,
+    RefusesWithoutAdvice,
+    ReplacesHalfCharacters,
+    SendsItsTokenAnywhere,
+    SendsItsTokenThenRefuses,
+    SendsItsTokenWhereItDeletes,
+    ShowsTheTokenThatItKeeps,
+    TakesAForeignHostForAnOutage,
+)
+from broken_file_systems.reading import (
+    CountsSeconds,
     Decodes,
-    ReadsToTheEnd,
+    DeletesOneBatch,
+    DeletesOneSmallBatch,
+    DeletesWhatIsEmptied,
+    HoldsState,
+    KeepsTags,
     LeavesOutWhatIsMissing,
-]
+    ListsByPrefix,
+    ListsFoldersOfOnePage,
+    ListsOnePage,
+    ListsOneSmallPage,
+    OneSlashForTwo,
+    OnlyReads,
+    QuotesTags,
+    RaisesItsOwnErrors,
+    ReadsToTheEnd,
+    RemembersContents,
+    RemembersFiles,
+    RemembersListings,
+    RemembersMissingFiles,
+    RemembersSizes,
+    SharesItsInput,
+    ShowsItsProperties,
+    StopsAtMissing,
+    TakesEmptyFilesForNone,
+    TakesFoldersForFiles,
+    WaitsForItself,
+)
+from broken_file_systems.suites import OnDisk, given, suite_of
+from broken_file_systems.writing import (
+    Appends,
+    ChecksThenWrites,
+    ClosesOnExceptions,
+    CopiesOnClose,
+    CreateReplaces,
+    CreatesThoughItSaysItCannot,
+    DeletesThenCreates,
+    LooksThenRenames,
+    LosesAFullLastPart,
+    OpensExclusively,
+    OverwritesByArrow,
+    OverwritesInPlace,
+    PublishesOnAbort,
+    RenameReplaces,
+    RenamesByCopying,
+    ReordersParts,
+    SharesItsOutput,
+    ShowsHalfFiles,
+    TakesBytesOnly,
+    WritesInPlace,
+)
+from icefield.abc import (
+    FileSystem,
+)
+from icefield.builtin.local import LocalFileSystem
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.testing import FileSystemSuite
+from kit_checks import checks, failures, rejection
 
+FOREIGN = "test_a_foreign_host_gets_no_credential_and_is_not_asked"
+ZERO = "test_a_name_with_a_zero_byte_or_half_a_character_is_refused"
 
-class _Suite(FileSystemSuite):
-    def raw_get(self, location: str) -> bytes | None:
-        path = Path(path_of(location))
-        return path.read_bytes() if path.is_file() else None
-
-    def raw_put(self, location: str, data: bytes) -> None:
-        path = Path(path_of(location))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-
-
-def checks() -> list[str]:
-    return [name for name, _ in inspect.getmembers(FileSystemSuite, inspect.isfunction) if name.startswith("test_")]
-
-
-def failures(file_system: FileSystem, root: Callable[[], str]) -> list[str]:
-    """The names of the checks that the file system fails."""
-    suite, found = _Suite(), []
-    for name in checks():
-        check = getattr(suite, name)
-        given = {"file_system": file_system, "root": root()}
-        try:
-            check(**{key: given[key] for key in inspect.signature(check).parameters})
-        except pytest.skip.Exception:
-            continue
-        except (Exception, pytest.fail.Exception, BaseExceptionGroup):
-            found.append(name)
-    return found
+# What rejects each, and what the note says of the cause.
+BROKEN: dict[type[FileSystem], tuple[str, str]] = {
+    ChecksThenWrites: ("test_one_of_many_creators_wins", "looks first and writes then"),
+    ShowsHalfFiles: ("test_a_created_file_is_never_seen_half", "the name appears before the bytes do"),
+    OpensExclusively: ("test_nobody_sees_a_step_of_a_creation", "``O_EXCL``"),
+    OverwritesInPlace: ("test_nobody_sees_a_step_of_an_overwriting", "where it lies"),
+    DeletesThenCreates: ("test_nobody_sees_a_step_of_an_overwriting", "a reader finds none"),
+    CopiesOnClose: ("test_nobody_sees_a_step_of_a_stream", "``close`` copies to the final name"),
+    RenameReplaces: ("test_renaming_moves_and_refuses_a_taken_name", "``rename`` replaces"),
+    RenamesByCopying: ("test_nobody_sees_a_step_of_a_renaming", "copies and deletes"),
+    PublishesOnAbort: ("test_an_aborted_stream_leaves_nothing", "``abort`` publishes"),
+    WritesInPlace: ("test_a_stream_publishes_on_close_and_not_before", "while it is still being written"),
+    SharesItsInput: ("test_two_files_that_are_read_at_once_keep_apart", "share a buffer"),
+    SharesItsOutput: ("test_two_streams_that_are_written_at_once_keep_apart", "share a buffer"),
+    LosesAFullLastPart: ("test_a_stream_of_whole_parts_arrives_whole", "the last part is lost when it is full"),
+    ListsByPrefix: ("test_listing_finds_every_file_below_a_folder", "prefixes that are no folders"),
+    ListsOnePage: ("test_a_listing_goes_on_after_its_first_page", "ends with a page of the store"),
+    ListsOneSmallPage: ("test_a_listing_goes_on_after_its_first_page", "ends with a page of the store"),
+    ListsFoldersOfOnePage: ("test_a_listing_goes_on_after_its_first_page", "for folders as for files"),
+    QuotesTags: ("test_listing_gives_the_entity_tag_of_stat", "has quotes in one"),
+    KeepsTags: ("test_listing_gives_the_entity_tag_of_stat", "stays while the bytes change"),
+    StopsAtMissing: ("test_deleting_many_is_content_with_missing_files", "gone already"),
+    DeletesOneBatch: ("test_deleting_goes_on_after_the_first_batch", "cut the list into batches"),
+    DeletesOneSmallBatch: ("test_deleting_goes_on_after_the_first_batch", "cut the list into batches"),
+    RaisesItsOwnErrors: ("test_a_missing_file_raises_file_missing", "the SDK's own not-found error"),
+    HoldsState: ("test_a_pickled_copy_reads_and_writes", "holds state besides its properties"),
+    ShowsItsProperties: ("test_its_repr_shows_no_property", "would end up in logs"),
+    Decodes: ("test_names_are_taken_to_the_letter", "decoded"),
+    OneSlashForTwo: ("test_two_slashes_are_not_one", "``a//b`` is made ``a/b``"),
+    ReadsToTheEnd: ("test_a_file_reads_back_whole_and_in_ranges", "seek"),
+    LeavesOutWhatIsMissing: ("test_files_are_told_of_together_in_the_order_asked_for", "leaves out a file"),
+    RemembersMissingFiles: ("test_a_file_that_was_missing_is_found_as_soon_as_it_is_there", "a cache remembers"),
+    RemembersListings: ("test_a_file_that_was_missing_is_found_as_soon_as_it_is_there", "what a folder held"),
+    RemembersSizes: ("test_a_file_that_was_replaced_is_read_as_it_is_now", "a cache answers"),
+    RemembersContents: ("test_a_file_that_was_replaced_is_read_as_it_is_now", "a cache answers"),
+    WaitsForItself: ("test_files_are_told_of_together_in_the_order_asked_for", "did not end within 1 s"),
+    SwallowsWhatCloseSays: ("test_a_stream_that_cannot_be_written_says_so", "swallows what the store said"),
+    LetsErrorsThrough: ("test_a_store_that_fails_is_a_storage_error", "translate each error"),
+    LetsTheSdkThrough: ("test_a_store_that_fails_is_a_storage_error", "an error of the SDK"),
+    ListsNothing: ("test_a_store_that_fails_is_a_storage_error", "list_files says nothing"),
+    TakesAnOutageForMissing: ("test_a_store_that_fails_is_a_storage_error", "passes for a file that is"),
+    CallsTheFileInvalid: ("test_a_read_that_fails_blames_the_store_and_not_the_file", "calls the file invalid"),
+    EndsEarly: ("test_a_read_that_fails_blames_the_store_and_not_the_file", "a read ends early"),
+    RepeatsTheSdk: ("test_no_credential_is_in_an_error", "what an SDK said that repeats one"),
+    RemembersFiles: ("test_a_file_that_another_deleted_is_missing", "a cache remembers files"),
+    TakesEmptyFilesForNone: ("test_an_empty_file_is_a_file", "a file of no bytes"),
+    TakesFoldersForFiles: ("test_a_folder_is_no_file", "a prefix that only has files below it"),
+    CountsSeconds: ("test_listing_tells_when_a_file_was_written", "in seconds"),
+    OnlyReads: ("test_pyarrow_reads_an_open_file", "``pyarrow.PythonFile`` needs"),
+    DeletesWhatIsEmptied: ("test_any_sequence_of_calls_behaves_like_a_dictionary", "the shortest sequence of calls"),
+    ClosesOnExceptions: ("test_an_exception_in_a_with_block_leaves_nothing", "closes where it should abort"),
+    TakesBytesOnly: ("test_pyarrow_writes_to_a_stream", "pyarrow asks of a Python file"),
+    ReordersParts: ("test_a_large_stream_arrives_whole", "reorders parts"),
+    OverwritesByArrow: ("test_a_process_that_dies_while_it_writes_leaves_no_part", "the file of before"),
+    Appends: ("test_overwriting_replaces_whole", "appends"),
+    CreateReplaces: ("test_creating_refuses_a_taken_name", "``put(CREATE)`` overwrites"),
+    CreatesThoughItSaysItCannot: ("test_an_undeclared_atomic_step_is_refused", "stands in for an atomic step"),
+    LooksThenRenames: ("test_one_of_many_renamers_wins", "looks first and renames then"),
+    RaisesFromTheSdk: ("test_no_credential_is_in_an_error", "a credential is in a"),
+    SendsItsTokenAnywhere: (FOREIGN, "leads the credentials to a host that the configuration does not name"),
+    SendsItsTokenThenRefuses: (FOREIGN, "the credential arrived there"),
+    SendsItsTokenWhereItDeletes: (FOREIGN, "delete_many, with test.token: the credential arrived there"),
+    AsksAnybodyThenRefuses: (FOREIGN, "a host that nobody named was asked"),
+    RefusesWithoutAdvice: (FOREIGN, "does not say what to configure"),
+    TakesAForeignHostForAnOutage: (FOREIGN, "does not say that the host of"),
+    ShowsTheTokenThatItKeeps: (FOREIGN, "the credential is in a LocationRefused"),
+    CutsAtZeroBytes: (ZERO, "is cut off"),
+    LetsTheSystemRefuse: (ZERO, "which is no refusal"),
+    ReplacesHalfCharacters: (ZERO, "put(OVERWRITE) takes"),
+}
 
 
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
-def test_a_broken_file_system_is_rejected(kind: type[FileSystem], tmp_path: Path) -> None:
-    numbers = iter(range(1000))
-    assert failures(kind({}), lambda: f"file://{tmp_path}/{next(numbers)}")
+def test_a_broken_file_system_is_rejected_with_a_note_that_names_the_cause(
+    kind: type[FileSystem], tmp_path: Path
+) -> None:
+    check, cause = BROKEN[kind]
+    fail_fast = type("Suite", (suite_of(kind),), {"check_seconds": 1.0 if kind is WaitsForItself else 60.0})
+    said = rejection(fail_fast, check, given(kind, tmp_path))
+    assert cause in " ".join(said.split()), said
 
 
-def test_a_right_file_system_passes_every_check(tmp_path: Path) -> None:
-    numbers = iter(range(1000))
-    assert failures(LocalFileSystem(), lambda: f"file://{tmp_path}/{next(numbers)}") == []
+def test_a_file_that_is_written_in_place_is_found_each_time_and_in_two_ways(tmp_path: Path) -> None:
+    ways = ("test_nobody_sees_a_step_of_a_creation", "test_a_process_that_dies_while_it_writes_leaves_no_part")
+    said = [rejection(OnDisk, way, given(OpensExclusively, tmp_path / f"{n}")) for n in range(50) for way in ways]
+    assert [bool(each) for each in said] == [True] * 100
 
 
-def test_every_check_tells_what_to_look_at_when_it_fails() -> None:
-    for name in checks():
-        assert "If this fails" in (getattr(FileSystemSuite, name).__doc__ or ""), name
+@pytest.mark.parametrize("kind", [LocalFileSystem, MemoryFileSystem, Remote, Bound])
+def test_a_right_file_system_passes_every_check(kind: type[FileSystem], tmp_path: Path) -> None:
+    assert failures(suite_of(kind), given(kind, tmp_path)) == []
+
+
+def test_there_is_a_broken_file_system_for_every_check() -> None:
+    assert {name for name, _ in checks(FileSystemSuite)} == {check for check, _ in BROKEN.values()}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,8 +18,10 @@ from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.rename import RenameStrategy
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, NoSuchTable, StorageError
 from icefield.metadata import TableMetadata
-from icefield.publishing import delete_quietly
-from icefield.testing import CommitStrategySuite
+from icefield.testing import CommitStrategySuite, LossyCalls, LossyProxy, RequestFaults
+from icefield.toolkit import delete_quietly
+from kit_checks import failures, rejection
+from pointer_service import ServiceStrategy, served
 
 
 class ChecksThenWrites(CreateStrategy):
@@ -110,55 +116,185 @@ class RevivesDroppedTables(CreateStrategy):
         return True
 
 
-BROKEN = [
-    ChecksThenWrites,
-    RetriesBlindly,
-    CleansUpAfterUnknown,
-    TakesLostForDone,
-    IgnoresItsBase,
-    LeavesTheLosersFile,
-    TrustsTheHint,
-    RevivesDroppedTables,
-]
+class LocksThreads(CreateStrategy):
+    """Looks and writes under a lock that other processes know nothing of."""
+
+    lock = threading.Lock()
+
+    def publish(self, target: str, data: bytes) -> bool:
+        with self.lock:
+            try:
+                self.file_system.stat(target)
+            except FileMissing:
+                self.file_system.put(target, data, PutMode.OVERWRITE)
+                return True
+            return False
 
 
-def failures(kind: type[CommitStrategy], folder: Path) -> list[str]:
-    """The names of the checks that the strategy fails."""
+class WaitsForItself(RenameStrategy):
+    """Takes a lock twice when two commit at a time."""
 
+    lock = threading.Lock()
+
+    def publish(self, target: str, data: bytes) -> bool:
+        with self.lock:
+            published = super().publish(target, data)
+            if not published:
+                self.lock.acquire()
+            return published
+
+
+class TakesALostReplyForAConflict(ServiceStrategy):
+    """Asks again when no reply came, and takes what it did itself for another's."""
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        for _ in range(3):
+            with suppress(OSError):
+                return bool(self.ask("swap", old=old, new=new))
+        raise StorageError("the service does not answer")
+
+
+class TakesALostReplyForDone(ServiceStrategy):
+    """Takes no reply for yes."""
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        try:
+            return bool(self.ask("swap", old=old, new=new))
+        except OSError:
+            return True
+
+
+class CreatesBlindly(ServiceStrategy):
+    """Asks again when no reply came to the creation of a table, and is told that there is one."""
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        if old is not None:
+            return super().swap_pointer(old, new)
+        try:
+            return bool(self.ask("swap", old=old, new=new))
+        except OSError:
+            return bool(self.ask("swap", old=old, new=new))
+
+
+class DeletesWhatIsUnknown(ServiceStrategy):
+    """Deletes its file when it does not know whether it was committed."""
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        try:
+            return super().commit(base, metadata)
+        except CommitStateUnknown as error:
+            delete_quietly(self.file_system, str(error.data["location"]))
+            raise
+
+
+class LooksThenSets(ServiceStrategy):
+    """Looks at the pointer and sets it, under a lock that other processes know nothing of."""
+
+    lock = threading.Lock()
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        with self.lock:
+            if self.ask("get") != old:
+                return False
+            self.ask("set", new=new)
+            return True
+
+
+LOST_REPLY = "test_a_lost_reply_of_the_service_is_settled_or_said_to_be_unknown"
+
+# What rejects each, and what the note says of the cause.
+BROKEN: dict[type[CommitStrategy], tuple[str, str]] = {
+    ChecksThenWrites: ("test_one_of_many_creators_wins", "creation looks first and writes then"),
+    RetriesBlindly: ("test_a_lost_reply_is_settled_or_said_to_be_unknown", "reported as a conflict"),
+    CleansUpAfterUnknown: ("test_a_connection_that_stays_down_deletes_nothing_published", "was never answered"),
+    TakesLostForDone: ("test_a_lost_reply_is_settled_or_said_to_be_unknown", "a success that was none"),
+    IgnoresItsBase: ("test_an_old_base_is_a_conflict_and_leaves_nothing", "does not check its base"),
+    LeavesTheLosersFile: ("test_an_old_base_is_a_conflict_and_leaves_nothing", "leaves the loser's file behind"),
+    TrustsTheHint: ("test_a_crash_at_any_step_leaves_the_old_or_the_new_version", "dies at that step"),
+    RevivesDroppedTables: ("test_a_commit_on_a_dropped_table_does_not_revive_it", "a stalled writer"),
+    LocksThreads: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
+    WaitsForItself: ("test_no_update_of_many_writers_is_lost", "did not end within 3 s"),
+    TakesALostReplyForAConflict: (LOST_REPLY, "is reported as a conflict"),
+    TakesALostReplyForDone: (LOST_REPLY, "a success that was none"),
+    CreatesBlindly: ("test_a_creation_whose_reply_was_lost_is_settled_or_said_to_be_unknown", "passes for another's"),
+    DeletesWhatIsUnknown: ("test_a_service_that_stays_down_deletes_nothing_published", "delete nothing"),
+    LooksThenSets: ("test_a_writer_that_is_held_up_overwrites_no_other_process", "A lock of threads"),
+}
+
+
+def suite(kind: type[CommitStrategy], service: LossyProxy) -> type[CommitStrategySuite]:
     class Suite(CommitStrategySuite):
-        patience_seconds = 3.0
+        max_wait_seconds = 10.0
+        check_seconds = 3.0 if kind is WaitsForItself else 120.0
 
         def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+            if issubclass(kind, ServiceStrategy):
+                return kind(location, file_system, service.server[1])
             return kind(("db", "t"), location, file_system)
 
-    found = []
-    for name, _ in inspect.getmembers(CommitStrategySuite, inspect.isfunction):
-        if not name.startswith("test_"):
-            continue
-        check = getattr(Suite(), name)
-        given = {"file_system": LocalFileSystem({"file.sync": "false"}), "location": f"file://{folder}/{name}"}
-        for verdict in ("lose-request", "lose-reply"):
-            given["verdict"] = verdict
-            try:
-                check(**{key: given[key] for key in inspect.signature(check).parameters})
-            except (Exception, pytest.fail.Exception):
-                found.append(name)
-            if "verdict" not in inspect.signature(check).parameters:
-                break
-    return found
+        def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+            assert issubclass(kind, ServiceStrategy)
+            assert isinstance(service, LossyProxy)
+            return kind(location, file_system, service.port)
+
+    return Suite
+
+
+@pytest.fixture
+def service() -> Iterator[LossyProxy]:
+    with served() as port, LossyProxy(port) as proxy:
+        yield proxy
+
+
+def given(kind: type[CommitStrategy], folder: Path, service: LossyProxy) -> dict[str, Callable[[str], Any]]:
+    return {
+        "file_system": lambda _: LocalFileSystem({"file.sync": "false"}),
+        "location": lambda name: f"file://{folder}/{uuid4().hex}/{name}",
+        "service": lambda _: service if issubclass(kind, ServiceStrategy) else None,
+    }
 
 
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
-def test_a_broken_strategy_is_rejected(kind: type[CommitStrategy], tmp_path: Path) -> None:
-    assert failures(kind, tmp_path)
+def test_a_broken_strategy_is_rejected_with_a_note_that_names_the_cause(
+    kind: type[CommitStrategy], tmp_path: Path, service: LossyProxy
+) -> None:
+    check, cause = BROKEN[kind]
+    said = rejection(suite(kind, service), check, given(kind, tmp_path, service))
+    assert cause in " ".join(said.split()), said
 
 
-@pytest.mark.parametrize("kind", [CreateStrategy, RenameStrategy], ids=lambda kind: kind.__name__)
-def test_a_right_strategy_passes_every_check(kind: type[CommitStrategy], tmp_path: Path) -> None:
-    assert failures(kind, tmp_path) == []
+def test_a_lock_of_threads_is_found_each_time(tmp_path: Path, service: LossyProxy) -> None:
+    check = "test_a_writer_that_is_held_up_overwrites_no_other_process"
+    for kind in (LocksThreads, LooksThenSets):
+        for _ in range(10):
+            assert rejection(suite(kind, service), check, given(kind, tmp_path, service))
 
 
-def test_every_check_tells_what_to_look_at_when_it_fails() -> None:
-    for name, check in inspect.getmembers(CommitStrategySuite, inspect.isfunction):
-        if name.startswith("test_"):
-            assert "If this fails" in (check.__doc__ or ""), name
+@pytest.mark.parametrize("kind", [CreateStrategy, RenameStrategy, ServiceStrategy], ids=lambda kind: kind.__name__)
+def test_a_right_strategy_passes_every_check(kind: type[CommitStrategy], tmp_path: Path, service: LossyProxy) -> None:
+    assert failures(suite(kind, service), given(kind, tmp_path, service)) == []
+
+
+def test_a_strategy_over_a_service_without_one_that_loses_replies_is_a_wrong_use_of_the_suite(tmp_path: Path) -> None:
+    class Suite(CommitStrategySuite):
+        def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+            return ServiceStrategy(location, file_system, 1)
+
+    with pytest.raises(pytest.UsageError, match="LossyProxy"):
+        inspect.unwrap(CommitStrategySuite.service)(Suite(), LocalFileSystem(), f"file://{tmp_path}")
+
+
+def test_calls_of_a_client_in_this_process_lose_requests_and_replies() -> None:
+    done: list[int] = []
+    faults = LossyCalls(lambda: TimeoutError("no reply"))
+    call = faults.wrap(done.append)
+    faults.arm({0: "lose-request", 1: "lose-reply"}.get)
+    for number in (1, 2):
+        with pytest.raises(TimeoutError, match="no reply"):
+            call(number)
+    call(3)
+    assert (done, faults.count) == ([2, 3], 3)
+    faults.disarm()
+    faults.arm({3: "lose-request"}.get)
+    call(4)
+    assert faults.count == 1

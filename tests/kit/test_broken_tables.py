@@ -12,8 +12,8 @@ from dictionary_catalog import LOCK, DictionaryBackend, DictionaryStrategy
 from icefield import Catalog, Plugins
 from icefield.abc import CommitStrategy, NamespaceName, Page, Pointer, TableName
 from icefield.errors import InvalidArgument, NoSuchNamespace
-from icefield.file_io import FileIO
 from icefield.metadata import TableMetadata
+from icefield.storage import FileIO
 from icefield.testing import TableBehaviourSuite
 from kit_checks import checks, failures
 
@@ -58,7 +58,7 @@ LAST: dict[TableName, Pointer] = {}
 
 
 class KeepsOldMetadata(DictionaryStrategy):
-    def _delete_old(self, base: Pointer | None, metadata: TableMetadata) -> None:
+    def _MetastoreStrategy__delete_old(self, base: Pointer | None, metadata: TableMetadata) -> None:
         pass
 
 
@@ -76,7 +76,7 @@ class DeletesDataOnDrop(DictionaryStrategy):
     def drop(self) -> None:
         super().drop()
         folder = "/".join((self.properties["warehouse"], *self.table))
-        self.file_system.delete_many([info.location for info in self.file_system.list(folder)])
+        self.file_system.delete_many([info.location for info in self.file_system.list_files(folder)])
 
 
 class DropsByPrefix(DictionaryStrategy):
@@ -216,6 +216,8 @@ def test_tables_that_misbehave_are_rejected_by_the_check_for_it(kind: type[Dicti
 
 
 class TestTablesOfARightCatalog(TableBehaviourSuite):
+    one_process = True
+
     @pytest.fixture
     def catalog(self) -> Catalog:
         return fresh(DictionaryBackend)

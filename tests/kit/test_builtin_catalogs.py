@@ -10,7 +10,7 @@ from icefield import Plugins
 from icefield.abc import CatalogBackend
 from icefield.builtin.directory import DirectoryBackend
 from icefield.errors import InvalidArgument
-from icefield.file_io import FileIO
+from icefield.storage import FileIO
 from icefield.testing import CatalogSuite
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
 import fsspec
 import pytest
-from icefield.abc import FileSystem, FileSystemAbility, FsspecFileSystem
+from fsspec.implementations.http import HTTPFileSystem
+from icefield.abc import FileSystem, FileSystemAbility
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.testing import FileSystemSuite
+from icefield.testing import FileSystemSuite, RecordingServer
+from icefield.testing.file_systems import PlaceChecks
+from icefield.toolkit import FsspecFileSystem
 
 
 @pytest.mark.spec("FS-02", "FS-06", "FS-09")
@@ -44,6 +49,8 @@ class TestLocalFileSystem(FileSystemSuite):
 
 
 class TestMemoryFileSystem(FileSystemSuite):
+    one_process = True
+
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return MemoryFileSystem()
@@ -61,7 +68,7 @@ class TestMemoryFileSystem(FileSystemSuite):
 
     def test_listing_tells_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
         file_system.open_output(f"{root}/f").close()
-        (listed,) = file_system.list(root)
+        (listed,) = file_system.list_files(root)
         assert listed.modified_ms == file_system.stat(f"{root}/f").modified_ms
 
 
@@ -78,3 +85,32 @@ class TestFsspecFileSystem(TestLocalFileSystem):
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return FsspecLocal()
+
+
+class FsspecWeb(FsspecFileSystem):
+    """A plugin over fsspec's file system of URLs, which takes the host from each, with a token for all."""
+
+    def connect(self) -> fsspec.AbstractFileSystem:
+        headers = {"Authorization": f"Bearer {self.properties.get('web.token')}"}
+        return HTTPFileSystem(client_kwargs={"headers": headers})
+
+
+class TestFsspecFileSystemOfUrls(PlaceChecks):
+    """There is no HTTP server here to keep files: where locations lead is looked at alone."""
+
+    credentials: ClassVar = ({"web.token": "{secret}"},)
+
+    @pytest.fixture
+    def file_system(self) -> FileSystem:
+        return FsspecWeb()
+
+    @pytest.fixture
+    def root(self) -> Iterator[str]:
+        with RecordingServer() as own:
+            yield f"http://{own.host}:{own.port}/root"
+
+    def foreign_location(self, host: str, port: int) -> str | None:
+        return f"http://{host}:{port}/foreign/file"
+
+    def raw_get(self, location: str) -> bytes | None:
+        return None

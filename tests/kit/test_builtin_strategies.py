@@ -37,6 +37,8 @@ class TestCreate(OnLocalDisk):
 
 
 class TestCreateInMemory(CommitStrategySuite):
+    one_process = True
+
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return MemoryFileSystem()

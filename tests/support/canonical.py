@@ -15,10 +15,12 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from icefield.schema import Schema
 from icefield.types import (
     BinaryType,
@@ -46,7 +48,8 @@ from icefield.types import (
     UUIDType,
     VariantType,
 )
-from icefield.values_variant import variant_to_python
+from icefield.types.arrow.nested import map_entries
+from icefield.types.values import variant_to_python
 
 NULL = "null"
 Encode = Callable[[Any], str]
@@ -82,10 +85,16 @@ def _texts(array: pa.Array, kind: IcebergType) -> list[str]:
         case StructType():
             return _struct_texts(array, kind)
         case ListType():
-            return _list_texts(array, _texts(array.values, kind.element_type), _array)
+            return _list_texts(array, _texts(array.flatten(), kind.element_type), _array)
         case MapType():
-            keys, items = _texts(array.keys, kind.key_type), _texts(array.items, kind.value_type)
-            return _list_texts(array, [f"[{key},{item}]" for key, item in zip(keys, items, strict=True)], _sorted_array)
+            entries = map_entries(array)
+            keys, items = (
+                _texts(part, child.field_type)
+                for part, child in zip(entries.flatten().flatten(), kind.children, strict=True)
+            )
+            return _list_texts(
+                entries, [f"[{key},{item}]" for key, item in zip(keys, items, strict=True)], _sorted_array
+            )
     encode, number = _ENCODE[type(kind)], _NUMBERS.get(type(kind))
     values = array if number is None else array.cast(number)
     return [NULL if value is None else encode(value) for value in values.to_pylist()]
@@ -93,18 +102,20 @@ def _texts(array: pa.Array, kind: IcebergType) -> list[str]:
 
 def _struct_texts(array: pa.StructArray, kind: StructType) -> list[str]:
     children = []
-    for position, field in enumerate(kind.fields):
+    # Unlike `field`, this has nulls below null structs, where an array may hold what is no value.
+    for child, field in zip(array.flatten(), kind.fields, strict=True):
         name = json.dumps(field.name, ensure_ascii=False)
-        children.append([f"{name}:{text}" for text in _texts(array.field(position), field.field_type)])
+        children.append([f"{name}:{text}" for text in _texts(child, field.field_type)])
     rows = zip(*children, strict=True) if children else iter([()] * len(array))
     valid = array.is_valid().to_pylist()
     return ["{" + ",".join(row) + "}" if there else NULL for row, there in zip(rows, valid, strict=True)]
 
 
-def _list_texts(array: Any, items: list[str], join: Callable[[list[str]], str]) -> list[str]:
-    offsets = array.offsets.to_pylist()
-    valid = array.is_valid().to_pylist()
-    return [join(items[offsets[i] : offsets[i + 1]]) if there else NULL for i, there in enumerate(valid)]
+def _list_texts(lists: Any, items: list[str], join: Callable[[list[str]], str]) -> list[str]:
+    """Lists as text; ``items`` are those of all lists that are not null: below null, an array may hold anything."""
+    lengths = pc.list_value_length(lists).to_pylist()
+    left = iter(items)
+    return [NULL if length is None else join(list(islice(left, length))) for length in lengths]
 
 
 def _array(items: list[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
 from icefield.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists
-from icefield.metastore import MetastoreStrategy
+from icefield.toolkit import MetastoreStrategy
 
 
 class Store:

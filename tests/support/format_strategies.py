@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import strategies as st
 from icefield import types as t
 from icefield.schema import Schema
-from icefield.values import decimal_from_unscaled
+from icefield.types.values import decimal_from_unscaled
 
 PLAIN = (
     t.BooleanType(), t.IntegerType(), t.LongType(), t.FloatType(), t.DoubleType(), t.DateType(), t.TimeType(),

@@ -15,7 +15,14 @@ def failures(suite: type, fixtures: Mapping[str, Callable[[str], Any]], *, at_mo
 
     ``fixtures`` makes each fixture afresh for each check, given the check's name.
     """
-    found: list[str] = []
+    return list(rejections(suite, fixtures, at_most=at_most))
+
+
+def rejections(
+    suite: type, fixtures: Mapping[str, Callable[[str], Any]], *, at_most: int | None = None
+) -> dict[str, str]:
+    """The checks that fail, at most so many, with what each says: its error and the notes on it."""
+    found: dict[str, str] = {}
     for name, check in checks(suite):
         for given in _parameters(check):
             wanted = [each for each in inspect.signature(check).parameters if each != "self"]
@@ -26,8 +33,8 @@ def failures(suite: type, fixtures: Mapping[str, Callable[[str], Any]], *, at_mo
                 getattr(suite(), name)(**{each: given[each] for each in wanted if each in given})
             except pytest.skip.Exception:
                 continue
-            except (Exception, pytest.fail.Exception):
-                found.append(name)
+            except (Exception, pytest.fail.Exception) as error:
+                found[name] = "\n".join([str(error), *getattr(error, "__notes__", [])])
                 break
         if at_most is not None and len(found) >= at_most:
             break
@@ -51,3 +58,17 @@ def _parameters(check: Callable[..., Any]) -> Iterator[dict[str, Any]]:
             axes.append([dict(zip(names, row, strict=True)) for row in rows])
     for combination in product(*axes):
         yield {name: value for part in combination for name, value in part.items()}
+
+
+def rejection(suite: type, name: str, fixtures: Mapping[str, Callable[[str], Any]]) -> str:
+    """What a check says when it fails: the error and its notes. Empty when it passes or is skipped."""
+    for given in _parameters(getattr(suite, name)):
+        wanted = [each for each in inspect.signature(getattr(suite, name)).parameters if each != "self"]
+        given |= {fixture: fixtures[fixture](name) for fixture in wanted if fixture in fixtures}
+        try:
+            getattr(suite(), name)(**{each: given[each] for each in wanted if each in given})
+        except pytest.skip.Exception:
+            continue
+        except (Exception, pytest.fail.Exception) as error:
+            return "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])
+    return ""

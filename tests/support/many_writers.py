@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 from icefield import Plugins, Table, load_catalog
-from icefield.versioned import version_of
+from icefield.metadata.file_names import version_of
 
-# Patience for many writers on few cores; the default of four retries is for few writers.
+# RetryLimits for many writers on few cores; the default of four retries is for few writers.
 RETRIES = {
     "commit.retry.num-retries": "1000",
     "commit.retry.min-wait-ms": "10",
@@ -65,8 +65,8 @@ def check_history(table: Table, snapshots: int) -> None:
     parents = [None, *(snapshot.snapshot_id for snapshot in found[:-1])]
     assert [snapshot.parent_snapshot_id for snapshot in found] == parents
 
-    stored = {info.location for info in table.io.list(table.location())}
-    versions = {location: version_of(location.rpartition("/")[2]) for location in stored}
+    stored = {info.location for info in table.io.list_files(table.location())}
+    versions = {location: version_of(location) for location in stored}
     assert sorted(version for version in versions.values() if version is not None) == list(range(1, snapshots + 2))
     others = {location for location, version in versions.items() if version is None}
     assert {location for location in others if not location.endswith("version-hint.text")} == _referenced(table)

@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata, new_table_metadata
+from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.schema import Schema
-from icefield.snapshots import Snapshot
 from icefield.types import LongType, NestedField, StringType, TimestamptzType
 from vectors import VECTORS
 

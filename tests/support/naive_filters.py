@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
-from icefield.arrow_types import to_arrow_field
 from icefield.expressions import (
     AlwaysFalse,
     AlwaysTrue,
@@ -39,9 +38,10 @@ from icefield.expressions import (
     StartsWith,
 )
 from icefield.partitioning import PartitionField, PartitionSpec
+from icefield.partitioning.transforms import parse_transform
 from icefield.schema import Schema
-from icefield.transforms import parse_transform
 from icefield.types import NestedField, StructType, parse_type
+from icefield.types.arrow.types import to_arrow_field
 
 NAN = math.nan
 DAY = 86_400_000_000

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
-from icefield.arrow_types import to_arrow_type
 from icefield.types import parse_type
+from icefield.types.arrow.types import to_arrow_type
 from naive_filters import ALL_NAMES, SCHEMA, value_at
 
 

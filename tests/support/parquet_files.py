@@ -10,8 +10,7 @@ import pyarrow as pa
 from icefield.abc import ReadRequest, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.scan.column_projection import ColumnProjection
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield_parquet.parquet_format import ParquetFormat
 
 

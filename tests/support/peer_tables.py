@@ -8,10 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from icefield.catalog import Catalog
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.table import Table
+from icefield.catalog import Catalog, Table
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType
 from peers import Filter
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from functools import partial
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,10 +19,11 @@ import icefield.expressions as our_expressions
 import pyarrow as pa
 import pyarrow.compute as pc
 from canonical import canonical_rows
-from icefield.arrow_types import to_arrow_type
+from icefield.catalog import Table
 from icefield.schema import Schema
-from icefield.table import Table
 from icefield.types import IcebergType, ListType, MapType, StructType, TimeType, UUIDType
+from icefield.types.arrow.nested import map_entries
+from icefield.types.arrow.types import to_arrow_type
 
 
 class Filter(NamedTuple):
@@ -74,14 +76,44 @@ def fitted(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _fitted(column: pa.ChunkedArray, kind: IcebergType) -> pa.ChunkedArray:
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-    if isinstance(kind, UUIDType) and pa.types.is_string(column.type):
-        values = [None if text is None else uuid.UUID(text).bytes for text in column.to_pylist()]
-        return pa.chunked_array([pa.array(values, pa.binary(16))])
-    if isinstance(kind, TimeType) and pa.types.is_int64(column.type):
-        column = pc.multiply(column, 1_000_000)
-    return column.cast(to_arrow_type(kind))
+    chunks = [_fitted_array(chunk, kind) for chunk in column.chunks]
+    return pa.chunked_array(chunks or [pa.array([], to_arrow_type(kind))])
+
+
+def _fitted_array(array: pa.Array, kind: IcebergType) -> pa.Array:
+    """The array under the Arrow type of a type, but for whether what lies in it may be null."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), to_arrow_type(kind))
+    match kind:
+        case StructType():
+            held = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+            children = [_fitted_array(held[field.name], field.field_type) for field in kind.fields]
+            return pa.StructArray.from_arrays(children, [field.name for field in kind.fields], mask=array.is_null())
+        case ListType():
+            offsets, elements = _pieces(array)
+            return pa.ListArray.from_arrays(offsets, _fitted_array(elements, kind.element_type), mask=array.is_null())
+        case MapType():
+            offsets, entries = _pieces(map_entries(array))
+            keys, items = (
+                _fitted_array(part, child.field_type)
+                for part, child in zip(entries.flatten(), kind.children, strict=True)
+            )
+            return pa.MapArray.from_arrays(offsets, keys, items, mask=array.is_null())
+        case UUIDType() if pa.types.is_string(array.type):
+            return pa.array([text and uuid.UUID(text).bytes for text in array.to_pylist()], pa.binary(16))
+        case TimeType() if pa.types.is_int64(array.type):
+            array = pc.multiply(array, 1_000_000)
+    return array.cast(to_arrow_type(kind))
+
+
+def _pieces(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Offsets into what lies in all lists that are not null, and that; Arrow cannot flatten lists of extensions."""
+    lengths = [length or 0 for length in pc.list_value_length(lists).to_pylist()]
+    starts = lists.offsets.to_pylist()
+    wanted = [start + step for start, length in zip(starts, lengths, strict=False) for step in range(length)]
+    return pa.array([0, *accumulate(lengths)], pa.int32()), lists.values.take(pa.array(wanted, pa.int64()))
 
 
 def altered(table: pa.Table, schema: Schema, change: Callable[[IcebergType, Any], Any]) -> pa.Table:

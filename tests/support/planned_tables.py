@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from icefield.file_io import FileIO
 from icefield.manifest import (
     DataFile,
     DataFileContent,
@@ -19,14 +18,15 @@ from icefield.manifest import (
     write_manifest_list,
 )
 from icefield.metadata import TableMetadata, decode_metadata
-from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec, spec_to_json
+from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from icefield.partitioning.spec import spec_to_json
+from icefield.partitioning.transforms import parse_transform
 from icefield.plugins import Plugins
 from icefield.scan import TableScan
-from icefield.schema import Schema
-from icefield.schema_json import schema_to_json
-from icefield.transforms import parse_transform
+from icefield.schema import Schema, schema_to_json
+from icefield.storage import FileIO
 from icefield.types import NestedField, parse_type
-from icefield.values import to_bytes
+from icefield.types.values import to_bytes
 
 SCHEMA = Schema(
     NestedField(1, "id", parse_type("long")),
@@ -56,7 +56,7 @@ class CountingIO(FileIO):
         self.opened.append(location)
         return super().open_input(location)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Any:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Any:
         raise AssertionError("nothing may be listed")
 
     def stat(self, location: str) -> Any:

@@ -22,11 +22,16 @@ MODULES = (
     "icefield.abc",
     "icefield.errors",
     "icefield.expressions",
-    "icefield.patience",
+    "icefield.health",
+    "icefield.metadata",
+    "icefield.partitioning",
     "icefield.scan",
+    "icefield.schema",
     "icefield.testing",
+    "icefield.toolkit",
     "icefield.transaction",
     "icefield.types",
+    "icefield.writing",
 )
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _QUOTED_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn
 from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import StorageError
-from icefield.hookspecs import Provider, hookimpl
+from icefield.plugins import Provider, hookimpl
 
 
 class Forbidden(AssertionError):
@@ -51,12 +51,12 @@ class StrictFileSystem(MemoryFileSystem):
             raise Forbidden(f"{location} is written twice")
         return ForwardStream(super().open_output(location))
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         # The directory catalog finds names by listing the folder of a namespace, ``db`` in these tests; nothing below a
         # table may be found so.
         if "/db/" in prefix and not prefix.endswith("/.icefield"):
             raise Forbidden(f"{prefix} would be listed")
-        return super().list(prefix, shallow=shallow)
+        return super().list_files(prefix, shallow=shallow)
 
     def rename(self, source: str, target: str) -> None:
         raise Forbidden(f"{source} would be renamed")
@@ -78,8 +78,8 @@ class RenamingFileSystem(StrictFileSystem):
         self.calls["rename"] += 1
         MemoryFileSystem.rename(self, source, target)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        return MemoryFileSystem.list(self, prefix, shallow=shallow)
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        return MemoryFileSystem.list_files(self, prefix, shallow=shallow)
 
 
 class ForwardStream(OutputStream):

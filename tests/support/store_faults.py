@@ -21,7 +21,7 @@ from icefield import Catalog, Table, load_catalog
 from icefield.abc import FileSystem, PutMode
 from icefield.errors import CommitStateUnknown, FileExists, IcefieldError, StorageError
 from icefield.manifest import clear_caches
-from icefield.publishing import publish_by_create
+from icefield.toolkit import publish_by_create
 
 PART = 256 * 1024
 DATA = bytes(range(256)) * (PART // 256) * 3 + b"the rest"
@@ -293,7 +293,7 @@ class StoreFaults(CommitFaults):
             lambda: system.put(f"{root}/a", b"x", PutMode.CREATE),
             lambda: system.open_input(f"{root}/a"),
             lambda: system.stat(f"{root}/a"),
-            lambda: list(system.list(root)),
+            lambda: list(system.list_files(root)),
         ):
             begun = time.monotonic()
             with pytest.raises(StorageError) as failed:
@@ -315,10 +315,10 @@ class StoreFaults(CommitFaults):
         between.faulty(fault, lambda asked: True)
         assert system.stat(f"{root}/0").size == len(DATA)
         between.faulty(fault, lambda asked: True)
-        assert {info.location for info in system.list(root)} == names
+        assert {info.location for info in system.list_files(root)} == names
         between.faulty(fault, lambda asked: True)
         system.delete_many([*names, f"{root}/never"])
-        assert list(system.list(root)) == []
+        assert list(system.list_files(root)) == []
 
     def test_a_reply_that_ends_early_is_not_taken_for_the_file(self, between: Between, root: str) -> None:
         system = self.system(between)
@@ -378,7 +378,7 @@ class StoreFaults(CommitFaults):
         sink.abort()
         assert self.raw_get(f"{root}/large") is None
         assert self.unpublished(f"{root}/large") == 0
-        assert list(system.list(root)) == []
+        assert list(system.list_files(root)) == []
         assert any(self.is_part(asked) for asked in between.asked)
 
 

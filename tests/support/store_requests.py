@@ -24,7 +24,7 @@ _MIB = 1024 * 1024
 
 
 class _Suite(CommitStrategySuite):
-    patience_seconds = 20.0
+    max_wait_seconds = 20.0
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         return CreateStrategy(("db", "t"), location, file_system)
@@ -65,16 +65,16 @@ class StoreRequests:
         between.asked.clear()
         system.delete_many([*odd, *names])
         assert sum(map(self.is_delete, between.asked)) == len(between.asked) == 2
-        assert [info.location for info in system.list(root)] == [kept]
+        assert [info.location for info in system.list_files(root)] == [kept]
 
     def test_a_long_listing_comes_in_pages(self, between: Between, root: str) -> None:
         system = self.system(between)
         for number in range(3):
             system.put(f"{root}/d/{number}", b"x", PutMode.OVERWRITE)
-        assert len(list(system.list(f"{root}/d"))) == 3
+        assert len(list(system.list_files(f"{root}/d"))) == 3
         between.asked.clear()
-        assert [info.location for info in system.list(root, shallow=True)] == [f"{root}/d/"]
-        assert list(system.list(f"{root}/no")) == []
+        assert [info.location for info in system.list_files(root, shallow=True)] == [f"{root}/d/"]
+        assert list(system.list_files(f"{root}/no")) == []
         assert all(map(self.is_listing, between.asked))
         assert len(between.asked) == 2
 

@@ -6,53 +6,68 @@ the version that is read. Nothing here looks at files, manifests or metadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from itertools import count
 from typing import Any
 
-from hypothesis import strategies as st
-from naive_filters import DAY, cells
+from icefield.schema import Schema
+from icefield.types import IcebergType, ListType, MapType, NestedField, StructType, parse_type
+from naive_filters import DAY
 
-PROMOTIONS = {"int": "long", "float": "double", "decimal(9,2)": "decimal(18,2)"}
-PROMOTIONS_OF_V3 = {**PROMOTIONS, "date": "timestamp"}
-LEAST_DECIMAL = Decimal("-9999999.99")
-POOLED = {"decimal(18,2)": "decimal(9,2)"}
-"""Types whose values are drawn as those of another."""
-
-LIST = "list<int>"
 _KEYS = count(1)
 
 Cell = tuple[str, Any]
-"""The type under which a value was written, and the value."""
+"""The type under which a value was written, and the value: of structs cells by keys, of lists cells, of maps pairs."""
 Row = Mapping[int, Cell]
 """The values of a row by the keys of its columns."""
+
+NESTED = ("struct", "list", "map")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column, whatever it is called now. ``children``: of a struct. ``default``: of rows older than it."""
+    """A column or what lies in one, whatever it is called now.
+
+    ``children``: the fields of a struct, the element of a list, key and value of a map. ``initial``: what rows show
+    that are older than it. ``write``: what rows get that are given without it.
+    """
 
     name: str
     kind: str
+    required: bool = False
     children: tuple[Column, ...] = ()
-    default: Cell | None = None
+    initial: Cell | None = None
+    write: Cell | None = None
     key: int = field(default_factory=lambda: next(_KEYS))
 
-    def seen(self, row: Row) -> Any:
-        """What a reader sees of a row."""
-        kind, value = row.get(self.key, self.default) or (self.kind, None)
+    def seen(self, cell: Cell | None) -> Any:
+        """What a reader sees of a cell; None stands for a row that is older than the column."""
+        kind, value = cell or self.initial or (self.kind, None)
         if value is None:
             return None
-        if self.children:
-            return {child.name: child.seen(value) for child in self.children}
-        return 1_000_000 * 86_400 * value if (kind, self.kind) == ("date", "timestamp") else value
+        match self.kind:
+            case "struct":
+                return {child.name: child.seen(value.get(child.key)) for child in self.children}
+            case "list":
+                return [self.children[0].seen(item) for item in value]
+            case "map":
+                return [(self.children[0].seen(key), self.children[1].seen(item)) for key, item in value]
+        if kind == "date" and self.kind in ("timestamp", "timestamp_ns"):
+            return DAY * (1000 if self.kind == "timestamp_ns" else 1) * value
+        return value
 
     def cell(self, value: Any) -> Cell:
-        """How a value is kept."""
-        if value is not None and self.children:
-            value = {child.key: child.cell(value[child.name]) for child in self.children}
+        """How a value is kept. What a struct lacks is filled in."""
+        if value is None:
+            return self.kind, None
+        match self.kind:
+            case "struct":
+                return self.kind, kept_row(self.children, value)
+            case "list":
+                return self.kind, [self.children[0].cell(item) for item in value]
+            case "map":
+                return self.kind, [(self.children[0].cell(key), self.children[1].cell(item)) for key, item in value]
         return self.kind, value
 
     def walk(self) -> Iterator[Column]:
@@ -61,19 +76,53 @@ class Column:
         for child in self.children:
             yield from child.walk()
 
-    def values(self) -> st.SearchStrategy[Any]:
-        """Values of it by names, or null."""
-        if self.children:
-            inside = st.fixed_dictionaries({child.name: child.values() for child in self.children})
-            return st.one_of(st.none(), inside)
-        if self.kind == LIST:
-            return st.one_of(st.none(), st.lists(cells("int"), max_size=3))
-        # A partition of truncated decimals cannot hold those that round down beyond their type.
-        return cells(POOLED.get(self.kind, self.kind)).filter(lambda value: value != LEAST_DECIMAL)
+    def of_type(self, ids: Iterator[int], defaults: bool = True) -> IcebergType:
+        """The type as an object, with ids from ``ids``."""
+        match self.kind:
+            case "struct":
+                return StructType(*(child.as_field(ids, defaults) for child in self.children))
+            case "list":
+                (element,) = self.children
+                return ListType(next(ids), element.of_type(ids, defaults), element.required)
+            case "map":
+                key, value = self.children
+                return MapType(
+                    next(ids), key.of_type(ids, defaults), next(ids), value.of_type(ids, defaults), value.required
+                )
+        return parse_type(self.kind)
+
+    def as_field(self, ids: Iterator[int], defaults: bool = True) -> NestedField:
+        """The column as a field, with ids from ``ids``."""
+        initial, write = (value and value[1] if defaults else None for value in (self.initial, self.write))
+        return NestedField(next(ids), self.name, self.of_type(ids, defaults), self.required, None, initial, write)
+
+    def shape(self) -> Any:
+        """All that the table's schema says of it but ids."""
+        initial = self.seen(None) if self.initial else None
+        return self.name, self.kind, self.required, initial, self.write and self.seen(self.write), shapes(self.children)
 
 
-assert DAY == 86_400_000_000
 Columns = tuple[Column, ...]
+
+
+def shapes(columns: Columns) -> list[Any]:
+    """What the table's schema says of columns but ids."""
+    return [column.shape() for column in columns]
+
+
+def shape_of(found: NestedField) -> Any:
+    """The same of a field of the table's schema."""
+    kind = found.field_type
+    name = {StructType: "struct", ListType: "list", MapType: "map"}.get(type(kind), str(kind).replace(" ", ""))
+    children = kind.children if isinstance(kind, StructType | ListType | MapType) else ()
+    inside = [shape_of(child) for child in children]
+    return found.name, name, found.required, found.initial_default, found.write_default, inside
+
+
+def as_schema(columns: Columns, defaults: bool = True) -> Schema:
+    """Columns as a schema with ids of its own."""
+    ids = count(1)
+    return Schema(*(column.as_field(ids, defaults) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -85,37 +134,53 @@ class State:
 
     def seen(self, columns: Columns | None = None) -> list[dict[str, Any]]:
         """The rows by names, under the columns of then or others."""
-        return [{column.name: column.seen(row) for column in columns or self.columns} for row in self.rows]
+        return [seen_row(row, columns or self.columns) for row in self.rows]
 
 
-def rows_of(columns: Columns, max_size: int = 6) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Rows by names."""
-    return st.lists(st.fixed_dictionaries({c.name: c.values() for c in columns}), max_size=max_size)
+def seen_row(row: Row, columns: Columns) -> dict[str, Any]:
+    """A row by names."""
+    return {column.name: column.seen(row.get(column.key)) for column in columns}
 
 
-def kept(columns: Columns, rows: list[dict[str, Any]]) -> tuple[Row, ...]:
+def kept_row(columns: Columns, row: Mapping[str, Any]) -> dict[int, Cell]:
+    """How a row given by names is kept; a column that it lacks gets its write default."""
+    return {
+        column.key: column.cell(row[column.name]) if column.name in row else column.write or (column.kind, None)
+        for column in columns
+    }
+
+
+def kept(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> tuple[Row, ...]:
     """How rows given by names are kept."""
-    return tuple({column.key: column.cell(row[column.name]) for column in columns} for row in rows)
+    return tuple(kept_row(columns, row) for row in rows)
 
 
-def leaves(columns: Columns, prefix: str = "") -> dict[str, str]:
-    """The columns that filters may name, with the types that their values are drawn from."""
-    found: dict[str, str] = {}
+# -- columns that lie in others -----------------------------------------------------------------------------------
+
+
+def leaves(columns: Columns, prefix: str = "") -> dict[str, Column]:
+    """The columns of primitive types outside of lists and maps, by their full names."""
+    found: dict[str, Column] = {}
     for column in columns:
-        if column.children:
+        if column.kind == "struct":
             found.update(leaves(column.children, f"{prefix}{column.name}."))
-        elif column.kind != LIST:
-            found[prefix + column.name] = POOLED.get(column.kind, column.kind)
+        elif column.kind not in (*NESTED, "unknown", "variant"):
+            found[prefix + column.name] = column
     return found
 
 
 def path_of(columns: Columns, key: int) -> tuple[str, ...]:
     """The names that lead to a column."""
+    return tuple(column.name for column in line_to(columns, key))
+
+
+def line_to(columns: Columns, key: int) -> tuple[Column, ...]:
+    """The columns around a column, the outermost first, and itself."""
     for column in columns:
         if column.key == key:
-            return (column.name,)
-        if inside := path_of(column.children, key):
-            return (column.name, *inside)
+            return (column,)
+        if inside := line_to(column.children, key):
+            return (column, *inside)
     return ()
 
 
@@ -137,3 +202,47 @@ def without(columns: Columns, key: int) -> Columns:
 def every(columns: Columns) -> list[Column]:
     """All columns at any depth."""
     return [inner for column in columns for inner in column.walk()]
+
+
+def in_structs(columns: Columns) -> list[Column]:
+    """The columns that can be renamed, moved and deleted: those that lie in the row or a struct, outside of keys."""
+    found = list(columns)
+    for column in columns:
+        match column.kind:
+            case "struct":
+                found += in_structs(column.children)
+            case "list" | "map":
+                value = column.children[-1]
+                found += in_structs((value,))[1:]
+    return found
+
+
+def changeable(columns: Columns) -> list[Column]:
+    """The columns that can become wider or optional: all outside of keys."""
+    found = []
+    for column in columns:
+        found.append(column)
+        found += changeable(column.children[1:] if column.kind == "map" else column.children)
+    return found
+
+
+def siblings_of(columns: Columns, key: int) -> Columns:
+    """The columns of the row or struct in which a column lies."""
+    line = line_to(columns, key)
+    return columns if len(line) == 1 else line[-2].children
+
+
+def arranged(columns: Columns, siblings: Columns) -> Columns:
+    """The columns with those of one struct, or of the row, in another order or with one more."""
+    keys = {column.key for column in siblings}
+    if any(column.key in keys for column in columns):
+        return siblings
+    return tuple(
+        replace(
+            column,
+            children=siblings
+            if any(child.key in keys for child in column.children)
+            else arranged(column.children, siblings),
+        )
+        for column in columns
+    )

@@ -12,13 +12,11 @@ import icefield
 import pyarrow as pa
 from icefield.abc import CommitStrategy, Committed, Conflict, Event, Pointer
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.catalog import Catalog
-from icefield.hookspecs import hookimpl
+from icefield.catalog import Catalog, Table
 from icefield.manifest import ManifestEntries, ManifestFile, read_manifest, read_manifest_list
 from icefield.manifest.columns import ALL_COLUMNS
 from icefield.metadata import TableMetadata
-from icefield.plugins import Plugins
-from icefield.table import Table
+from icefield.plugins import Plugins, hookimpl
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("value", pa.float64())])
 

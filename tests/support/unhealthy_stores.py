@@ -10,7 +10,7 @@ from typing import ClassVar
 from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import AccessDenied, FileExists, StorageError
-from icefield.hookspecs import Provider, hookimpl
+from icefield.plugins import Provider, hookimpl
 
 SECRET = "planted-secret-of-a-store"
 
@@ -61,7 +61,7 @@ class RenamesTwice(MemoryFileSystem):
 class ForgetsOnes(MemoryFileSystem):
     """Lists nothing."""
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         return iter(())
 
 
@@ -82,7 +82,7 @@ class DeniesDeletes(MemoryFileSystem):
 class DeniesLists(MemoryFileSystem):
     """Has no right to list."""
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         raise AccessDenied(f"the store refused to list {prefix}: 403", location=prefix)
 
 
@@ -188,7 +188,7 @@ class Modest(MemoryFileSystem):
 
     abilities = frozenset({FileSystemAbility.ATOMIC_RENAME})
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         raise AssertionError("what is not offered is not to be tried")
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:

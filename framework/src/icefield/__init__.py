@@ -6,24 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from icefield.catalog import Catalog, load_catalog, open_table
+    from icefield.catalog import Catalog, Table, load_catalog, open_table
+    from icefield.catalog.config import catalog_properties, default_catalog_name
     from icefield.errors import IcefieldError
-    from icefield.hookspecs import Provider, hookimpl
     from icefield.manifest import clear_caches
-    from icefield.plugins import Plugins
+    from icefield.plugins import Plugins, Provider, hookimpl
     from icefield.schema import Schema
-    from icefield.table import Table
+    from icefield.storage import FileIO
 
 # Names are handed on lazily, so that `import icefield` costs nothing that is not used.
 _PUBLIC = {
+    "default_catalog_name": "icefield.catalog.config",
+    "catalog_properties": "icefield.catalog.config",
     "Catalog": "icefield.catalog",
+    "FileIO": "icefield.storage",
     "IcefieldError": "icefield.errors",
     "Plugins": "icefield.plugins",
-    "Provider": "icefield.hookspecs",
+    "Provider": "icefield.plugins.hookspecs",
     "Schema": "icefield.schema",
-    "Table": "icefield.table",
+    "Table": "icefield.catalog.table",
     "clear_caches": "icefield.manifest",
-    "hookimpl": "icefield.hookspecs",
+    "hookimpl": "icefield.plugins.hookspecs",
     "load_catalog": "icefield.catalog",
     "open_table": "icefield.catalog",
 }
@@ -31,12 +34,15 @@ _PUBLIC = {
 __version__ = "0.1.0"
 __all__ = [
     "Catalog",
+    "FileIO",
     "IcefieldError",
     "Plugins",
     "Provider",
     "Schema",
     "Table",
+    "catalog_properties",
     "clear_caches",
+    "default_catalog_name",
     "hookimpl",
     "load_catalog",
     "open_table",

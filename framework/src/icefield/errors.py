@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from icefield.secrets import without_userinfo
+
 
 class IcefieldError(Exception):
     """The root of every error that Icefield raises on purpose.
 
     Keyword arguments become attributes (``location``, ``table``, ``plugin``, ``field_id``, ...), so that a caller
-    can act on them without reading the message.
+    can act on them without reading the message. Neither shows a password that is part of a location or a URI.
     """
 
     retryable = False
 
     def __init__(self, message: str, **data: Any) -> None:
+        message = without_userinfo(message)
+        data = {name: without_userinfo(value) if isinstance(value, str) else value for name, value in data.items()}
         super().__init__(message)
         self.message = message
         self.data = data
@@ -74,7 +78,7 @@ class StorageError(IcefieldError, OSError):
     def __init__(self, message: str, *, retryable: bool = False, **data: Any) -> None:
         super().__init__(message, **data)
         self.retryable = retryable
-        self.data = {**data, "retryable": retryable}
+        self.data = {**self.data, "retryable": retryable}
 
 
 class AccessDenied(StorageError, PermissionError):

@@ -17,7 +17,7 @@ from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential
 from icefield import Plugins
 from icefield.abc import FileSystemAbility, PutMode
-from icefield.errors import FileMissing, InvalidArgument, StorageError
+from icefield.errors import FileMissing, InvalidArgument, LocationRefused, StorageError
 from icefield_adls.accounts import StaticToken, account_of
 from icefield_adls.adls_file_system import AdlsFileSystem
 from icefield_adls.locations import Place, place_of
@@ -28,6 +28,7 @@ SECRET = "planted-secret-of-azure"
 KEY = base64.b64encode(SECRET.encode()).decode()
 SIGNATURE = f"sv=2024-01-01&sig={SECRET}"
 HOST = "account.dfs.core.windows.net"
+NAMED = {"warehouse": f"abfss://c@{HOST}/wh"}
 QUICK = {"adls.retry.num-retries": "1", "adls.retry.total-timeout-ms": "2000", "adls.connect-timeout": "1"}
 
 
@@ -43,7 +44,8 @@ def test_every_scheme_leads_to_the_file_system(scheme: str) -> None:
 
 
 def test_it_creates_and_lists_and_does_not_rename() -> None:
-    assert AdlsFileSystem.abilities == {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST}
+    expected = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
+    assert AdlsFileSystem({}).abilities == expected
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_a_location_without_a_container_is_no_file(location: str) -> None:
     ],
 )
 def test_credentials_are_what_the_properties_say(given: dict[str, str], kind: type) -> None:
-    account = account_of(given, HOST)
+    account = account_of({**NAMED, **given}, HOST)
     assert (account.name, account.url) == ("account", "https://account.blob.core.windows.net")
     assert type(account.credential) is kind
     assert SECRET not in repr(account)
@@ -96,7 +98,7 @@ def test_a_connection_string_is_taken_for_its_own_account() -> None:
     text = f"DefaultEndpointsProtocol=https;AccountName=account;AccountKey={KEY}"
     assert account_of({"adls.connection-string": text}, HOST).connection_string == text
     assert account_of({"adls.connection-string": text}, None).name == "account"
-    with pytest.raises(InvalidArgument, match=r"adls\.sas-token\.other") as refused:
+    with pytest.raises(LocationRefused, match=r"adls\.sas-token\.other") as refused:
         account_of({"adls.connection-string": text}, "other.dfs.core.windows.net")
     assert KEY not in str(refused.value)
 
@@ -105,8 +107,8 @@ def test_the_account_of_a_location_without_one_is_that_of_the_properties() -> No
     assert account_of({"adls.account-name": "mine", "adls.account-key": KEY}, None).name == "mine"
     java = {"adls.auth.shared-key.account.name": "mine", "adls.auth.shared-key.account.key": KEY}
     assert account_of(java, None).name == "mine"
-    with pytest.raises(InvalidArgument, match="those of account 'mine'"):
-        account_of(java, HOST)
+    with pytest.raises(LocationRefused, match="those of account 'mine'"):
+        account_of({**NAMED, **java}, HOST)
     assert account_of({f"adls.sas-token.{HOST}": SIGNATURE}, None).name == "account"
     with pytest.raises(InvalidArgument, match=r"adls\.account-name"):
         account_of({"adls.account-key": KEY}, None)
@@ -114,7 +116,9 @@ def test_the_account_of_a_location_without_one_is_that_of_the_properties() -> No
 
 @pytest.mark.parametrize("given", [{"adls.account-key": KEY}, {"adls.sas-token": SIGNATURE}])
 def test_the_key_of_one_account_is_not_used_for_another(given: dict[str, str]) -> None:
-    with pytest.raises(InvalidArgument, match="those of account 'mine'"):
+    with pytest.raises(LocationRefused, match="those of account 'mine'"):
+        account_of({**NAMED, "adls.account-name": "mine", **given}, HOST)
+    with pytest.raises(LocationRefused, match="which the configuration does not name"):
         account_of({"adls.account-name": "mine", **given}, HOST)
 
 
@@ -122,10 +126,109 @@ def test_the_key_of_one_account_is_not_used_for_another(given: dict[str, str]) -
     "given",
     [{"adls.account-key": KEY}, {"adls.sas-token": SIGNATURE}, {"adls.token": SECRET}, {}, {"adls.account-name": "x"}],
 )
-@pytest.mark.parametrize("host", ["account.evil.example", "127.0.0.1:80", "core.windows.net.evil.example"])
-def test_no_credential_goes_to_a_host_that_a_table_names(given: dict[str, str], host: str) -> None:
-    with pytest.raises(InvalidArgument, match="no host of Azure"):
-        account_of(given, host)
+@pytest.mark.parametrize(
+    "host",
+    [
+        "account.evil.example",
+        "127.0.0.1:80",
+        "core.windows.net.evil.example",
+        "evil.example:443#.core.windows.net",
+        "evil.core.windows.net",
+        "core.windows.net",
+        ".dfs.core.windows.net",
+        "a.b.dfs.core.windows.net",
+        "account.dfs.core.windows.net.",
+        "account.dfs.core.windows.net:8443",
+        "account.dfsxcore.windows.net",
+        "account.blob.storage.azure.net",
+        "evil.fabric.microsoft.com",
+        "evilonelake.dfs.fabric.microsoft.com",
+    ],
+)
+def test_nothing_goes_to_a_host_that_a_table_names(given: dict[str, str], host: str) -> None:
+    for more in ({}, {"adls.anon": "true"}):
+        with pytest.raises(LocationRefused, match="no host of Azure"):
+            account_of({**given, **more}, host)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"adls.account-key": KEY},
+        {"adls.sas-token": SIGNATURE},
+        {"adls.token": SECRET},
+        {},
+        {"adls.account-name": "x12"},
+    ],
+)
+@pytest.mark.parametrize("host", ["evil.dfs.core.windows.net", "account.dfs.core.chinacloudapi.cn"])
+def test_no_credential_goes_to_an_account_that_the_configuration_does_not_name(
+    given: dict[str, str], host: str
+) -> None:
+    with pytest.raises(LocationRefused, match=r"location\.credentials-for"):
+        account_of({**NAMED, **given}, host)
+    assert account_of({**given, "adls.anon": "true"}, host).credential is None
+
+
+@pytest.mark.parametrize(
+    "authority",
+    [
+        "c@evil:443#.core.windows.net",
+        "c@evil?.core.windows.net",
+        "c@evil%2f.core.windows.net",
+        "c@evil\\.core.windows.net",
+        "c@evil .core.windows.net",
+        "c@evil\t.core.windows.net",
+        "c@evil\u3002.core.windows.net",
+        "c@evil@account.dfs.core.windows.net",
+        "c@evil:443:80",
+        "c@[::1]evil",
+        "c#@evil.example",
+        "c?x@evil.example",
+        "..@account.dfs.core.windows.net",
+        "c:p@account.dfs.core.windows.net",
+    ],
+)
+def test_an_authority_that_could_be_taken_apart_in_two_ways_is_refused(authority: str) -> None:
+    system = AdlsFileSystem({**NAMED, "adls.token": SECRET, **QUICK})
+    for action in (system.open_input, system.stat, system.credentials, lambda where: list(system.list_files(where))):
+        with pytest.raises(LocationRefused):
+            action(f"abfss://{authority}/x")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "account.dfs.core.windows.net",
+        "account-secondary.blob.core.windows.net",
+        "account.dfs.core.usgovcloudapi.net",
+        "account.blob.core.chinacloudapi.cn",
+        "account.dfs.core.cloudapi.de",
+        "account.z12.dfs.storage.azure.net",
+        "onelake.dfs.fabric.microsoft.com",
+        "westus-onelake.blob.fabric.microsoft.com",
+        "0123456789abcdef0123456789abcdef.z01.dfs.fabric.microsoft.com",
+    ],
+)
+def test_the_hosts_of_every_cloud_are_reached_when_the_configuration_names_them(host: str) -> None:
+    place = f"abfss://c@{host}/wh"
+    for named in (
+        {"warehouse": place},
+        {"location.allowed-roots": f"s3://b/x, {place}"},
+        {"location.credentials-for": place},
+        {"location.map.hdfs://nn/wh": place},
+    ):
+        account = account_of({**named, "adls.token": SECRET}, host)
+        assert account.url == f"https://{host.replace('.dfs.', '.blob.')}"
+        assert type(account.credential) is StaticToken
+
+
+def test_two_accounts_each_get_their_own_credentials() -> None:
+    given = {f"adls.sas-token.{HOST}": SIGNATURE, "adls.sas-token.other": f"{SIGNATURE}2", "adls.token": SECRET}
+    assert account_of(given, HOST).credential.signature == SIGNATURE
+    assert account_of(given, "other.dfs.core.windows.net").credential.signature == f"{SIGNATURE}2"
+    with pytest.raises(LocationRefused):
+        account_of(given, "other.dfs.core.chinacloudapi.cn")
 
 
 def test_other_hosts_are_those_that_the_properties_name() -> None:
@@ -135,7 +238,9 @@ def test_other_hosts_are_those_that_the_properties_name() -> None:
     private = {**named, "adls.blob-storage-authority": ".blob.cloud.example"}
     assert account_of(private, None).url == "https://account.blob.cloud.example"
     assert account_of(private, "account.dfs.cloud.example").url == "https://account.blob.cloud.example"
-    assert account_of(named, "account.dfs.core.usgovcloudapi.net").url.endswith("blob.core.usgovcloudapi.net")
+    government = "account.dfs.core.usgovcloudapi.net"
+    named["warehouse"] = f"abfss://c@{government}/wh"
+    assert account_of(named, government).url.endswith("blob.core.usgovcloudapi.net")
 
 
 def test_the_environment_is_looked_at_when_no_property_is_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +262,7 @@ def test_a_value_that_cannot_be_used_is_named(name: str, value: str) -> None:
 
 def test_a_secret_without_a_tenant_is_refused() -> None:
     with pytest.raises(InvalidArgument, match=r"adls\.tenant-id") as refused:
-        account_of({"adls.client-id": "i", "adls.client-secret": SECRET}, HOST)
+        account_of({**NAMED, "adls.client-id": "i", "adls.client-secret": SECRET}, HOST)
     assert SECRET not in str(refused.value)
 
 
@@ -185,7 +290,7 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(
     for action in (
         lambda: system.put("az://c/a", b"x", PutMode.CREATE),
         lambda: system.open_input("az://c/a"),
-        lambda: list(system.list("az://c/a")),
+        lambda: list(system.list_files("az://c/a")),
         lambda: system.delete_many(["az://c/a", "az://c/b"]),
     ):
         with pytest.raises(StorageError, match="az://c/a") as failed:
@@ -246,9 +351,11 @@ def test_a_forked_process_ends_in_peace() -> None:
     ],
 )
 def test_which_credentials_are_used_is_said_without_them(given: dict[str, str], source: str) -> None:
-    assert AdlsFileSystem(given).credentials(f"abfss://c@{HOST}/a") == f"{source}, for the account 'account'"
+    assert (
+        AdlsFileSystem({**NAMED, **given}).credentials(f"abfss://c@{HOST}/a") == f"{source}, for the account 'account'"
+    )
 
 
 def test_credentials_of_the_environment_are_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
-    assert account_of({}, HOST).source == "AZURE_STORAGE_ACCOUNT_KEY of the environment"
+    assert account_of(NAMED, HOST).source == "AZURE_STORAGE_ACCOUNT_KEY of the environment"

@@ -13,9 +13,8 @@ from format_strategies import schemas, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icefield import types as t
-from icefield.arrow_types import FIELD_ID_KEY, field_id
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
+from icefield.types.arrow.types import FIELD_ID_KEY, field_id
 
 
 def record(*fields):

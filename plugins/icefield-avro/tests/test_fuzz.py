@@ -7,8 +7,7 @@ import pytest
 from avro_files import write_file
 from format_strategies import numbered
 from fuzzing import fuzz
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table
 from icefield.types import NestedField, StructType
 

@@ -1,11 +1,15 @@
 """The kit's suite for file formats."""
 
+from typing import ClassVar
+
 import pytest
 from icefield.testing import FileFormatSuite
 from icefield_avro.avro_format import AvroFormat
 
 
 class TestAvro(FileFormatSuite):
+    small_blocks: ClassVar = {"write.avro.block-size-bytes": "4096"}
+
     @pytest.fixture
     def file_format(self):
         return AvroFormat()

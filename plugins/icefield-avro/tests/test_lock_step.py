@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from avro_files import by_value, container, encode, in_lock_step, open_file, read_file
 from icefield.errors import InvalidFile
-from icefield_avro.lockstep import guessing, starts
-from icefield_avro.lockstep.tape import Memory, Tape
+from icefield_avro.vectorized import guessing, starts
+from icefield_avro.vectorized.byte_buffer import ByteBuffer, Memory
 
 
 def record(**fields):
@@ -337,13 +337,13 @@ def test_a_block_for_each_record_is_read():
 
 def test_the_same_memory_serves_one_group_after_another():
     memory = Memory()
-    first = Tape([b"abc", b"defg"], 40, memory)
+    first = ByteBuffer([b"abc", b"defg"], 40, memory)
     room = first.raw
     assert bytes(first.raw[:7]) == b"abcdefg"
-    second = Tape([b"xy"], 40, memory)
+    second = ByteBuffer([b"xy"], 40, memory)
     assert second.raw is room
     assert bytes(second.raw[:10]) == b"xy" + bytes(8)
-    assert Tape([bytes(500)], 40, memory).raw is not room
+    assert ByteBuffer([bytes(500)], 40, memory).raw is not room
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 30])
@@ -353,24 +353,24 @@ def test_many_integers_are_passed_at_once(count):
 
     rows = [[rng.getrandbits(rng.choice((3, 10, 33, 56, 63))) for _ in range(count + i % 3)] for i in range(200)]
     encoded = [b"".join(map(long, row)) for row in rows]
-    tape = Tape([b"".join(encoded)], 200, Memory())
+    buffer = ByteBuffer([b"".join(encoded)], 200, Memory())
     lengths = np.array([len(part) for part in encoded])
     ends = np.cumsum(lengths)
-    assert (tape.ends_of_many_longs(ends - lengths, np.array([len(row) for row in rows])) == ends).all()
+    assert (buffer.ends_of_many_longs(ends - lengths, np.array([len(row) for row in rows])) == ends).all()
 
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 1024, 2500])
 def test_bytes_that_differ_among_rows_are_told_from_those_that_do_not(rows):
     payload = bytearray(random.Random(3).randbytes(16) * rows)
-    tape = Tape([bytes(payload)], 64, Memory())
+    buffer = ByteBuffer([bytes(payload)], 64, Memory())
     at = np.arange(rows) * 16
-    assert not tape.differing(at, 13).any()
+    assert not buffer.differing(at, 13).any()
     payload[16 * (rows - 1) + 5] ^= 0x81
-    tape = Tape([bytes(payload)], 64, Memory())
+    buffer = ByteBuffer([bytes(payload)], 64, Memory())
     expected = [0] * 13
     expected[5] = 0x81 if rows > 1 else 0
-    assert tape.differing(at, 13).tolist() == expected
-    assert tape.differing(at + len(tape.raw), 13) is None
+    assert buffer.differing(at, 13).tolist() == expected
+    assert buffer.differing(at + len(buffer.raw), 13) is None
 
 
 @pytest.mark.parametrize(("uneven", "odd"), [(None, 40), (0, 0), (17, 17), (39, 39)])
@@ -382,9 +382,9 @@ def test_integers_of_one_length_in_all_rows_are_passed_at_once(uneven, odd):
         key, value = rows[100][1][uneven // 2]
         rows[100][1][uneven // 2] = (key + 100, value) if uneven % 2 == 0 else (key, 3)
     bodies = [encode(schema["fields"][1]["type"], entries) for _, entries, _ in rows]
-    tape = Tape(bodies, 600, Memory())
-    at = np.concatenate([[0], tape.ends[:-1]]) + 1  # behind the number of entries
-    assert tape.longs_of_one_length(at, 40)[0] == odd
+    buffer = ByteBuffer(bodies, 600, Memory())
+    at = np.concatenate([[0], buffer.ends[:-1]]) + 1  # behind the number of entries
+    assert buffer.longs_of_one_length(at, 40)[0] == odd
     only_two = read_columns(file_of(schema, rows), "a", "z")
     assert only_two.column("z").to_pylist() == list(range(200))
 

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 from avro_files import SYNC, container, deflate, encode, open_file, read_file, write_file
 from icefield.abc import ReadRequest, Split
-from icefield.arrow_types import field_id
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.manifest.schemas import entry_schema
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import DateType, LongType, NestedField, StringType, StructType
+from icefield.types.arrow.types import field_id
 from icefield_avro import reader as reader_module
 
 SCHEMA = {
@@ -199,7 +198,7 @@ def test_groups_of_blocks_make_no_difference(monkeypatch):
 
 
 def test_chunks_of_rows_make_no_difference(monkeypatch):
-    from icefield_avro.lockstep import decoder
+    from icefield_avro.vectorized import decoder
 
     data = file_of(2000, 500)
     whole = read_file(data)

@@ -1,17 +1,17 @@
-"""Where a run of bytes is found in a tape, beside Python's own search."""
+"""Where a run of bytes is found in a buffer, beside Python's own search."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield_avro.lockstep.searching import find_all
-from icefield_avro.lockstep.tape import Memory, Tape
+from icefield_avro.vectorized.byte_buffer import ByteBuffer, Memory
+from icefield_avro.vectorized.searching import find_all
 
 wanted = st.binary(min_size=15, max_size=100) | st.text("ab/=0", min_size=15, max_size=100).map(str.encode)
 noise = st.binary(max_size=60) | st.text("ab/=0", max_size=60).map(str.encode)
 
 
-def tape_of(*payloads: bytes) -> Tape:
-    return Tape(list(payloads), 64, Memory())
+def tape_of(*payloads: bytes) -> ByteBuffer:
+    return ByteBuffer(list(payloads), 64, Memory())
 
 
 def places_of(raw: bytes, run: bytes) -> list[int]:
@@ -40,8 +40,8 @@ def test_runs_that_are_short_or_repeat_themselves_are_found(run: bytes) -> None:
 
 def test_what_an_earlier_tape_left_in_the_memory_is_not_found() -> None:
     run, memory = b"s3://bucket/warehouse/db/table/data/", Memory()
-    Tape([run * 50], 64, memory)
+    ByteBuffer([run * 50], 64, memory)
     payload = b"--" + run + b"--"
-    later = Tape([payload], 64, memory)
+    later = ByteBuffer([payload], 64, memory)
     assert find_all(later, run, 1).tolist() == [2]
     assert bytes(later.raw[later.end :]).strip(b"\0") == b""

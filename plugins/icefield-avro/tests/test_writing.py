@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from icefield.abc import Split
 from icefield.errors import InvalidArgument
 from icefield.manifest.schemas import entry_schema, manifest_list_schema
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.schema_json import schema_from_json
+from icefield.schema import Schema, schema_from_json, schema_to_arrow
 from icefield.testing.format_data import tables
 from icefield.types import (
     DecimalType,

@@ -10,8 +10,7 @@ from avro_files import open_file, write_file
 from format_strategies import schemas
 from hypothesis import given, settings
 from icefield.manifest.schemas import entry_schema, manifest_list_schema
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import (
     BinaryType,
     BooleanType,
@@ -163,6 +162,7 @@ def test_types_of_the_third_version_are_written():
     assert variant["fields"] == [{"name": "metadata", "type": "bytes"}, {"name": "value", "type": "bytes"}]
 
 
+@pytest.mark.slow
 @pytest.mark.spec("AVRO-11", "AVRO-17", "AVRO-18", "AVRO-19", "AVRO-20", "AVRO-21")
 @settings(max_examples=150, deadline=None)
 @given(schema=schemas())

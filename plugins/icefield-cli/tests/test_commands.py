@@ -5,14 +5,21 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import resource
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import icefield
 import pyarrow as pa
 import pytest
+from icefield.abc import PutMode
+from icefield.errors import InvalidMetadata
 from icefield.types import NestedField, parse_type
+from icefield_cli.commands import metadata
+from icefield_cli.context import Context
 
 Run = Callable[..., Any]
 
@@ -98,6 +105,15 @@ def test_a_table_is_renamed_where_its_name_is_not_its_path(
     else:
         assert renamed.out == "renamed db.events to db.called\n"
         assert catalog.load_table("db.called").scan().count() == 2
+
+
+def test_the_metadata_of_a_view_is_not_registered_and_is_called_a_view(run: Run, tmp_path: Path) -> None:
+    view = tmp_path / "00000-v.metadata.json"
+    view.write_text('{"view-uuid": "fa6506c3-7681-40c8-86dc-e36561f83385", "format-version": 1, "versions": []}')
+    done = run("register", "db.v", f"file://{view}")
+    assert done.status == 1
+    assert "the metadata of a view, not of a table" in done.err
+    assert len(done.err.splitlines()) == 1
 
 
 def test_a_metadata_file_is_registered(run: Run, catalog: icefield.Catalog, events: icefield.Table) -> None:
@@ -280,3 +296,18 @@ def test_values_of_every_type_are_printed_in_the_form_of_iceberg(run: Run, catal
         "l": ["1970-01-01T00:00:00.000000+00:00", None],
         "m": [[text, "1970-01-01"]],
     }
+
+
+def test_metadata_that_became_a_gzip_bomb_is_not_inflated(events: icefield.Table, tmp_path: Path) -> None:
+    location = f"{events.metadata_location}.copy.metadata.json"
+    events.io.put(location, events.io.read_metadata(events.metadata_location), PutMode.CREATE)
+    table = icefield.open_table(location)
+    bomb = tmp_path / "bomb"
+    bomb.write_bytes(gzip.compress(bytes(2**29), 9))
+    bomb.replace(location.removeprefix("file://"))
+    context = SimpleNamespace(table=lambda name: table)  # opened before the file changed under it
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InvalidMetadata, match="bytes of gzip hold more than") as raised:
+        metadata.run(cast(Context, context), Namespace(table=location))
+    assert location in str(raised.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024  # KiB

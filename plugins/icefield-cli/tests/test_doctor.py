@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from icefield import plugins
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.plugins import PluginInfo
+from icefield.plugins import registry as plugins
 from icefield_cli.main import main
 from unhealthy_stores import PLUGIN, SECRET
 

@@ -14,7 +14,7 @@ from icefield.metadata import TableMetadata, apply_updates, decode_metadata, enc
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
-from icefield_dynamodb.decided import DecidedByItem
+from icefield_dynamodb.item_strategy import ItemStrategy
 from icefield_dynamodb.items import ItemTable, ReplyLost
 from icefield_dynamodb.lease import entity_of
 from icefield_dynamodb.options import ClientOptions
@@ -162,13 +162,13 @@ def test_a_holder_that_is_paused_before_its_item_loses(bare: Bench, monkeypatch:
     base = bare.create()
     pause = Paused()
     outcome: list[object] = []
-    decide = DecidedByItem._decide
+    decide = ItemStrategy._decide
 
-    def slowly(self: DecidedByItem, target: str, record: dict[str, str]) -> bool:
+    def slowly(self: ItemStrategy, target: str, record: dict[str, str]) -> bool:
         pause()
         return decide(self, target, record)
 
-    monkeypatch.setattr(DecidedByItem, "_decide", slowly)
+    monkeypatch.setattr(ItemStrategy, "_decide", slowly)
     monkeypatch.setattr("icefield_dynamodb.lease.Lease._beat", lambda self: None)
     thread = threading.Thread(target=lambda: outcome.append(bare.strategy().commit(base, bare.changed(base, "late"))))
     thread.start()
@@ -198,13 +198,13 @@ def test_a_stalled_writer_of_a_dropped_table_leaves_nothing(bare: Bench, monkeyp
     base = bare.create()
     pause = Paused()
     outcome: list[object] = []
-    decide = DecidedByItem._decide
+    decide = ItemStrategy._decide
 
-    def slowly(self: DecidedByItem, target: str, record: dict[str, str]) -> bool:
+    def slowly(self: ItemStrategy, target: str, record: dict[str, str]) -> bool:
         pause()
         return decide(self, target, record)
 
-    monkeypatch.setattr(DecidedByItem, "_decide", slowly)
+    monkeypatch.setattr(ItemStrategy, "_decide", slowly)
     monkeypatch.setattr("icefield_dynamodb.lease.Lease._beat", lambda self: None)
     thread = threading.Thread(target=lambda: outcome.append(bare.strategy().commit(base, bare.changed(base, "late"))))
     thread.start()
@@ -319,5 +319,9 @@ def test_namespaces_of_a_directory_catalog_lie_on_storage_without_a_fence(
         assert catalog.load_table("db.t").properties["a"] == "b"
         assert "planted-secret" not in f"{catalog!r}{table!r}{table.metadata}"
         catalog.drop_table("db.t")
+        items = ItemTable.of(ClientOptions.of(lock_properties), lock_properties["lock.table"])
+        markers = [entity_of(f"{warehouse}/db/.icefield/namespace-v{version}.json") for version in (1, 2)]
+        assert all(items.read(f"icefield-version:{marker}") for marker in markers)
         catalog.drop_namespace("db")
         assert catalog.list_namespaces() == []
+        assert not any(items.read(f"icefield-version:{marker}") for marker in markers), "items outlive their markers"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from botocore.retries.standard import ExponentialBackoff
 from icefield.abc import CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import StorageError
-from icefield.testing import CommitStrategySuite
+from icefield.testing import CommitStrategySuite, LossyProxy, RequestFaults
 from icefield_dynamodb.strategy import DynamoDbLockStrategy
 
 from .conftest import BareFileSystem
@@ -29,8 +32,23 @@ class _OnDisk(CommitStrategySuite):
     def location(self, tmp_path: Path) -> str:
         return f"file://{tmp_path}/t"
 
+    @pytest.fixture(autouse=True)
+    def short_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The SDK asks again up to four times; what it waits in between shows nothing."""
+        monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda self, context: 0.01)
+
+    @pytest.fixture
+    def service(self, lock_properties: dict[str, str]) -> Iterator[LossyProxy]:
+        with LossyProxy(urlsplit(lock_properties["dynamodb.endpoint"]).port or 0) as proxy:
+            yield proxy
+
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         return DynamoDbLockStrategy(("db", "t"), location, file_system, self.properties)
+
+    def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        assert isinstance(service, LossyProxy)
+        properties = {**self.properties, "dynamodb.endpoint": f"http://127.0.0.1:{service.port}"}
+        return DynamoDbLockStrategy(("db", "t"), location, file_system, properties)
 
 
 class TestFencedByTheStore(_OnDisk):

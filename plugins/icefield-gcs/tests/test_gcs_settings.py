@@ -31,7 +31,8 @@ def test_both_schemes_lead_to_the_file_system(scheme: str) -> None:
 
 
 def test_it_creates_and_lists_and_does_not_rename() -> None:
-    assert GcsFileSystem.abilities == {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST}
+    expected = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
+    assert GcsFileSystem({}).abilities == expected
 
 
 def test_an_access_token_is_used_as_it_is_until_it_expires() -> None:
@@ -108,7 +109,7 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(caplog: pytest.LogCap
     for action in (
         lambda: system.put("gs://bucket/a", b"x", PutMode.CREATE),
         lambda: system.open_input("gs://bucket/a"),
-        lambda: list(system.list("gs://bucket/a")),
+        lambda: list(system.list_files("gs://bucket/a")),
         lambda: system.delete_many(["gs://bucket/a"]),
     ):
         with pytest.raises(StorageError, match="gs://bucket/a") as failed:

@@ -173,7 +173,7 @@ def test_requests_that_may_be_repeated_are(hdfs: Hdfs, web: Between, fault: obje
         if operation == "GETFILESTATUS":
             assert system.stat(f"{root}/a").size == 4
         elif operation == "LISTSTATUS":
-            assert [info.location for info in system.list(root)] == [f"{root}/a"]
+            assert [info.location for info in system.list_files(root)] == [f"{root}/a"]
         elif operation == "OPEN":
             assert system.open_input(f"{root}/a").read() == b"data"
         else:
@@ -237,7 +237,7 @@ def test_a_process_that_dies_while_writing_leaves_no_file_under_the_name(hdfs: H
         os._exit(9)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
     assert read_around(hdfs, path_of(f"{root}/half")) is None
-    left = [info.location for info in system.list(root)]
+    left = [info.location for info in system.list_files(root)]
     assert all(name.endswith((TEMPORARY_SUFFIX, "/before")) for name in left)
 
 
@@ -271,7 +271,7 @@ def test_a_stream_that_was_forgotten_leaves_nothing(hdfs: Hdfs) -> None:
             sink = system.open_output(f"{folder}/f")
             sink.write(b"x" * size)
             del sink
-            assert list(system.list(folder)) == []
+            assert list(system.list_files(folder)) == []
 
 
 def test_a_listing_outlives_a_folder_that_goes_meanwhile(hdfs: Hdfs) -> None:
@@ -279,10 +279,10 @@ def test_a_listing_outlives_a_folder_that_goes_meanwhile(hdfs: Hdfs) -> None:
     root = f"{hdfs.url}/{uuid4().hex}"
     for name in ("a/1", "b/2", "c/3"):
         system.put(f"{root}/{name}", b"x", PutMode.OVERWRITE)
-    found = system.list(root)
+    found = system.list_files(root)
     first = next(found).location
     gone = next(name for name in ("a", "b", "c") if f"/{name}/" not in first)
-    system.client(root).delete(path_of(next(system.list(f"{root}/{gone}")).location))
+    system.client(root).delete(path_of(next(system.list_files(f"{root}/{gone}")).location))
     system.client(root).delete(path_of(f"{root}/{gone}"))
     rest = {first, *(info.location for info in found)}
     assert rest == {f"{root}/{name}" for name in ("a/1", "b/2", "c/3") if not name.startswith(gone)}

@@ -9,8 +9,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, load_catalog
-from icefield.schema_arrow import as_schema
-from icefield.schema_json import schema_to_json
+from icefield.schema import as_schema, schema_to_json
 from icefield_hdfs.hadoop_file_system import path_of
 from servers.hdfs import Hdfs, read_around
 from servers.java_iceberg import JavaIceberg

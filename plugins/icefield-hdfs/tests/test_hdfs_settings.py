@@ -19,11 +19,13 @@ import pytest
 from http_between import Answered, Asked, Between, Forward
 from icefield import Plugins, load_catalog
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
-from icefield.errors import AccessDenied, FileMissing, InvalidArgument, StorageError, UnsafeCommit
+from icefield.errors import AccessDenied, FileMissing, InvalidArgument, LocationRefused, StorageError, UnsafeCommit
+from icefield_hdfs.client import HdfsFailure
 from icefield_hdfs.hadoop_file_system import authority_of, path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.native import failure_of
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
+from icefield_hdfs.web_requests import Address, Requests
 from servers.hdfs import Hdfs, read_around, write_around
 
 SECRET = "planted-secret-of-hdfs"
@@ -125,8 +127,80 @@ def test_a_value_that_cannot_be_used_is_named(kind: type[FileSystem], name: str,
 def test_a_web_location_needs_a_host_and_a_port_that_is_one() -> None:
     with pytest.raises(InvalidArgument, match=r"webhdfs\.host"):
         WebHdfsFileSystem().stat("webhdfs:///a")
-    with pytest.raises(InvalidArgument, match="names no host and port"):
-        WebHdfsFileSystem().stat("webhdfs://host:port/a")
+    for authority in ("host:port", "host:0", "host:65536", "host:1:2", "user@host", "[::1", "[::1]x", "host.", "a..b"):
+        with pytest.raises(LocationRefused, match="names no host and port"):
+            WebHdfsFileSystem().stat(f"webhdfs://{authority}/a")
+
+
+def test_a_token_goes_to_the_server_that_the_configuration_names_and_to_no_other() -> None:
+    for named in (
+        {"webhdfs.host": "gateway", "webhdfs.port": "14000"},
+        {"webhdfs.host": "gateway:14000"},
+        {"warehouse": "webhdfs://gateway:14000/wh"},
+        {"location.allowed-roots": "webhdfs://Gateway:14000/wh"},
+        {"location.map.hdfs://nn/wh": "webhdfs://gateway:14000/wh"},
+        {"location.credentials-for": "hdfs://nn/x, webhdfs://gateway:14000"},
+    ):
+        system = WebHdfsFileSystem({"webhdfs.token": SECRET, **named})
+        assert system.client("webhdfs://gateway:14000/a")
+        for foreign in (
+            "webhdfs://evil:14000",
+            "webhdfs://gateway:9870",
+            "webhdfs://gateway",
+            "webhdfs://gateway.evil",
+        ):
+            with pytest.raises(LocationRefused, match=r"webhdfs\.host.*location\.credentials-for") as refused:
+                system.stat(f"{foreign}/a")
+            assert SECRET not in str(refused.value)
+            assert WebHdfsFileSystem(named).client(f"{foreign}/a")  # there is nothing that could be told
+
+
+def test_a_token_for_a_server_of_https_is_not_sent_there_without_it() -> None:
+    for named in ({"warehouse": "swebhdfs://nn:9871/wh"}, {"warehouse": "swebhdfs://nn/wh", "webhdfs.host": "nn:9871"}):
+        system = WebHdfsFileSystem({"webhdfs.token": SECRET, **named})
+        assert system.client("swebhdfs://nn:9871/a")
+        with pytest.raises(LocationRefused, match="reached by webhdfs"):
+            system.client("webhdfs://nn:9871/a")
+
+
+def test_tickets_are_for_the_name_nodes_that_the_configuration_names(tmp_path: Path) -> None:
+    (tmp_path / "hdfs-site.xml").write_text(
+        "<configuration><property><name>dfs.nameservices</name><value>lake, pond</value></property></configuration>"
+    )
+    kerberos = {"hdfs.kerberos-keytab": "/etc/keytab", "hdfs.host": "nn", "hdfs.config-dir": str(tmp_path)}
+    for given in (
+        kerberos,
+        {**kerberos, "hdfs.kerberos-keytab": "", "hadoop.hadoop.security.authentication": "kerberos"},
+    ):
+        system = HdfsFileSystem({**given, "location.allowed-roots": "hdfs://other:9000/x"})
+        for place in ("hdfs://nn", "hdfs://nn:8020", "hdfs://", "hdfs://lake", "hdfs://pond", "hdfs://other:9000"):
+            assert system.settings(f"{place}/a")
+        for place in ("hdfs://evil", "hdfs://nn:9000", "hdfs://other"):
+            with pytest.raises(LocationRefused, match=r"hdfs\.host.*location\.credentials-for"):
+                system.stat(f"{place}/a")
+
+
+def test_a_scheme_that_is_not_of_hdfs_is_refused() -> None:
+    for kind, location in ((HdfsFileSystem, "hdfs+x://evil/a"), (WebHdfsFileSystem, "webhdfs+x://evil/a")):
+        with pytest.raises(LocationRefused, match="viewfs"):
+            kind({"hdfs.kerberos-keytab": "k"}).stat(location)
+
+
+@pytest.mark.parametrize("kind", [HdfsFileSystem, WebHdfsFileSystem])
+def test_a_new_name_on_another_host_is_refused_and_not_given_on_this_one(kind: type[FileSystem], hdfs: Hdfs) -> None:
+    scheme, port = ("hdfs", hdfs.rpc_port) if kind is HdfsFileSystem else ("webhdfs", hdfs.http_port)
+    path = f"/{uuid4().hex}"
+    write_around(hdfs, path, b"x")
+    with pytest.raises(InvalidArgument, match="on another host") as refused:
+        kind({}).rename(f"{scheme}://127.0.0.1:{port}{path}", f"{scheme}://elsewhere:{port}{path}-new")
+    assert refused.value.data["location"] == f"{scheme}://elsewhere:{port}{path}-new"
+    assert read_around(hdfs, path) == b"x"
+
+
+def test_a_redirection_to_what_is_no_address_leads_nowhere() -> None:
+    for address in ("http://evil@host/x", "http://host:99999/x", "http://[::1/x", "http://a b/x", "ftp://host/x", None):
+        with pytest.raises(HdfsFailure, match="nowhere"):
+            Requests().follow(Address(False, "host", 1), address)
 
 
 def test_settings_are_found_in_the_folder_of_hadoop(hdfs: Hdfs, tmp_path: Path) -> None:
@@ -170,7 +244,7 @@ def test_a_view_leads_to_what_is_mounted(hdfs: Hdfs) -> None:
         sink.write(b"here")
     assert read_around(hdfs, f"/{name}/d/a") == b"here"
     system.rename("viewfs://lake/mounted/d/a", "viewfs://lake/mounted/e/b")
-    assert [info.location for info in system.list("viewfs://lake/mounted")] == ["viewfs://lake/mounted/e/b"]
+    assert [info.location for info in system.list_files("viewfs://lake/mounted")] == ["viewfs://lake/mounted/e/b"]
     system.delete_many(["viewfs://lake/mounted/e/b"])
     assert read_around(hdfs, f"/{name}/e/b") is None
 
@@ -201,12 +275,12 @@ def test_a_big_folder_is_listed_page_by_page_and_deleted(hdfs: Hdfs, web: bool) 
     system: FileSystem = WebHdfsFileSystem() if web else HdfsFileSystem()
     root = f"{hdfs.web_url if web else hdfs.url}/{uuid4().hex}"
     client = HdfsFileSystem().client(f"{hdfs.url}/")
-    names = {f"{root}/{number}" for number in range(1_203)}  # a page has 1,000 entries
+    names = {f"{root}/{number}" for number in range(1_203)}  # many pages, see `dfs.ls.limit`
     for name in names:
         client.create(path_of(name)).close()
-    assert {info.location for info in system.list(root)} == names
+    assert {info.location for info in system.list_files(root)} == names
     system.delete_many(sorted(names))
-    assert list(system.list(root)) == []
+    assert list(system.list_files(root)) == []
 
 
 def test_a_server_that_knows_no_pages_lists_at_once(hdfs: Hdfs) -> None:
@@ -221,7 +295,7 @@ def test_a_server_that_knows_no_pages_lists_at_once(hdfs: Hdfs) -> None:
     with Between(f"http://127.0.0.1:{hdfs.http_port}").open() as between:
         between.behave = old
         root = f"{between.url.replace('http', 'webhdfs', 1)}/{name}"
-        assert [info.location for info in WebHdfsFileSystem().list(root)] == [f"{root}/a/b"]
+        assert [info.location for info in WebHdfsFileSystem().list_files(root)] == [f"{root}/a/b"]
 
 
 def test_a_gateway_that_answers_a_rename_with_a_boolean_is_understood(hdfs: Hdfs) -> None:
@@ -253,7 +327,7 @@ def test_an_empty_folder_is_removed_and_no_other_thing(hdfs: Hdfs) -> None:
         system.client(folder).make_folder(path_of(f"{folder}/empty"))
         for location in (f"{folder}/full", f"{folder}/full/a", f"{folder}/empty", f"{folder}/nothing"):
             system.remove_empty_folder(location)
-        assert {info.location for info in system.list(folder, shallow=True)} == {f"{folder}/full/"}
+        assert {info.location for info in system.list_files(folder, shallow=True)} == {f"{folder}/full/"}
         assert read_around(hdfs, path_of(f"{folder}/full/a")) == b"x"
 
 
@@ -309,10 +383,12 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(caplog: pytest.LogCap
     with Between("http://127.0.0.1:1").open() as between:
         between.behave = quote_it
         root = between.url.replace("http", "webhdfs", 1)
-        system = WebHdfsFileSystem({"webhdfs.token": SECRET})
+        system = WebHdfsFileSystem({"webhdfs.token": SECRET, "warehouse": root})
         seen = [repr(system), str(system), str(system.credentials(root))]
         seen += failures(system, root)
-    native = HdfsFileSystem({"hdfs.kerberos-keytab": SECRET, "hadoop.dfs.client.failover.max.attempts": "0"})
+    native = HdfsFileSystem(
+        {"hdfs.kerberos-keytab": SECRET, "hdfs.host": "127.0.0.1:1", "hadoop.dfs.client.failover.max.attempts": "0"}
+    )
     seen += [
         repr(native),
         str(native.credentials("hdfs://127.0.0.1:1/a")),
@@ -326,7 +402,7 @@ def failures(system: FileSystem, root: str) -> list[str]:
     calls: list[Callable[[], object]] = [
         lambda: system.put(f"{root}/a", b"x", PutMode.OVERWRITE),
         lambda: system.open_input(f"{root}/a"),
-        lambda: list(system.list(f"{root}/a")),
+        lambda: list(system.list_files(f"{root}/a")),
         lambda: system.delete_many([f"{root}/a"]),
         lambda: system.rename(f"{root}/a", f"{root}/b"),
     ]

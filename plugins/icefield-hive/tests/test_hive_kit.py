@@ -11,8 +11,8 @@ import pytest
 from icefield import Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
-from icefield.file_io import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite
+from icefield.storage import FileIO
+from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
 from icefield_hive.locks import HiveLock
@@ -25,6 +25,7 @@ WAITS = {"iceberg.hive.lock-check-min-wait-ms": "10", "iceberg.hive.lock-check-m
 
 
 class TestHiveCatalog(CatalogSuite):
+    listing_page = 10
     namespaces_of_the_store: ClassVar = frozenset({("default",)})
     properties_of_the_store: ClassVar = frozenset(
         {"location", "hive.metastore.database.owner", "hive.metastore.database.owner-type"}
@@ -52,12 +53,27 @@ class TestHiveStrategy(CommitStrategySuite):
         yield made
         made.close()
 
-    @pytest.fixture
-    def location(self, tmp_path: Path, metastore: Metastore) -> str:
+    @pytest.fixture(autouse=True)
+    def shared(self, metastore: Metastore) -> None:
         type(self).metastore_of_all = metastore
+
+    @pytest.fixture
+    def location(self, tmp_path: Path) -> str:
         return f"file://{tmp_path}/warehouse/t"
 
     metastore_of_all: ClassVar[Metastore]
+
+    @pytest.fixture
+    def service(self, hive: str) -> Iterator[LossyProxy]:
+        with LossyProxy(int(hive.rpartition(":")[2])) as proxy:
+            soon = {f"iceberg.hive.lock-creation-{name}-ms": "200" for name in ("timeout", "min-wait", "max-wait")}
+            given = {"uri": f"thrift://127.0.0.1:{proxy.port}", **WAITS, **soon}
+            self.metastore_behind = Metastore("test", given)
+            yield proxy
+            self.metastore_behind.close()
+
+    def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        return HiveStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_behind)
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         return HiveStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_of_all)
@@ -78,7 +94,7 @@ class PlainStrategy(HiveStrategy):
 def test_the_kit_finds_what_the_lock_and_the_condition_are_for(hive: str, tmp_path: Path) -> None:
     class Plain(TestHiveStrategy):
         metastore_of_all = Metastore("test", {"uri": hive})
-        patience_seconds = 30.0
+        max_wait_seconds = 30.0
 
         def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
             return PlainStrategy(("default", name_of(location)), location, file_system, {}, self.metastore_of_all)

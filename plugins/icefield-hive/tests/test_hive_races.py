@@ -34,7 +34,7 @@ def check_history(table: Table, snapshots: int) -> None:
     assert [snapshot.sequence_number for snapshot in found] == list(range(1, snapshots + 1))
     parents = [None, *(snapshot.snapshot_id for snapshot in found[:-1])]
     assert [snapshot.parent_snapshot_id for snapshot in found] == parents
-    stored = {info.location for info in table.io.list(table.location())}
+    stored = {info.location for info in table.io.list_files(table.location())}
     versions = sorted(int(at.rpartition("/")[2][:5]) for at in stored if at.endswith(".metadata.json"))
     assert versions == list(range(snapshots + 1))
     data = {at for at in stored if "/data/" in at}

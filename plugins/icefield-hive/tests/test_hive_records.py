@@ -18,7 +18,7 @@ from icefield.errors import (
     TableExists,
     UnsupportedFeature,
 )
-from icefield.schema_json import schema_from_json
+from icefield.schema import schema_from_json
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from icefield_hive.columns import columns_of, hive_type
 from servers.hive import drop_databases
@@ -222,7 +222,8 @@ def test_what_is_no_iceberg_table_is_neither_listed_nor_touched(catalog: Catalog
         location=None if kind == "VIRTUAL_VIEW" else catalog.load_namespace_properties("db")["location"] + "/theirs",
         serdeInfo=ttypes.SerDeInfo(),
     )
-    theirs = ttypes.Table("theirs", "db", "eve", 0, 0, 0, storage, [], {"table_type": "iceberg-view"}, tableType=kind)
+    parameters = {"table_type": "iceberg-view", "metadata_location": "file:///nowhere/v.metadata.json"}
+    theirs = ttypes.Table("theirs", "db", "eve", 0, 0, 0, storage, [], parameters, tableType=kind)
     if kind == "VIRTUAL_VIEW":
         theirs.viewOriginalText = theirs.viewExpandedText = "select 1"
     seen.create_table(theirs)
@@ -235,6 +236,7 @@ def test_what_is_no_iceberg_table_is_neither_listed_nor_touched(catalog: Catalog
     ):
         with pytest.raises(NotSupportedByCatalog, match=r"db\.theirs of catalog 'test' is .* not an Iceberg table"):
             call()
+    assert not catalog.table_exists("db.theirs")
     with pytest.raises(TableExists):
         catalog.rename_table("db.ours", "db.theirs")
     location = catalog.load_table("db.ours").metadata_location

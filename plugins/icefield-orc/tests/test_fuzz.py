@@ -13,8 +13,7 @@ from fuzzing import fuzz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidFile
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table
 from icefield.types import NestedField, StructType
 from icefield_orc.compression import NONE, unpack

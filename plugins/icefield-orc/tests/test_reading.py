@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from icefield.abc import ReadRequest, Split
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.expressions import bind, parse
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, TimestampNanoType
-from icefield.values import decimal_from_unscaled
+from icefield.types.values import decimal_from_unscaled
 from icefield_orc.compression import pack_plain
 from icefield_orc.picking import select
 from icefield_orc.protobuf import write_bytes, write_integer, write_varint

@@ -6,10 +6,8 @@ from itertools import count
 
 import pyarrow as pa
 import pytest
-from icefield.arrow_types import field_id
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import (
     FixedType,
     ListType,
@@ -22,6 +20,7 @@ from icefield.types import (
     VariantType,
     parse_type,
 )
+from icefield.types.arrow.types import field_id
 from orc_files import described, nodes, peer, peer_write, read, read_as, reader_of, write, write_rows
 from pyorc import TypeKind
 from vectors import VECTORS
@@ -93,6 +92,13 @@ class TestWhatIsWritten:
         data, _ = write_rows(schema, rows)
         assert [node.attributes.get("iceberg.id") for node in nodes(peer(data).schema)] == [None, "1", None, None, "2"]
         assert "iceberg.column.id" not in peer(data).user_metadata
+        assert read_as(schema, data).to_pylist() == rows
+
+    def test_a_variant_after_a_null_one_in_a_list_of_structs_reads_back(self):
+        schema = Schema(NestedField(1, "l", ListType(2, StructType(NestedField(3, "v", VariantType())))))
+        given = {"metadata": b"\1\0\0", "value": b"\x0c\7"}
+        rows = [{"l": [{"v": None}, {"v": given}]}, {"l": [{"v": given}, {"v": None}, {"v": given}]}]
+        data, _ = write_rows(schema, rows)
         assert read_as(schema, data).to_pylist() == rows
 
 

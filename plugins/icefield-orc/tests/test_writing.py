@@ -7,8 +7,7 @@ import pyarrow.orc as po
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, NestedField, StructType
 from icefield_orc.options import write_options
 from icefield_orc.orc_format import OrcFormat
@@ -88,7 +87,7 @@ class TestFailure:
         writer.abort()
         del writer
         gc.collect()
-        assert [*MemoryFileSystem().list(location)] == []
+        assert [*MemoryFileSystem().list_files(location)] == []
 
     def test_a_writer_that_ended_takes_no_more(self):
         writer = OrcFormat().open_writer(MemoryFileSystem().open_output("memory://orc/ended"), SCHEMA)

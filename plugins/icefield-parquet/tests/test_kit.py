@@ -1,11 +1,15 @@
 """The kit's suite for file formats."""
 
+from typing import ClassVar
+
 import pytest
 from icefield.testing import FileFormatSuite
 from icefield_parquet.parquet_format import ParquetFormat
 
 
 class TestParquet(FileFormatSuite):
+    small_blocks: ClassVar = {"write.parquet.row-group-size-bytes": "20000"}
+
     @pytest.fixture
     def file_format(self):
         return ParquetFormat()

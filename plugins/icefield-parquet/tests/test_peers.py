@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from parquet_files import read_as, write
 

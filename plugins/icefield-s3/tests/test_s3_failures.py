@@ -5,7 +5,7 @@ from __future__ import annotations
 import aiohttp
 import pytest
 from botocore import exceptions as sdk
-from icefield_s3.failures import is_denied, is_missing, is_passing, said_of
+from icefield_s3.failures import is_denied, is_missing, is_transient, said_of
 
 
 def refused(status: int, code: str) -> sdk.ClientError:
@@ -27,7 +27,7 @@ def refused(status: int, code: str) -> sdk.ClientError:
     ],
 )
 def test_an_answer_that_may_pass_says_to_try_again(status: int, code: str) -> None:
-    assert is_passing(refused(status, code))
+    assert is_transient(refused(status, code))
     assert "try again later" in said_of(refused(status, code))
 
 
@@ -49,7 +49,7 @@ def test_an_answer_that_may_pass_says_to_try_again(status: int, code: str) -> No
 )
 def test_an_answer_that_stays_says_what_to_do(status: int, code: str, said: str) -> None:
     error = refused(status, code)
-    assert not is_passing(error)
+    assert not is_transient(error)
     assert said in said_of(error)
     assert "planted-secret" not in said_of(error)
 
@@ -85,7 +85,7 @@ def test_an_upload_that_is_gone_is_no_missing_file() -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_a_network_that_fails_may_pass(error: Exception) -> None:
-    assert is_passing(error)
+    assert is_transient(error)
     assert "check s3.endpoint" in said_of(error)
 
 
@@ -102,6 +102,6 @@ def test_a_network_that_fails_may_pass(error: Exception) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_other_errors_do_not_pass_and_show_nothing(error: Exception, said: str) -> None:
-    assert not is_passing(error)
+    assert not is_transient(error)
     assert said in said_of(error)
     assert "planted-secret" not in said_of(error)

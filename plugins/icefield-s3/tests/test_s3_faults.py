@@ -269,7 +269,7 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
             system.put(name, b"x", PutMode.OVERWRITE)
         between.faulty(answer(status), lambda asked: asked.path.endswith("?delete"), None)
         system.delete_many(names)
-        assert list(system.list(root)) == []
+        assert list(system.list_files(root)) == []
 
     # -- names, pages, settings that requests show
 
@@ -282,12 +282,12 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
         assert self.raw_get(location) == data
         assert system.open_input(location).read() == data
         assert system.stat(location).size == len(data)
-        assert [info.location for info in system.list(root)] == [location]
+        assert [info.location for info in system.list_files(root)] == [location]
         with system.open_output(f"{location}-large") as sink:
             sink.write(DATA)
         assert self.raw_get(f"{location}-large") == DATA
         system.delete_many([location, f"{location}-large"])
-        assert list(system.list(root)) == []
+        assert list(system.list_files(root)) == []
         system.put(location, data, PutMode.CREATE)
         system.delete_many([location])
         assert self.raw_get(location) is None
@@ -296,8 +296,8 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
         system = self.system(between)
         self.s3.put(self._key(f"{root}/folder/"), b"")
         system.put(f"{root}/folder/a", b"x", PutMode.CREATE)
-        assert [info.location for info in system.list(root)] == [f"{root}/folder/a"]
-        assert [info.location for info in system.list(root, shallow=True)] == [f"{root}/folder/"]
+        assert [info.location for info in system.list_files(root)] == [f"{root}/folder/a"]
+        assert [info.location for info in system.list_files(root, shallow=True)] == [f"{root}/folder/"]
         for action in (system.stat, system.open_input, system.open_output):
             with pytest.raises(FileNotFoundError, match="is no file"):
                 action(f"{root}/folder/")
@@ -309,14 +309,14 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
         for name in names:
             self.s3.put(self._key(name), b"")
         system = self.system(between)
-        found = [info.location for info in system.list(root)]
+        found = [info.location for info in system.list_files(root)]
         assert (set(found), len(found)) == (names, len(names))
         assert len(between.asked) == 2
         between.asked.clear()
         system.delete_many(names)
         assert len(between.asked) == 2
         assert all({"x-amz-checksum-crc32", "content-md5"} & set(asked.headers) for asked in between.asked)  # a must
-        assert list(system.list(root)) == []
+        assert list(system.list_files(root)) == []
 
     def test_what_files_are_written_with_is_sent_with_each(self, between: Between, root: str) -> None:
         given = {"s3.sse.type": "s3", "s3.write.storage-class": "STANDARD_IA", "s3.acl": "private"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
 from uuid import uuid4
 
 import pytest
@@ -40,10 +42,31 @@ class OnServer:
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
 class TestS3(OnServer, FileSystemSuite):
-    pass
+    fail_fast: ClassVar = {"s3.retry.num-retries": "0"}
+    credentials: ClassVar = tuple(
+        {f"{of}.access-key-id": "known", f"{of}.secret-access-key": "{secret}", f"{of}.session-token": "{secret}"}
+        for of in ("s3", "client")
+    )
+
+    def foreign_location(self, host: str, port: int) -> str | None:
+        return "s3://arn:aws:s3-outposts:us-east-1:123456789012:outpost:op-1:accesspoint:foreign/file"
+
+    def foreign_properties(self, host: str, port: int) -> Mapping[str, str]:
+        # A location names a bucket, which may lead to another host of Amazon's: a proxy stands before all of them.
+        return {"s3.proxy-uri": f"http://{host}:{port}", "s3.endpoint": ""}
+
+    def test_a_file_has_the_entity_tag_of_the_store(self, file_system: FileSystem, root: str) -> None:
+        self.raw_put(f"{root}/f", b"x")
+        etag = file_system.stat(f"{root}/f").etag
+        assert etag, "the store gives one"
+        assert '"' not in etag
+        assert [info.etag for info in file_system.list_files(root)] == [etag]
 
 
 class TestS3WithoutConditionalPut(OnServer, FileSystemSuite):
+    fail_fast: ClassVar = TestS3.fail_fast
+    listing_page = 10  # the pages of the store are listed above
+
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return S3FileSystem({**self.s3.properties, "s3.conditional-put": "false"})

@@ -46,14 +46,15 @@ def test_each_scheme_leads_to_the_file_system(scheme: str) -> None:
 
 
 def test_it_creates_and_lists_and_does_not_rename() -> None:
-    assert S3FileSystem.abilities == {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST}
-    assert S3FileSystem({}).abilities == S3FileSystem.abilities
+    expected = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
+    assert S3FileSystem({}).abilities == expected
 
 
 def test_a_store_without_the_condition_is_declared_so_and_refused_for_create(s3: S3) -> None:
     declared = {**s3.properties, "s3.conditional-put": "false"}
-    assert S3FileSystem(declared).abilities == {FileSystemAbility.LIST}
-    assert pickle.loads(pickle.dumps(S3FileSystem(declared))).abilities == {FileSystemAbility.LIST}
+    without = {FileSystemAbility.LIST, FileSystemAbility.REMOTE}
+    assert S3FileSystem(declared).abilities == without
+    assert pickle.loads(pickle.dumps(S3FileSystem(declared))).abilities == without
     with pytest.raises(UnsupportedFeature):
         S3FileSystem(declared).put(f"s3://{s3.bucket}/a", b"x", PutMode.CREATE)
     with pytest.raises(UnsafeCommit, match="ATOMIC_CREATE"):
@@ -161,7 +162,7 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(caplog: pytest.LogCap
     for action in (
         lambda: system.put("s3://bucket/a", b"x", PutMode.CREATE),
         lambda: system.open_input("s3://bucket/a"),
-        lambda: list(system.list("s3://bucket/a")),
+        lambda: list(system.list_files("s3://bucket/a")),
         lambda: system.delete_many(["s3://bucket/a"]),
     ):
         with pytest.raises(StorageError, match="s3://bucket/a") as failed:
@@ -196,7 +197,7 @@ def test_no_credential_is_in_any_file_of_a_table(s3: S3) -> None:
         catalog.create_namespace("db")
         rows = pa.table({"n": [1]})
         catalog.create_table("db.t", rows.schema).append(rows)
-        files = [catalog.io.read(info.location) for info in catalog.io.list(warehouse)]
+        files = [catalog.io.read(info.location) for info in catalog.io.list_files(warehouse)]
         assert len(files) > 4
         assert not any(secret.encode() in file for file in files for secret in (SECRET, TOKEN))
         assert SECRET not in repr(catalog) + repr(catalog.io) + repr(catalog.load_table("db.t"))
@@ -254,7 +255,7 @@ def test_a_bucket_that_is_not_there_is_told_of(s3: S3) -> None:
     with pytest.raises(StorageError, match="the bucket is not there"):
         system.put("s3://no-such-bucket/a", b"x", PutMode.CREATE)
     with pytest.raises(StorageError, match="the bucket is not there"):
-        list(system.list("s3://no-such-bucket/a"))
+        list(system.list_files("s3://no-such-bucket/a"))
     with pytest.raises(FileMissing):
         system.open_input("s3://no-such-bucket/a")
 
@@ -288,7 +289,7 @@ def test_a_client_that_nobody_holds_is_let_go(s3: S3) -> None:
 def test_a_forked_process_ends_in_peace(s3: S3) -> None:
     code = (
         "import os, sys; from icefield_s3.s3_file_system import S3FileSystem as F;"
-        f"system = F({s3.properties!r}); list(system.list('s3://{s3.bucket}/none')); child = os.fork();"
+        f"system = F({s3.properties!r}); list(system.list_files('s3://{s3.bucket}/none')); child = os.fork();"
         "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

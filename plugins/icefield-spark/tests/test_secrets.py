@@ -13,13 +13,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import icefield
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, LocationRefused
+from icefield.testing import RecordingServer
+from icefield_spark import attach
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks, read_chunk
 from icefield_spark.source import Source
 from icefield_spark.types import to_spark_schema
@@ -175,3 +178,32 @@ def test_executors_are_given_the_credentials_of_the_store_and_none_of_metastore_
         again: ChunkContext = pickle.loads(pickle.dumps(reads))
         (chunk,) = plan_chunks(scan)
         assert sum(batch.num_rows for batch in read_chunk(chunk, again)) == 2
+
+
+@pytest.mark.spark
+def test_a_table_whose_metadata_names_a_foreign_host_gets_no_credential_from_an_executor(
+    spark: Any, catalog: icefield.Catalog, properties: dict[str, str], tmp_path: Path
+) -> None:
+    rows = pa.table({"id": [1, 2]})
+    with RecordingServer() as stranger:
+        foreign = f"webhdfs://{stranger.host}:{stranger.port}/data"
+        # Who writes the metadata can write the data elsewhere, and name the host all the same.
+        with icefield.load_catalog("test", **properties, **{f"location.map.{foreign}": f"file://{tmp_path}/d"}) as evil:
+            evil.create_table("db.lure", rows.schema, properties={"write.data.path": foreign}).append(rows)
+        secret = {"webhdfs.token": f"{MARK}-token", "webhdfs.host": "127.0.0.1", "webhdfs.port": "1"}
+        with icefield.load_catalog("test", **properties, **secret) as opened:
+            table = opened.load_table("db.lure")
+            scan = table.scan()
+            context = ChunkContext.of(scan, to_spark_schema(scan.projection))
+            assert f"{MARK}-token".encode() in pickle.dumps(context), "an executor has it"
+            ice = attach(spark, opened)
+            numbers = spark.createDataFrame([(3,)], "id bigint")
+            for ask in (lambda: ice.table("db.lure").collect(), lambda: ice.append(numbers, "db.lure")):
+                with pytest.raises(Exception, match=r"webhdfs\.host.*location\.credentials-for") as refused:
+                    ask()
+                assert MARK not in f"{refused.value!r} {refused.value}"
+            (chunk,) = plan_chunks(scan)
+            with pytest.raises(LocationRefused):
+                list(read_chunk(chunk, pickle.loads(pickle.dumps(context))))
+        stranger.settle()
+        assert stranger.received() == []

@@ -62,7 +62,7 @@ LAST = pa.array([False, False, True])
 
 
 def _column(kind: str, values: list[Any]) -> pa.Array:
-    from icefield.arrow_types import to_arrow_type
+    from icefield.types.arrow.types import to_arrow_type
 
     target = to_arrow_type(parse_type(kind))
     if kind.endswith("_ns"):
@@ -313,6 +313,16 @@ def test_a_branch_is_written_to_and_read(ice: Any, people: icefield.Table) -> No
     ice.append(ice.spark.range(4, 5), "db.people", branch="audit")
     assert ids(ice.table("db.people", ref="audit")) == [1, 2, 3, 4]
     assert people.refresh().scan().count() == 3
+    with pytest.raises(NoSuchSnapshot, match="was 'audit' meant"):
+        ice.append(ice.spark.range(4, 5), "db.people", branch="audti")
+
+
+def test_rows_are_staged_and_published(ice: Any, people: icefield.Table) -> None:
+    ice.append(ice.spark.range(4, 5), "db.people", branch=None, snapshot_properties={"wap.id": "w"})
+    assert ids(ice.table("db.people")) == [1, 2, 3]
+    people.refresh().manage_snapshots().publish_changes("w").commit()
+    ice.overwrite(ice.spark.range(7, 8), "db.people", branch=None)
+    assert ids(ice.table("db.people")) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(

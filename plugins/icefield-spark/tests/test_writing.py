@@ -16,6 +16,7 @@ from icefield.errors import (
     InvalidArgument,
     InvalidExpression,
     MissingPlugin,
+    NoSuchSnapshot,
     NoSuchTable,
     ValidationFailed,
 )
@@ -256,9 +257,35 @@ def test_the_writer_writes_to_a_branch_and_puts_texts_into_the_summary(
     assert people.snapshot_by_name("audit").summary["job"] == "nightly"
 
 
+def test_what_is_staged_for_no_branch_moves_none(people: icefield.Table) -> None:
+    before = people.refs()
+    files = ChunkWriter(spark_write_context(people)).write(rows(4))
+    with people.transaction() as transaction:
+        stage(transaction, files, None, branch=None)
+    assert people.refs() == before
+    people.manage_snapshots().cherry_pick(people.snapshots()[-1].snapshot_id).commit()
+    assert ids(people) == [1, 2, 3, 4]
+
+
+def test_the_writer_stages_what_names_a_wap_id_in_a_table_for_audits(
+    new_writer: NewWriter, people: icefield.Table
+) -> None:
+    people.set_properties({"write.wap.enabled": "true"})
+    writer = new_writer(**{"snapshot-property.wap.id": "w"})
+    writer.commit([writer.write(rows(4))])
+    assert ids(people) == [1, 2, 3]
+    people.manage_snapshots().publish_changes("w").commit()
+    assert ids(people) == [1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
-    [({"path": "db.nosuch"}, NoSuchTable), ({"overwrite_where": "nosuch = 1"}, InvalidExpression)],
+    [
+        ({"path": "db.nosuch"}, NoSuchTable),
+        ({"overwrite_where": "nosuch = 1"}, InvalidExpression),
+        ({"branch": "nosuch"}, NoSuchSnapshot),
+        ({"branch": ""}, InvalidArgument),
+    ],
 )
 def test_a_target_that_is_not_there_is_told_when_the_writer_is_made(
     new_writer: NewWriter, given: dict[str, str], error: type[Exception]

@@ -12,8 +12,8 @@ from icefield import Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import InvalidArgument, StorageError
-from icefield.file_io import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite
+from icefield.storage import FileIO
+from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
 from icefield_sql.strategy import SqlStrategy
@@ -49,6 +49,10 @@ class TestSqliteCatalog(CatalogSuite):
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-05", "FS-10", "META-34")
 class TestSqliteStrategy(CommitStrategySuite):
+    @pytest.fixture
+    def service(self) -> None:
+        """A database in a file gives no reply that could be lost."""
+
     @pytest.fixture
     def file_system(self) -> FileSystem:
         return LocalFileSystem()
@@ -95,6 +99,22 @@ class TestPostgresStrategy(CommitStrategySuite):
         return f"file://{tmp_path}/warehouse/db/t"
 
     database_of: ClassVar[dict[str, Database]] = {}
+
+    @pytest.fixture
+    def service(self, database: Database) -> Iterator[LossyProxy]:
+        with LossyProxy(database.engine.url.port or 0) as proxy:
+            yield proxy
+
+    def strategy_through(self, service: RequestFaults, file_system: FileSystem, location: str) -> CommitStrategy:
+        assert isinstance(service, LossyProxy)
+        root = location.removeprefix("file://").partition("/warehouse/")[0]
+        url = self.database_of[root].engine.url.set(port=service.port)
+        database = Database("test", {"uri": url.render_as_string(hide_password=False)})
+        return SqlStrategy(("db", location), location, file_system, {}, database)
+
+    def in_another_process(self) -> None:
+        for database in self.database_of.values():
+            database.engine.dispose(close=False)
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         root = location.removeprefix("file://").partition("/warehouse/")[0]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from foreign_files import FORMATS
 from format_strategies import numbered
+from icefield.catalog import Table
 from icefield.schema import Schema
-from icefield.table import Table
 from icefield.types import NestedField, StructType
 from tables import memory_catalog, new_table
 

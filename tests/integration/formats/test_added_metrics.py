@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from foreign_files import foreign_file
 from icefield.types import NestedField, StructType
-from icefield.values import from_bytes
+from icefield.types.values import from_bytes
 from tables import memory_catalog, new_table
 
 D = Decimal

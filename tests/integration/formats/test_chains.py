@@ -17,10 +17,9 @@ from foreign_files import FORMATS
 from format_strategies import numbered
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from icefield.catalog import Table
 from icefield.scan import TableScan, read_tasks
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.table import Table
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType, parse_type
 from tables import memory_catalog, new_table
 

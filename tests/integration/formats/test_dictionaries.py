@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import schema_to_arrow
 from icefield.types import NestedField, StructType
 
 ENCODED = pa.dictionary(pa.int32(), pa.string())

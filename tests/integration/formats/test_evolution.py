@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from foreign_files import foreign_file
 from icefield.errors import InvalidFile, InvalidSchema
-from icefield.name_mapping import parse_name_mapping
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import parse_name_mapping, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, UnknownType
 from icefield.writing.data_writer import write_batches
 

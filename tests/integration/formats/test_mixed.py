@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from icefield.scan import read_tasks
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import schema_to_arrow
 from mixed_tables import EACH, MIXED_FILTERS, mixed_rows, mixed_table
 from tables import memory_catalog
 

@@ -28,6 +28,7 @@ SETTINGS = {
     "dfs.permissions.enabled": "false",
     "dfs.namenode.resource.du.reserved": "1048576",
     "dfs.datanode.max.transfer.threads": "512",
+    "dfs.ls.limit": "60",  # a page of a listing, so that few files fill several
 }
 
 

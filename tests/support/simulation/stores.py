@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileExists, FileMissing, StorageError
-from icefield.metastore import MetastoreStrategy, OutcomeUnknown
+from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
 
 from simulation.world import World
 
@@ -20,11 +21,19 @@ def broken(what: str) -> StorageError:
 class SimulatedFileSystem(FileSystem):
     """Files in a dictionary, each request at the mercy of the world."""
 
-    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST})
-
-    def __init__(self, world: World, files: dict[str, bytes]) -> None:
+    def __init__(
+        self,
+        world: World,
+        files: dict[str, bytes],
+        abilities: frozenset[FileSystemAbility] = MemoryFileSystem.abilities,
+    ) -> None:
         super().__init__({})
         self.world, self.files = world, files
+        self._abilities = abilities
+
+    @property
+    def abilities(self) -> frozenset[FileSystemAbility]:
+        return self._abilities
 
     def open_input(self, location: str) -> InputFile:
         return io.BytesIO(self._look("read", location, lambda: self._there(location)))
@@ -32,7 +41,7 @@ class SimulatedFileSystem(FileSystem):
     def stat(self, location: str) -> FileInfo:
         return self._look("stat", location, lambda: FileInfo(location, len(self._there(location))))
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         folder = prefix.rstrip("/") + "/"
         found = self._look(
             "list",

@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[str], object]] = {
     "overwrite": lambda location: SYSTEM.put(location, b"x", PutMode.OVERWRITE),
     "open_output": SYSTEM.open_output,
     "stat": SYSTEM.stat,
-    "list": lambda location: list(SYSTEM.list(location)),
+    "list_files": lambda location: list(SYSTEM.list_files(location)),
     "delete_many": lambda location: SYSTEM.delete_many([location]),
     "rename from": lambda location: SYSTEM.rename(location, "/tmp/never"),
     "rename to": lambda location: SYSTEM.rename("/tmp/never", location),
@@ -54,3 +54,13 @@ def test_every_way_to_write_an_absolute_path_leads_to_one_file(tmp_path: Path) -
     SYSTEM.put(f"{tmp_path}/a:b c%20", b"x", PutMode.CREATE)
     for prefix in ("", "file:", "file://", "FILE://", "file://localhost"):
         assert SYSTEM.stat(f"{prefix}{tmp_path}/a:b c%20").size == 1
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", ["a\0b", "\udcff", "é\ud800"], ids=ascii)
+def test_what_no_file_can_be_called_is_refused_and_nothing_is_written(call: str, name: str, tmp_path: Path) -> None:
+    location = f"file://{tmp_path}/{name}"
+    with pytest.raises(LocationRefused, match="no file can have that name") as caught:
+        CALLS[call](location)
+    assert caught.value.data["location"] == location
+    assert list(tmp_path.iterdir()) == []

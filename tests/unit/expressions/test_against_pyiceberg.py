@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.expressions import bind, inclusive_metrics, inclusive_projection, strict_metrics, strict_projection
-from icefield.transforms import parse_transform
+from icefield.partitioning.transforms import parse_transform
 from icefield.types import parse_type
-from icefield.values import to_bytes
+from icefield.types.values import to_bytes
 from naive_filters import SCHEMA, expressions, naive, spec_of
 from naive_statistics import File, Statistics, column_statistics
 

@@ -20,7 +20,7 @@ from icefield.expressions import (
     parse,
 )
 from icefield.types import NestedField, StructType, parse_type
-from icefield.values import to_bytes
+from icefield.types.values import to_bytes
 from naive_filters import NAN, TYPES, cells, naive, predicates
 from naive_statistics import _order, _zero
 from vectors import VECTORS

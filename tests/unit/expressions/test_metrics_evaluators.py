@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -16,12 +17,15 @@ from icefield.expressions import (
     EqualTo,
     In,
     NotIn,
+    Op,
     bind,
     inclusive_metrics,
     parse,
     strict_metrics,
 )
 from icefield.expressions.bounds import count_smaller
+from icefield.schema import Schema
+from icefield.types import NestedField, StructType, parse_type
 from naive_filters import (
     ALL_NAMES,
     COLUMNS,
@@ -33,6 +37,7 @@ from naive_filters import (
     expressions,
     naive,
     nested_rows,
+    one_of,
     predicates,
     rows,
 )
@@ -209,7 +214,17 @@ def test_counts_that_cannot_be_are_unknown():
         ("c_double = 1", (10, 0, 0, 1.0, 1.0), "all"),
         ("c_double != 1", (10, 0, 0, 1.0, 1.0), "none"),
         ("c_double != 1", (10, 0, 1, 1.0, 1.0), "some"),
-        ("c_double != 9", (10, 0, 1, 1.0, 2.0), "some"),
+        ("c_double != 9", (10, 0, 1, 1.0, 2.0), "all"),
+        ("c_double != 9", (10, 0, None, 1.0, 2.0), "all"),
+        ("c_double != 9", (10, 1, 1, 1.0, 2.0), "some"),
+        ("c_double != 9", (10, 0, 10, None, None), "all"),
+        ("c_double != 9", (10, 0, 3, None, None), "some"),
+        ("c_double != 9", (10, 0, 3, NAN, 2.0), "all"),
+        ("c_double != 1", (10, 0, 3, NAN, 2.0), "some"),
+        ("c_double not in (0, 9)", (10, 0, None, 1.0, 2.0), "all"),
+        ("c_double not in (0, 9)", (10, 0, 10, None, None), "all"),
+        ("c_double not in (1.5, 9)", (10, 0, None, 1.0, 2.0), "some"),
+        ("c_double in (1, 9)", (10, 0, None, 1.0, 1.0), "some"),
         ("c_double != 9", (10, 0, 0, 1.0, 2.0), "all"),
         ("c_double = 0", (10, 0, 0, -0.0, 0.0), "all"),
         ("c_double < 0", (10, 0, 0, -0.0, 0.0), "none"),
@@ -223,6 +238,81 @@ def test_counts_that_cannot_be_are_unknown():
 @pytest.mark.spec("SCAN-22", "MET-10")
 def test_files_with_nan_are_pruned_only_where_nan_does_not_matter(text, column, expected):
     assert verdict(text, double=column) == expected
+
+
+REQUIRED = Schema(
+    *(replace(field, required=True) for field in SCHEMA.fields[:-1]),
+    NestedField(50, "s", SCHEMA.find_type("s"), required=True),
+    NestedField(
+        60,
+        "r",
+        StructType(NestedField(61, "i", parse_type("int"), required=True), NestedField(62, "o", parse_type("int"))),
+        required=True,
+    ),
+)
+"""The columns of ``SCHEMA`` without nulls; of two structs without nulls, one has a required field."""
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_required_column_is_proven_without_counts_of_nulls_and_soundly(kind, data):
+    name = column_name(kind)
+    found = data.draw(files([name], st.lists(st.fixed_dictionaries({name: one_of(kind)}), max_size=5)))
+    for file in found:
+        for column in file.columns.values():
+            column.nulls = None
+    expression = data.draw(predicates(name, kind))
+    claimed = strict_metrics(bind(REQUIRED, expression), Statistics(found))
+    for file, must in zip(found, claimed, strict=True):
+        assert not must or all(naive(bind(REQUIRED, expression), row) is True for row in file.rows)
+        if expression.op not in (Op.IS_NULL, Op.NOT_NULL):
+            # With a count of no nulls nothing more is proven of a column that may have them.
+            for column in file.columns.values():
+                column.nulls = 0
+            counted = strict_metrics(bind(SCHEMA, expression), Statistics([file]))[0]
+            assert must == counted
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "proven"),
+    [
+        ("c_int > 4", (10, None, None, 5, 8), True),
+        ("c_int > 4", (None, None, None, 5, 8), True),
+        ("c_int > 4", (10, 0, None, 5, 8), True),
+        ("c_int > 4", (10, 3, None, 5, 8), False),
+        ("c_int > 5", (10, None, None, 5, 8), False),
+        ("c_int != 9", (None, None, None, 5, 8), True),
+        ("c_int not in (1, 9)", (None, None, None, 5, 8), True),
+        ("c_double > 4", (10, None, None, 5.0, 8.0), False),
+        ("c_double > 4", (10, None, 0, 5.0, 8.0), True),
+        ("c_double != 9", (10, None, None, 5.0, 8.0), True),
+        ("c_string like 'a%'", (None, None, None, "ab", "ac"), True),
+        ("r.i > 4", (10, None, None, 5, 8), True),
+        ("r.i > 4", (7, 0, None, 5, 8), True),
+        ("r.o > 4", (10, None, None, 5, 8), False),
+        ("r.o > 4", (10, 0, None, 5, 8), True),
+        ("s.i > 4", (10, None, None, 5, 8), False),
+        ("s.deep.t > 'a'", (10, None, None, "ab", "ac"), False),
+    ],
+)
+def test_only_where_the_whole_path_is_required_no_count_of_nulls_is_needed(text, column, proven):
+    bound = bind(REQUIRED, parse(text))
+
+    class Stated(Statistics):
+        """Statistics of whatever column is asked for."""
+
+        def _column(self, field_id, name, kind):
+            cell = getattr(ColumnStatistics(*column), name)
+            return None if cell is None else pa.array([cell], kind)
+
+        def lower(self, field_id):
+            return self._column(field_id, "lower", bound.arrow.type)
+
+        def upper(self, field_id):
+            return self._column(field_id, "upper", bound.arrow.type)
+
+    assert strict_metrics(bound, Stated([File([], 10, {})])).tolist() == [proven]
 
 
 @pytest.mark.parametrize(
@@ -289,6 +379,7 @@ def _signed(value):
     return tuple(int.from_bytes(half, signed=True) for half in (value[:8], value[8:]))
 
 
+@pytest.mark.slow
 @pytest.mark.spec("MET-07")
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(UUIDS), min_size=1, max_size=4), predicates("c_uuid", "uuid"), st.data())

@@ -21,11 +21,12 @@ from icefield.expressions import (
     parse,
     strict_projection,
 )
-from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec, partition_batch
+from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from icefield.partitioning.spec import partition_batch
+from icefield.partitioning.transforms import parse_transform
 from icefield.schema import Schema
-from icefield.transforms import parse_transform
 from icefield.types import NestedField, StructType, parse_type
-from icefield.values import to_internal
+from icefield.types.values import to_internal
 from naive_filters import (
     COLUMNS,
     NAN,

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.expressions import AlwaysFalse, AlwaysTrue, GreaterThan, Residuals, bind, bound_leaves, parse
-from icefield.partitioning import UNPARTITIONED, partition_batch
-from icefield.values import from_arrow_array
+from icefield.partitioning import UNPARTITIONED
+from icefield.partitioning.spec import partition_batch
+from icefield.types.values import from_arrow_array
 from naive_filters import COLUMNS, SCHEMA, TRANSFORM_CASES, column_name, expressions, naive, rows, spec_of, to_batch
 
 
+@pytest.mark.slow
 @pytest.mark.spec("SCAN-06")
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())

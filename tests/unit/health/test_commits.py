@@ -14,7 +14,7 @@ from icefield.builtin.rename import RenameStrategy
 from icefield.errors import AccessDenied, CommitStateUnknown
 from icefield.health import CommitExamination, Finding, Result
 from icefield.metadata import TableMetadata
-from icefield.versioned import VersionedStrategy
+from icefield.toolkit import VersionedStrategy
 from unhealthy_stores import DeniesDeletes, Modest
 
 PLACE = "memory://store/table"

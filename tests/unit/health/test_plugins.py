@@ -6,10 +6,11 @@ import importlib.metadata
 from types import SimpleNamespace
 
 import pytest
-from icefield import Plugins, Provider, hookimpl, plugins
+from icefield import Plugins, Provider, hookimpl
 from icefield.health import Finding, Result, examine_plugins
 from icefield.health import plugins as examination
 from icefield.plugins import PluginInfo
+from icefield.plugins import registry as plugins
 
 
 class Another:

@@ -1,12 +1,17 @@
 """Damaged manifests: a typed error that names the location, and never anything else."""
 
+import resource
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from foreign_manifests import put, read
 from icefield.errors import InvalidMetadata, UnsupportedFeature
-from icefield.manifest import ALL_COLUMNS, ManifestWriter
+from icefield.manifest import ALL_COLUMNS, ManifestWriter, write_manifest_list
+from icefield.manifest.manifest_list import ManifestList
+from icefield.manifest.reader import ManifestReader, ManifestRequest
+from icefield_avro.container import parse_header
 from planned_tables import PlannedTable, spec
 
 
@@ -65,3 +70,58 @@ def test_no_damage_leads_to_anything_but_a_typed_error_that_names_the_manifest()
             refused.append((manifest.manifest_path, str(error)))
     assert len(refused) > 150
     assert all(location in message for location, message in refused)
+
+
+def bomb(made: PlannedTable, rows: int = 2_000, times: int = 24) -> bytes:
+    """A manifest whose blocks each keep their limit, and that hold three quarters of a gigabyte together."""
+    location = made.path("metadata/bomb.avro")
+    path = made.path("data/") + "a" * 16_000
+    with ManifestWriter(made.io, location, made.specs[0], made.schema, 2, 1000) as writer:
+        file = made.file()
+        writer.add(replace(file, file_path=f"{path}{number}") for number in range(rows))
+    data = made.io.read(location)
+    header = parse_header(data).size
+    return data + data[header:] * (times - 1)
+
+
+def test_a_manifest_whose_blocks_together_inflate_to_gigabytes_is_given_up() -> None:
+    made = PlannedTable()
+    data = bomb(made)
+    assert len(data) < 4 << 20
+    manifests = [put(made, data, manifest_length=len(data), added_files_count=48_000) for _ in range(3)]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    with pytest.raises(InvalidMetadata, match=r"hold more than [\d,]+, which is refused") as raised:
+        read(made, manifests[0], columns=ALL_COLUMNS)
+    assert raised.value.data["location"] == manifests[0].manifest_path
+    reader = ManifestReader(made.io)
+    partition = made.specs[0].partition_type(made.schema)
+    together = [(manifest, partition) for manifest in manifests]
+    with pytest.raises(InvalidMetadata, match=r"hold more than [\d,]+, which is refused") as raised:
+        reader.read_together(together, ManifestRequest(ALL_COLUMNS), [None] * 3)
+    assert raised.value.data["location"] in {manifest.manifest_path for manifest in manifests}
+    assert time.process_time() - start < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_500 * 1024  # KiB
+
+
+def test_a_manifest_list_whose_blocks_together_inflate_to_gigabytes_is_given_up() -> None:
+    made = PlannedTable()
+    long = made.path("metadata/") + "a" * 16_000
+    manifest = replace(made.write([made.file()]), manifest_path=long, sequence_number=1, min_sequence_number=1)
+    location = made.path("metadata/list.avro")
+    write_manifest_list(
+        made.io,
+        location,
+        [replace(manifest, manifest_path=f"{manifest.manifest_path}{number}") for number in range(2_000)],
+        format_version=2,
+        snapshot_id=1,
+        parent_snapshot_id=None,
+        sequence_number=1,
+    )
+    data = made.io.read(location)
+    data += data[parse_header(data).size :] * 23
+    start = time.process_time()
+    with pytest.raises(InvalidMetadata, match=r"hold more than [\d,]+, which is refused") as raised:
+        len(ManifestList(location, raw=data, file_format=made.io.file_format("avro")))
+    assert raised.value.data["location"] == location
+    assert time.process_time() - start < 20

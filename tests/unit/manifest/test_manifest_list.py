@@ -21,7 +21,7 @@ from icefield.manifest import (
     write_manifest_list,
 )
 from icefield.manifest.manifest_list import CONTAINS_NULL, LOWER
-from icefield.snapshots import Snapshot
+from icefield.metadata.snapshots import Snapshot
 from planned_tables import PlannedTable, spec
 from vectors import VECTORS
 

@@ -30,7 +30,7 @@ from icefield.manifest import schemas as f
 from icefield.partitioning import PartitionSpec
 from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
-from icefield.values import to_bytes
+from icefield.types.values import to_bytes
 from planned_tables import SCHEMA, PlannedTable, spec
 from vectors import VECTORS
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.entries import BlobMetadata, EncryptedKey, StatisticsFile
+from icefield.metadata.refs import MAIN_BRANCH, branch, tag
 from icefield.metadata.updates import (
     AddEncryptionKey,
     AddSnapshot,
@@ -18,7 +19,6 @@ from icefield.metadata.updates import (
     SetSnapshotRef,
     SetStatistics,
 )
-from icefield.refs import MAIN_BRANCH, branch, tag
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField, StringType
 from metadata_examples import (

@@ -10,7 +10,7 @@ from icefield.errors import InvalidMetadata
 from icefield.metadata.codecs import SNAPSHOT_LOG, SNAPSHOTS
 from icefield.metadata.entries import SnapshotLogEntry
 from icefield.metadata.json_array import JsonArray
-from icefield.snapshots import Snapshot
+from icefield.metadata.snapshots import Snapshot
 
 
 def snapshot(number: int) -> Snapshot:

@@ -6,9 +6,8 @@ from uuid import UUID
 import pytest
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.metadata import new_table_metadata
-from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
+from icefield.partitioning import UNPARTITIONED, UNSORTED, PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
-from icefield.sorting import UNSORTED, SortField, SortOrder
 from icefield.types import ListType, LongType, NestedField, StringType, StructType, TimestampNanoType
 from metadata_examples import BY_DAY, NOW_MS, SCHEMA, new_table, written
 

@@ -3,6 +3,7 @@
 import pytest
 from icefield.errors import CommitFailed, ValidationFailed
 from icefield.metadata import apply_updates
+from icefield.metadata.refs import MAIN_BRANCH, branch
 from icefield.metadata.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
@@ -16,7 +17,6 @@ from icefield.metadata.requirements import (
     check,
 )
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
-from icefield.refs import MAIN_BRANCH, branch
 from metadata_examples import V1_MINIMAL, load, new_table, snapshot_for
 
 EMPTY = new_table()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, with_metadata_log
 from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
+from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef, branch, tag
 from icefield.metadata.updates import (
     AddSnapshot,
     RemoveSnapshotRef,
@@ -20,7 +21,6 @@ from icefield.metadata.updates import (
     SetStatistics,
     UpgradeFormatVersion,
 )
-from icefield.refs import MAIN_BRANCH, RefType, SnapshotRef, branch, tag
 from metadata_examples import LOCATION, NOW_MS, V2, load, new_table, snapshot_for, written
 
 changed = msgspec.structs.replace

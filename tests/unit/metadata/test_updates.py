@@ -6,6 +6,7 @@ import pytest
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.metadata import apply_updates, decode_metadata, encode_metadata
 from icefield.metadata.entries import EncryptedKey, PartitionStatisticsFile, StatisticsFile
+from icefield.metadata.refs import MAIN_BRANCH, branch
 from icefield.metadata.updates import (
     AddEncryptionKey,
     AddPartitionSpec,
@@ -31,10 +32,8 @@ from icefield.metadata.updates import (
     TableUpdate,
     UpgradeFormatVersion,
 )
-from icefield.partitioning import PartitionField, PartitionSpec
-from icefield.refs import MAIN_BRANCH, branch
+from icefield.partitioning import UNSORTED, PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.schema import Schema
-from icefield.sorting import UNSORTED, SortField, SortOrder
 from icefield.types import LongType, NestedField, StringType, TimestampNanoType
 from metadata_examples import (
     BY_DAY,

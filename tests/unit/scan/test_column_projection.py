@@ -7,24 +7,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from icefield.arrow_types import FIELD_ID_KEY, to_arrow_field, to_arrow_type
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.name_mapping import parse_name_mapping
-from icefield.reserved_fields import DELETED, FILE, POS, SPEC_ID, partition_field
 from icefield.scan.column_projection import ColumnProjection
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.types import (
-    IntegerType,
-    ListType,
-    LongType,
-    MapType,
-    NestedField,
-    StringType,
-    StructType,
-    VariantType,
-)
-from icefield.values import variant_to_python
+from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
+from icefield.types import IntegerType, ListType, LongType, MapType, NestedField, StringType, StructType, VariantType
+from icefield.types.arrow.types import FIELD_ID_KEY, to_arrow_field, to_arrow_type
+from icefield.types.reserved import DELETED, FILE, POS, SPEC_ID, partition_field
+from icefield.types.values import variant_to_python
 from vectors import VECTORS
 
 
@@ -478,6 +467,7 @@ class Renamer:
         return kind, lambda v: v
 
 
+@pytest.mark.slow
 @pytest.mark.spec("PRJ-01", "PRJ-14", "PRJ-16", "SCH-06", "SCH-07", "SCH-10", "DEF-10")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from icefield.abc import ReadRequest
 from icefield.builtin.memory import MemoryFileSystem
+from icefield.catalog import Table
 from icefield.scan import reading
-from icefield.table import Table
 from tables import new_table
 
 ROWS = 2_000

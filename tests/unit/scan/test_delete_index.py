@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFile, DataFileContent
-from icefield.partitioning import normalised_key
-from icefield.reserved_fields import DELETE_FILE_PATH
+from icefield.partitioning.spec import normalised_key
+from icefield.types.reserved import DELETE_FILE_PATH
 from planned_tables import PlannedTable, name_of, spec
 from vectors import VECTORS
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield.partitioning import normalised_key
+from icefield.partitioning.spec import normalised_key
 from icefield.scan import partition_groups as module
 from icefield.scan.partition_groups import partition_groups, partition_keys
 

@@ -14,8 +14,8 @@ from icefield.abc import PutMode, ScanPlanned
 from icefield.errors import FileMissing, InvalidMetadata
 from icefield.expressions import AlwaysTrue, bind
 from icefield.manifest import ALL_COLUMNS, DataFile, ManifestWriter, clear_caches, read_manifest
-from icefield.metrics import MetricsCollector, MetricsConfig, apply_modes
-from icefield.partitioning import normalised_key
+from icefield.metadata.metrics import MetricsCollector, MetricsConfig, apply_modes
+from icefield.partitioning.spec import normalised_key
 from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
 from naive_filters import COLUMNS, TRANSFORMS, expressions, naive, rows, spec_of, to_batch
@@ -173,11 +173,12 @@ def test_files_are_skipped_by_their_statistics_and_kept_where_these_are_missing(
         ]
     )
     table.commit()
-    always = ["unknown", "uncounted", "corrupt"]
+    # A count of no rows is not believed: the file is looked at.
+    always = ["unknown", "empty", "uncounted", "corrupt"]
     assert table.planned("id = 12") == ["high", *always]
     assert table.planned("id < 5") == ["low", *always]
-    assert table.planned("id is null") == ["nulls", "unknown", "corrupt"]
-    assert table.planned("id = 1000") == ["unknown", "corrupt"]
+    assert table.planned("id is null") == ["nulls", "unknown", "empty", "corrupt"]
+    assert table.planned("id = 1000") == ["unknown", "empty", "corrupt"]
     assert table.planned("id = 1000 or name = 'a'") == ["low", "high", "nulls", *always]
     # Without a filter nothing is judged.
     assert len(table.planned()) == 7

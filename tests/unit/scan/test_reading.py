@@ -10,21 +10,19 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from icefield.abc import PutMode
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileMissing, InvalidFile, UnsupportedFeature
 from icefield.expressions import bind, parse
-from icefield.file_io import FileIO
-from icefield.locations import LocationProvider
 from icefield.manifest import DataFile, DataFileContent
-from icefield.name_mapping import parse_name_mapping
 from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
 from icefield.plugins import Plugins
-from icefield.reserved_fields import DELETED, FILE, POS, SPEC_ID, partition_field
 from icefield.scan.reading import read_task, read_tasks
 from icefield.scan.tasks import FileScanTask, ScanContext
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
+from icefield.storage import FileIO, LocationProvider
 from icefield.types import ListType, MapType, NestedField, StructType
+from icefield.types.reserved import DELETED, FILE, POS, SPEC_ID, partition_field
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 from vectors import VECTORS
@@ -388,10 +386,22 @@ class TestRefusals:
             read([FileScanTask(task.file, delete_files=(delete,))], context_of(SCHEMA))
 
     @pytest.mark.spec("MAN-45")
-    def test_encrypted_files_are_refused(self, written):
+    @pytest.mark.parametrize("magic", [b"AGS1", b"PARE", b"\x9c\x01\x02\x03"])
+    def test_encrypted_files_are_refused(self, written, magic):
         (task,) = written(SCHEMA, ROWS)
-        with pytest.raises(UnsupportedFeature, match="encrypted"):
-            read([FileScanTask(replace(task.file, key_metadata=b"k"))], context_of(SCHEMA))
+        location = task.file.file_path + ".encrypted"
+        data = IO.read(task.file.file_path)
+        IO.put(location, magic + bytes(byte ^ 0x5A for byte in data[4:]), PutMode.OVERWRITE)
+        file = replace(task.file, file_path=location, key_metadata=b"k")
+        with pytest.raises(UnsupportedFeature, match="is encrypted") as caught:
+            read([FileScanTask(file)], context_of(SCHEMA))
+        assert caught.value.data["location"] == location
+
+    @pytest.mark.parametrize("key", [b"k", b"", bytes(40)])
+    def test_plain_files_with_key_metadata_are_read(self, written, key):
+        """Some writers put it on files that they do not encrypt."""
+        (task,) = written(SCHEMA, ROWS)
+        assert read([FileScanTask(replace(task.file, key_metadata=key))], context_of(SCHEMA)) == ROWS
 
     def test_a_damaged_file_is_named(self):
         location = "memory://read/damaged.parquet"

@@ -10,8 +10,8 @@ from icefield.errors import IcefieldError, InvalidArgument
 from icefield.scan.conversions import Unfit
 from icefield.scan.shredded import unshredded, variants_of
 from icefield.scan.variant_parts import encode_array, encode_object, object_fields
-from icefield.values import variant_to_python
-from icefield.values_variant import variant_names
+from icefield.types.values import variant_to_python
+from icefield.types.values.variant import variant_names
 
 NAMES = ("a", "b", "c", "d", "long-name-é")
 

@@ -19,12 +19,11 @@ from icefield.errors import (
     UnsupportedFeature,
 )
 from icefield.expressions import EqualTo
-from icefield.file_io import FileIO
 from icefield.manifest import DataFileContent
 from icefield.plugins import Plugins
 from icefield.scan import TableScan, table_scan
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
+from icefield.storage import FileIO
 from icefield.types import NestedField, StructType, parse_type
 from planned_tables import SCHEMA, PlannedTable, name_of, spec
 from vectors import VECTORS

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileMissing, InvalidArgument, InvalidFile
-from icefield.values import from_bytes
+from icefield.types.values import from_bytes
 from tables import ids, new_table, rows, stored_files
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("ts", pa.timestamp("us"))])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from icefield.abc import PutMode
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.errors import InvalidArgument, InvalidSchema, NoSuchSnapshot, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER, SNAPSHOT_ID
-from icefield.snapshots import Operation
-from tables import again, entries, ids, manifests, meddled, new_table, orphans, rows
+from icefield.metadata.snapshots import Operation
+from tables import again, entries, ids, manifests, meddled, memory_catalog, new_table, orphans, rows, stored_files
 
 
 def data_files(table, snapshot=None) -> list[DataFile]:
@@ -296,8 +298,9 @@ def test_a_branch_that_is_not_there_and_a_tag_take_no_commit():
 
 
 @pytest.mark.spec("COMMIT-29")
-def test_the_first_commit_of_a_table_may_name_a_branch():
+def test_the_first_rows_of_a_table_may_go_to_a_branch():
     table = new_table()
+    table.manage_snapshots().create_branch(None, "dev").commit()
     table.append(rows([1]), branch="dev")
     assert ids(table, ref="dev") == [1]
     assert table.current_snapshot() is None
@@ -395,3 +398,30 @@ def test_rows_as_python_objects_are_refused_with_the_call_that_makes_a_table_of_
         new_table().append([{"id": 1}])
     with pytest.raises(InvalidArgument, match=r"pyarrow\.table\(columns\)"):
         new_table().append({"id": [1]})
+
+
+def test_a_decimal_with_more_digits_after_the_point_than_it_has_is_read_and_takes_no_rows():
+    """No file format holds its values, so its rows are null; another engine may have put it into the metadata."""
+    catalog = memory_catalog()
+    table = new_table(catalog=catalog, schema=pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    document = json.loads(table.io.read(table.metadata_location))
+    document["schemas"][0]["fields"].append({"id": 2, "name": "d", "required": False, "type": "decimal(3, 5)"})
+    document["last-column-id"] = 2
+    location = table.location() + "/metadata/00009-other.metadata.json"
+    table.io.put(location, json.dumps(document).encode(), PutMode.CREATE)
+    table = catalog.register_table("db.other", location)
+    found = table.scan().to_arrow()
+    assert found.to_pylist() == [{"id": 1, "d": None}]
+    assert found.schema.field("d").type == pa.decimal128(3, 5)
+    assert table.scan("d > 0.001").count() == 0
+    assert table.scan("d is null and id = 1").count() == 1
+    files = stored_files(table)
+    with pytest.raises(UnsupportedFeature, match=r"'d' is of type decimal\(3,5\)"):
+        table.append(pa.table({"id": [2]}))
+    with pytest.raises(InvalidSchema, match="scale above its precision"):
+        table.update_schema().add_column("e", "decimal(3,4)").commit()
+    assert stored_files(table) == files
+    table.update_schema().delete_column("d").commit()
+    table.append(pa.table({"id": [2]}))
+    assert ids(table) == [1, 2]

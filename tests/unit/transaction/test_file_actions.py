@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from icefield.catalog import Table
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER
-from icefield.partitioning import normalised_key
-from icefield.snapshots import Operation
-from icefield.table import Table
+from icefield.metadata.snapshots import Operation
+from icefield.partitioning.spec import normalised_key
 from icefield.transaction.matching import same_tuples
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
@@ -115,7 +115,7 @@ def test_only_manifests_that_may_hold_the_partition_are_opened(monkeypatch):
         table.append(rows([1], kind))
     (file,) = planned(table, "kind = 'c'")
     opened = []
-    from icefield.transaction.head import Head
+    from icefield.transaction.branch_head import Head
 
     original = Head.entries
     monkeypatch.setattr(Head, "entries", lambda self, m, *a, **k: opened.append(m) or original(self, m, *a, **k))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidExpression, ValidationFailed
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER, SNAPSHOT_ID, STATUS
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import Operation
 from tables import SCHEMA, entries, ids, manifests, meddled, memory_catalog, new_table, orphans, rows, stored_files
 
 

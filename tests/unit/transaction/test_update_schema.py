@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, InvalidSchema, ValidationFailed
-from icefield.name_mapping import create_name_mapping
+from icefield.schema import create_name_mapping
 from icefield.types import NestedField, StringType
 from tables import again, around, ids, meddled, new_table, rows, stored_files
 

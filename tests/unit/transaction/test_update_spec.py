@@ -7,7 +7,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature, ValidationFailed
-from icefield.transforms import BucketTransform
+from icefield.partitioning.transforms import BucketTransform
 from tables import again, ids, manifests, meddled, new_table, rows
 
 
@@ -139,3 +139,67 @@ def test_days_and_months_follow_one_another():
             table.update_spec().remove_field(("ts", "month")).add_field("ts", "day").commit()
     assert ids(table, "ts = '2024-03-01'") == [1]
     assert ids(table, "ts = '2024-03-02'") == [2]
+
+
+TIMED = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us")), ("on", pa.date32())])
+
+
+def timed(*numbers: int) -> pa.Table:
+    count = len(numbers)
+    at, on = [dt.datetime(2024, 1, 2, 3)] * count, [dt.date(2024, 1, 2)] * count
+    return pa.table({"id": list(numbers), "at": at, "on": on}, schema=TIMED)
+
+
+@pytest.mark.parametrize(
+    ("source", "transform", "value"),
+    [
+        ("at", "year", 54),
+        ("at", "month", 648),
+        ("at", "day", dt.date(2024, 1, 2)),
+        ("at", "hour", 473_379),
+        ("on", "month", 648),
+        ("id", "bucket[4]", None),
+        ("id", "truncate[2]", 0),
+        ("at", "identity", dt.datetime(2024, 1, 2, 3)),
+    ],
+)
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_a_dropped_field_of_version_1_keeps_the_values_and_the_type_that_it_had(
+    source: str, transform: str, value: object, forgotten: bool
+):
+    table = new_table([(source, transform, "part")], schema=TIMED, **{"format-version": "1"})
+    table.append(timed(1))
+    before = table.scan().plan_arrow()["partition"].combine_chunks().field("part")
+    assert value is None or before.to_pylist() == [value]
+    table.update_spec().remove_field("part").commit()
+    table.append(timed(2))
+    if forgotten and source != "id":
+        table.update_schema().delete_column(source).commit()
+    expected = sorted([*before.to_pylist(), None], key=lambda found: found is None)
+    for plan in (
+        table.scan().plan_arrow(),
+        table.inspect.files(),
+        table.inspect.partitions(),
+        table.inspect.all_files(),
+    ):
+        found = plan["partition"].combine_chunks().field("part")
+        assert found.type == before.type
+        assert sorted(found.to_pylist(), key=lambda found: found is None) == expected
+    entries = table.inspect.entries()["data_file"].combine_chunks().field("partition").field("part")
+    assert sorted(entries.to_pylist(), key=lambda found: found is None) == expected
+    shown = table.scan(selected_fields=("id", "_partition")).to_arrow().sort_by("id")["_partition"].combine_chunks()
+    assert shown.field("part").to_pylist() == expected
+    assert ids(table, "id = 1") == [1]
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_a_void_field_may_be_in_a_new_spec(version: str):
+    table = new_table(["void(kind)", ("id", "bucket[2]")], **{"format-version": version})
+    assert [(field.name, str(field.transform)) for field in table.spec().fields] == [
+        ("kind_null", "void"),
+        ("id_bucket_2", "bucket[2]"),
+    ]
+    table.append(rows([1], "a"))
+    table.append(rows([2], "b"))
+    assert table.inspect.files()["partition"].combine_chunks().field("kind_null").to_pylist() == [None, None]
+    assert ids(table, "kind = 'a'") == [1]

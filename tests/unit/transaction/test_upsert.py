@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import Operation
 from tables import ids, meddled, memory_catalog, new_table, orphans, rows, stored_files
 
 
@@ -189,3 +189,16 @@ def test_upserts_do_what_a_dict_does(batches, partition_spec):
         assert result.rows_updated == sum(before[n] != oracle[n] for n in before)
     assert by_id(table) == oracle
     assert orphans(table) == set()
+
+
+def test_every_row_that_has_a_given_key_is_updated_as_by_merge():
+    """PyIceberg refuses a target with repeated keys; a MERGE of SQL updates each row that matches."""
+    table = new_table()
+    table.append(rows([1, 1, 2]))
+    table.append(rows([1]))
+    result = table.upsert(rows([1, 3], value=5.0), ["id"])
+    assert (result.rows_updated, result.rows_inserted) == (3, 1)
+    found = sorted((row["id"], row["value"]) for row in table.scan().to_arrow().to_pylist())
+    assert found == [(1, 5.0), (1, 5.0), (1, 5.0), (2, 1.0), (3, 5.0)]
+    again = table.upsert(rows([1], value=5.0), ["id"])
+    assert (again.rows_updated, again.rows_inserted) == (0, 0)

@@ -6,8 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, VariantType, parse_type
 from icefield.writing.conforming import Conforming
 

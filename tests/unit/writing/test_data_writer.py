@@ -13,15 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, StorageError, UnsupportedFeature
-from icefield.file_io import FileIO
-from icefield.locations import LocationProvider
 from icefield.manifest import DataFileContent
 from icefield.partitioning import PartitionField, PartitionSpec
 from icefield.plugins import Plugins
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
+from icefield.storage import FileIO, LocationProvider
 from icefield.types import NestedField, StructType
-from icefield.values import from_bytes
+from icefield.types.values import from_bytes
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 
@@ -54,7 +52,7 @@ def read(context, file):
 
 
 def files_of(context):
-    return sorted(info.location for info in MemoryFileSystem().list(context.locations.data_folder))
+    return sorted(info.location for info in MemoryFileSystem().list_files(context.locations.data_folder))
 
 
 class TestDataFiles:
@@ -221,6 +219,7 @@ class TestRolling:
 
 
 class TestMemory:
+    @pytest.mark.slow
     def test_a_long_stream_is_written_in_bounded_memory(self, context):
         """Forty times as many bytes as may be held."""
         table = rows_table(2_000, days=5)

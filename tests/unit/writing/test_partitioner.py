@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.partitioning import PartitionField, PartitionSpec, normalised_key
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.partitioning import PartitionField, PartitionSpec
+from icefield.partitioning.spec import normalised_key
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField, StructType
 from icefield.writing.partitioner import Partitioner
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 import pyarrow as pa
 from icefield import Schema
 from icefield.abc import FileFormat, FormatReader, FormatWriter, InputFile, OutputStream, ReadRequest, WrittenFile
-from icefield.arrow_pruning import prune_batch
-from icefield.errors import InvalidFile
-from icefield.metrics import Metrics, MetricsCollector
-from icefield.schema_arrow import schema_to_arrow
+from icefield.toolkit import (
+    Metrics,
+    MetricsCollector,
+    bounded,
+    conform,
+    reporting_damage,
+    schema_to_arrow,
+    with_positions,
+)
 
 
 class ArrowIpcFormat(FileFormat):
@@ -44,10 +48,11 @@ class ArrowIpcReader(FormatReader):
     def __init__(self, source: InputFile, location: str) -> None:
         self._source, self._location = source, location
         try:
-            self._file = pa.ipc.open_file(source)
-        except (pa.ArrowException, OSError, ValueError) as error:
+            with reporting_damage(location, "the footer"):
+                self._file = pa.ipc.open_file(source)
+        except BaseException:
             source.close()
-            raise self._damaged(error) from error
+            raise
 
     @property
     def schema(self) -> pa.Schema:
@@ -58,18 +63,15 @@ class ArrowIpcReader(FormatReader):
         return {key.decode(): value for key, value in (self._file.schema.metadata or {}).items()}
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        position = 0
+        row = 0
         for number in range(self._file.num_record_batches):
-            try:
+            with reporting_damage(self._location, f"record batch {number}"):
                 whole = self._file.get_batch(number)
                 whole.validate(full=True)
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise self._damaged(error) from error
-            for start in range(0, whole.num_rows, request.batch_rows):
-                part = whole.slice(start, request.batch_rows)
-                batch = prune_batch(part, request.columns)
-                yield _with_positions(batch, position + start) if request.positions else batch
-            position += whole.num_rows
+                wanted = conform(whole, request.columns)
+            for batch in bounded([wanted], request.batch_rows):
+                yield with_positions(batch, row) if request.positions else batch
+                row += batch.num_rows
 
     def metrics(self) -> Metrics:
         rows = sum(self._file.get_batch(i).num_rows for i in range(self._file.num_record_batches))
@@ -77,9 +79,6 @@ class ArrowIpcReader(FormatReader):
 
     def close(self) -> None:
         self._source.close()
-
-    def _damaged(self, error: Exception) -> InvalidFile:
-        return InvalidFile(f"{self._location} is no whole Arrow IPC file: {error}", location=self._location)
 
 
 class ArrowIpcWriter(FormatWriter):
@@ -109,8 +108,3 @@ class ArrowIpcWriter(FormatWriter):
 
     def abort(self) -> None:
         self._sink.abort()
-
-
-def _with_positions(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-    positions = pa.array(np.arange(first, first + batch.num_rows, dtype=np.int64))
-    return batch.append_column(pa.field("_pos", pa.int64(), nullable=False), positions)

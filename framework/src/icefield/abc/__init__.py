@@ -20,11 +20,7 @@ from icefield.abc.file_system import (
     OutputStream,
     PutMode,
 )
-from icefield.abc.fsspec_file_system import FsspecFileSystem
-from icefield.abc.options import is_true, whole_number
-from icefield.abc.parted_output import PartedOutput
-from icefield.abc.ranged_input import FetchedRange, RangedInput
-from icefield.abc.shared_clients import SharedClients
+from icefield.abc.storage import Storage
 
 __all__ = [
     "CatalogBackend",
@@ -34,7 +30,6 @@ __all__ = [
     "Committed",
     "Conflict",
     "Event",
-    "FetchedRange",
     "FileFormat",
     "FileInfo",
     "FileSystem",
@@ -42,21 +37,16 @@ __all__ = [
     "FormatAbility",
     "FormatReader",
     "FormatWriter",
-    "FsspecFileSystem",
     "InputFile",
     "NamespaceName",
     "OutputStream",
     "Page",
-    "PartedOutput",
     "Pointer",
     "PutMode",
-    "RangedInput",
     "ReadRequest",
     "ScanPlanned",
-    "SharedClients",
     "Split",
+    "Storage",
     "TableName",
     "WrittenFile",
-    "is_true",
-    "whole_number",
 ]

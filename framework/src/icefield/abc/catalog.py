@@ -15,7 +15,7 @@ from icefield.errors import NotSupportedByCatalog
 
 if TYPE_CHECKING:
     from icefield.abc.commit import CommitStrategy
-    from icefield.file_io import FileIO
+    from icefield.abc.storage import Storage
 
 NamespaceName = tuple[str, ...]
 """The levels of a namespace: ``("lake", "raw")``."""
@@ -42,11 +42,14 @@ class CatalogBackend(ABC):
     checked: no empty level, no control character. Every method is atomic: it happens whole or not at all.
     """
 
+    contract: ClassVar[int] = 1
+    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+
     supports_rename: ClassVar[bool] = True
     supports_nested_namespaces: ClassVar[bool] = True
     supports_registration: ClassVar[bool] = True
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         self.name = name
         self.properties: dict[str, str] = dict(properties)
         self.io = io

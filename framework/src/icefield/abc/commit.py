@@ -60,6 +60,9 @@ class CommitStrategy(ABC):
     5. Any other exception means that nothing became visible.
     """
 
+    contract: ClassVar[int] = 1
+    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+
     needs: ClassVar[tuple[FileSystemAbility, ...]] = ()
     """The file system must declare at least one of these; empty: it needs nothing of the store."""
 

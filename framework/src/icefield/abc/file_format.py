@@ -3,8 +3,8 @@
 A format reads what a file holds and nothing more. What is missing, renamed, promoted, reordered or filled from a
 default or a partition value is settled once, in the kernel (``icefield.scan.column_projection``), for every format.
 
-Field ids travel as Arrow field metadata under the key ``PARQUET:field_id`` (``icefield.arrow_types.FIELD_ID_KEY``),
-at every level: struct fields, list elements, map keys and values.
+Field ids travel as Arrow field metadata under the key ``PARQUET:field_id``
+(``icefield.types.arrow.types.FIELD_ID_KEY``), at every level: struct fields, list elements, map keys and values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from icefield.abc.file_system import InputFile, OutputStream
     from icefield.expressions import BooleanExpression
-    from icefield.metrics import Metrics
+    from icefield.metadata.metrics import Metrics
     from icefield.schema import Schema
 
 
@@ -117,6 +117,14 @@ class FormatReader(ABC):
         """
 
     @property
+    def record_count(self) -> int | None:
+        """How many rows the whole file holds, where opening it told; None where only reading would.
+
+        A table's file with another count than its manifest says is refused before anything is read.
+        """
+        return None
+
+    @property
     def split_offsets(self) -> list[int] | None:
         """Where the file may be split, ascending, or None."""
         return None
@@ -176,6 +184,9 @@ class FormatWriter(ABC):
 class FileFormat(ABC):
     """A file format. Stateless; built without arguments; picklable."""
 
+    contract: ClassVar[int] = 1
+    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+
     name: ClassVar[str]
     """The spelling in a manifest, lower case."""
 
@@ -194,7 +205,8 @@ class FileFormat(ABC):
     def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
         """The rows of several small files of one schema, of each its batches; ``request`` has no split.
 
-        By default one file after another. A format may override it that decodes many rows faster than few.
+        Positions begin at 0 in each file. By default one file after another. The kernel asks it of manifests alone; a
+        format may override it that decodes many rows faster than few.
         """
         return [list(reader.read(request)) for reader in readers]
 

@@ -3,11 +3,14 @@
 Locations are full URIs, passed as the table holds them and never normalised. A file is written once and never
 changed; nothing is assumed of directories. What a store can promise is declared in ``abilities``, and a
 check-then-write never stands in for an atomic step.
+
+Locations come from tables, which are not trusted. They are taken apart by ``split_location`` of ``icefield.toolkit``,
+which refuses what could be taken apart in two ways. Credentials are bound to the hosts, accounts and buckets that the
+configuration names.
 """
 
 from __future__ import annotations
 
-import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +23,7 @@ from icefield.errors import FileMissing, UnsupportedFeature
 
 
 class FileSystemAbility(Enum):
-    """A promise that a file system declares and the kit verifies."""
+    """What a file system declares of itself; the promises among them are verified by the kit."""
 
     ATOMIC_CREATE = "atomic-create"
     """``put(..., CREATE)``: the file appears whole or not at all, and only if no file has that name."""
@@ -29,7 +32,10 @@ class FileSystemAbility(Enum):
     """``rename`` is one atomic step and refuses to replace a file that is there."""
 
     LIST = "list"
-    """``list`` yields every file below a prefix."""
+    """``list_files`` yields every file below a prefix."""
+
+    REMOTE = "remote"
+    """Requests take milliseconds, so that several are made at once, by threads. A hint rather than a promise."""
 
 
 class PutMode(Enum):
@@ -44,11 +50,17 @@ class PutMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One file: its location, its size in bytes and, where the store tells, when it was last written (ms)."""
+    """One file: its location, its size in bytes and, where the store gives them, when it was last written (ms) and
+    its entity tag.
+
+    ``etag`` is None unless the store changes it with the content of the name: S3, GCS and ADLS do. It comes without
+    the quotes of the HTTP header, so that ``stat`` and ``list_files`` give the same.
+    """
 
     location: str
     size: int
     modified_ms: int | None = None
+    etag: str | None = None
 
 
 @runtime_checkable
@@ -132,20 +144,31 @@ class FileSystem(ABC):
     """Opens, writes, lists and deletes files by URI.
 
     Built from string properties alone, and pickled by them, so that an executor opens its own connections.
+
+    Credentials go to the hosts, accounts and buckets that the configuration names: the endpoint among the properties,
+    or the store's own, and where a location itself names a host or an account, those of ``authorities_named``. A
+    location elsewhere gets no credential and says so: ``LocationRefused``, before anything is sent or a name resolved.
+
     Every method raises ``StorageError`` (with ``retryable``) when the store fails, ``AccessDenied`` when a right is
     wanting, and no SDK's own error.
     """
 
-    abilities: ClassVar[frozenset[FileSystemAbility]] = frozenset()
+    contract: ClassVar[int] = 1
+    """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+
+    @property
+    def abilities(self) -> frozenset[FileSystemAbility]:
+        """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.
+
+        It is a property where instances differ, such as by a setting of the store. Ask an instance, not a class.
+        """
+        return frozenset()
 
     ability_properties: ClassVar[Mapping[FileSystemAbility, str]] = {}
     """The setting, ``"name=value"``, by which a store without an ability is declared so, where there is one.
 
     Whoever finds that a store does not keep a promise is told of it.
     """
-
-    distant: ClassVar[bool] = False
-    """Whether requests take so long that several are made at once, by threads."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self.properties: dict[str, str] = dict(properties or {})
@@ -178,10 +201,10 @@ class FileSystem(ABC):
     def stat(self, location: str) -> FileInfo:
         """Tell size and time of a file. Raises ``FileMissing``."""
 
-    def stat_many(self, locations: Sequence[str]) -> builtins.list[FileInfo | None]:
+    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
         """Tell size and time of a few files, in their order; None for one that is not there.
 
-        One request a file; all at once where the store is ``distant``. They see the store at no common moment.
+        One request a file; all at once from a ``REMOTE`` store. They see the store at no common moment.
         """
 
         def look(location: str) -> FileInfo | None:
@@ -190,13 +213,13 @@ class FileSystem(ABC):
             except FileMissing:
                 return None
 
-        if not self.distant or len(locations) < 2:
+        if FileSystemAbility.REMOTE not in self.abilities or len(locations) < 2:
             return [look(location) for location in locations]
         with ThreadPoolExecutor(len(locations), thread_name_prefix="icefield-look") as pool:
             return [*pool.map(look, locations)]
 
     @abstractmethod
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         """Yield every file below the folder ``prefix``, recursively, in any order.
 
         With ``shallow``, yield only what lies directly in it; a folder's location then ends in ``/`` and its size

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from icefield.abc import FileSystemAbility
-from icefield.publishing import publish_by_create
-from icefield.versioned import VersionedStrategy
+from icefield.toolkit.publishing import publish_by_create
+from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 
 class CreateStrategy(VersionedStrategy):

@@ -7,18 +7,16 @@ storage can keep the promise of). The layout is that of Iceberg's Hadoop catalog
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import TypeVar
-from uuid import uuid4
 
 from icefield.abc import (
     CatalogBackend,
     CommitStrategy,
     Conflict,
-    FileSystem,
     FileSystemAbility,
     NamespaceName,
     Page,
+    Storage,
     TableName,
 )
 from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
@@ -29,10 +27,8 @@ from icefield.errors import (
     NotSupportedByCatalog,
     TableExists,
 )
-from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
-from icefield.publishing import publish_by_create, publish_by_rename
-from icefield.versioned import VersionedStrategy
+from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 Name = TypeVar("Name", NamespaceName, TableName)
 
@@ -45,7 +41,7 @@ class DirectoryBackend(CatalogBackend):
 
     supports_rename = False
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         super().__init__(name, properties, io)
         warehouse = self.properties.get("warehouse")
         if not warehouse:
@@ -54,7 +50,7 @@ class DirectoryBackend(CatalogBackend):
         self.warehouse = warehouse.rstrip("/")
         self._strategy = self.properties.get("commit") or self._safe_strategy()
         # Refuses what is unsafe here, before anything is written.
-        io.commit_strategy(self._strategy, (), self.warehouse)
+        self._versioned((), self.warehouse)
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
         self._namespace(namespace).create(properties)
@@ -104,11 +100,11 @@ class DirectoryBackend(CatalogBackend):
                 "leave location out",
                 table=table,
             )
-        return self.io.commit_strategy(self._strategy, table, path)
+        return self._versioned(table, path)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
         self._existing(table[:-1])
-        metadata = decode_metadata(self.io.read(metadata_location), metadata_location)
+        metadata = decode_metadata(self.io.read_metadata(metadata_location), metadata_location)
         if isinstance(self.strategy(table).commit(None, metadata), Conflict):
             raise TableExists(f"table {'.'.join(table)} exists already", table=table)
 
@@ -134,11 +130,20 @@ class DirectoryBackend(CatalogBackend):
 
     def _namespace(self, namespace: NamespaceName) -> NamespaceFolder:
         path = self._path(namespace)
-        # Markers are published as versions are, by the same atomic step.
-        strategy = self.io.commit_strategy(self._strategy, namespace, path)
-        system = self.io.file_system(path)
-        publish = strategy.publish if isinstance(strategy, VersionedStrategy) else partial(_publish, system)
-        return NamespaceFolder(namespace, self.io.resolve(path), system, publish)
+        # Markers are published and forgotten as versions are, by the same strategy.
+        return NamespaceFolder(namespace, self.io.resolve(path), self._versioned(namespace, path))
+
+    def _versioned(self, name: tuple[str, ...], path: str) -> VersionedStrategy:
+        """The strategy of what lies at a path. Raises ``InvalidArgument`` for one that cannot serve here."""
+        strategy = self.io.commit_strategy(self._strategy, name, path)
+        if not isinstance(strategy, VersionedStrategy):
+            raise InvalidArgument(
+                f"catalog '{self.name}' of type 'directory' finds tables by the versions in their folders, and commit "
+                f"strategy '{self._strategy}' publishes none: {type(strategy).__name__} is no subclass of "
+                "icefield.toolkit.VersionedStrategy. Set 'commit' to another strategy, such as 'create' or "
+                "'rename'"
+            )
+        return strategy
 
     def _existing(self, namespace: NamespaceName) -> NamespaceFolder:
         found = self._namespace(namespace)
@@ -155,12 +160,6 @@ class DirectoryBackend(CatalogBackend):
 
     def _is_table(self, folder: str) -> bool:
         return is_table(self.io.file_system(folder), self.io.resolve(folder))
-
-
-def _publish(system: FileSystem, target: str, data: bytes) -> bool:
-    if FileSystemAbility.ATOMIC_CREATE in system.abilities:
-        return publish_by_create(system, target, data)
-    return publish_by_rename(system, target, data, f"{target}.{uuid4().hex}.tmp")
 
 
 def _page(names: list[Name], token: str | None, size: int | None) -> Page[Name]:

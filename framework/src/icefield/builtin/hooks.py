@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icefield.hookspecs import Provider, hookimpl
+from icefield.plugins import Provider, hookimpl
 
 
 @hookimpl

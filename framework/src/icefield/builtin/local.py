@@ -18,8 +18,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
-from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
-from icefield.file_io import local_path
+from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
+from icefield.storage import local_path
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
 """Names ending so are of files that were never published; orphan removal takes them."""
@@ -67,7 +67,7 @@ class LocalFileSystem(FileSystem):
                 raise FileMissing(f"{location} is no file", location=location)
             return FileInfo(location, found.st_size, found.st_mtime_ns // 1_000_000)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         yield from _walk(path_of(prefix).rstrip("/") or "/", prefix.rstrip("/"), shallow)
 
     def delete_many(self, locations: Iterable[str]) -> None:
@@ -124,9 +124,13 @@ class LocalFileSystem(FileSystem):
 def path_of(location: str) -> str:
     """The path of a ``file:`` location or of a bare absolute path; nothing is decoded.
 
-    Raises ``LocationRefused`` for anything else: as a path of its own it would lie below the working directory.
+    Raises ``LocationRefused`` for anything else, since as a path of its own it would lie below the working directory,
+    and for what no file can be called.
     """
-    return local_path(location)
+    path = local_path(location)
+    if not path.isascii() and any("\ud800" <= each <= "\udfff" for each in path):
+        raise LocationRefused(f"{location!r} is refused: no file can have that name", location=location)
+    return path
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import FileExists, FileMissing
+from icefield.toolkit.authority import check_characters
 
 
 class MemoryFileSystem(FileSystem):
@@ -28,13 +29,15 @@ class MemoryFileSystem(FileSystem):
         self._publish(location, bytes(data), replace=mode is PutMode.OVERWRITE)
 
     def open_output(self, location: str) -> OutputStream:
+        check_characters(location)
         return _MemoryOutput(self, location)
 
     def stat(self, location: str) -> FileInfo:
         data, modified = self._get(location)
         return FileInfo(location, len(data), modified)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        check_characters(prefix)
         root = prefix.rstrip("/") + "/"
         with self._lock:
             below = [(name, *found) for name, found in self._files.items() if name.startswith(root)]
@@ -50,9 +53,12 @@ class MemoryFileSystem(FileSystem):
     def delete_many(self, locations: Iterable[str]) -> None:
         with self._lock:
             for location in locations:
+                check_characters(location)
                 self._files.pop(location, None)
 
     def rename(self, source: str, target: str) -> None:
+        for location in (source, target):
+            check_characters(location)
         with self._lock:
             if source not in self._files:
                 raise FileMissing(f"no file {source}", location=source)
@@ -61,6 +67,7 @@ class MemoryFileSystem(FileSystem):
             self._files[target] = self._files.pop(source)
 
     def _get(self, location: str) -> tuple[bytes, int]:
+        check_characters(location)
         with self._lock:
             found = self._files.get(location)
         if found is None:
@@ -68,6 +75,7 @@ class MemoryFileSystem(FileSystem):
         return found
 
     def _publish(self, location: str, data: bytes, *, replace: bool) -> None:
+        check_characters(location)
         with self._lock:
             if location in self._files and not replace:
                 raise FileExists(f"a file {location} is there already", location=location)

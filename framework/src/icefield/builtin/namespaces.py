@@ -7,7 +7,7 @@ table's, so that concurrent changes of properties exclude each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from uuid import uuid4
 
@@ -15,12 +15,12 @@ import msgspec
 
 from icefield.abc import FileSystem
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
-from icefield.publishing import read_whole
-from icefield.versioned import is_tombstone, version_of
+from icefield.metadata.file_names import METADATA_FOLDER, version_of
+from icefield.toolkit.publishing import read_whole
+from icefield.toolkit.versioned_strategy import VersionedStrategy, is_tombstone
 
 _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
 _MAX_DEPTH = 16
-Publish = Callable[[str, bytes], bool]
 
 
 class _Marker(msgspec.Struct):
@@ -31,17 +31,17 @@ class _Marker(msgspec.Struct):
 
 
 class NamespaceFolder:
-    """One namespace at a folder of the warehouse."""
+    """One namespace at a folder of the warehouse, whose markers a strategy publishes and forgets."""
 
-    def __init__(self, name: tuple[str, ...], folder: str, system: FileSystem, publish: Publish) -> None:
-        self.name, self.folder, self._system, self._publish = name, folder, system, publish
+    def __init__(self, name: tuple[str, ...], folder: str, strategy: VersionedStrategy) -> None:
+        self.name, self.folder, self._strategy, self._system = name, folder, strategy, strategy.file_system
 
     def exists(self, *, depth: int = 0) -> bool:
         """Whether it has a marker or, made by another engine, a table somewhere below it."""
         if self.versions():
             return True
         names = [name for name in folders_in(self._system, self.folder) if name != ".icefield"]
-        if "metadata" in names or depth >= _MAX_DEPTH:
+        if METADATA_FOLDER in names or depth >= _MAX_DEPTH:
             return False  # a table's folder, or what a dropped one left
         return any(
             is_table(self._system, f"{self.folder}/{name}") or self._child(name).exists(depth=depth + 1)
@@ -66,21 +66,21 @@ class NamespaceFolder:
                 return
 
     def drop(self) -> None:
-        """Delete every marker."""
+        """Forget every marker, the highest last: until then the namespace is there, with its last properties."""
         while versions := self.versions():
-            self._system.delete_many([location for _, location in sorted(versions)])
+            self._strategy.forget([location for _, location in sorted(versions)])
 
     def versions(self) -> list[tuple[int, str]]:
         """The markers that are there."""
         found = []
-        for info in self._system.list(f"{self.folder}/.icefield", shallow=True):
+        for info in self._system.list_files(f"{self.folder}/.icefield", shallow=True):
             match = _MARKER.fullmatch(info.location.rpartition("/")[2])
             if match:
                 found.append((int(match.group(1)), info.location))
         return found
 
     def _child(self, name: str) -> NamespaceFolder:
-        return NamespaceFolder((*self.name, name), f"{self.folder}/{name}", self._system, self._publish)
+        return NamespaceFolder((*self.name, name), f"{self.folder}/{name}", self._strategy)
 
     def _current(self) -> tuple[int, dict[str, str]]:
         versions = self.versions()
@@ -96,12 +96,12 @@ class NamespaceFolder:
 
     def _write(self, version: int, properties: dict[str, str]) -> bool:
         marker = _Marker(properties, uuid4().hex)
-        return self._publish(f"{self.folder}/.icefield/namespace-v{version}.json", msgspec.json.encode(marker))
+        return self._strategy.publish(f"{self.folder}/.icefield/namespace-v{version}.json", msgspec.json.encode(marker))
 
 
 def folders_in(system: FileSystem, folder: str) -> Iterator[str]:
     """The names of the folders directly in a folder."""
-    for info in system.list(folder, shallow=True):
+    for info in system.list_files(folder, shallow=True):
         if info.location.endswith("/"):
             yield info.location.split("/")[-2]
 
@@ -110,7 +110,7 @@ def is_table(system: FileSystem, folder: str) -> bool:
     """Whether a folder holds versions of a table's metadata, the last of which is no tombstone."""
     versions = [
         (version, info)
-        for info in system.list(f"{folder}/metadata", shallow=True)
-        if (version := version_of(info.location.rpartition("/")[2])) is not None
+        for info in system.list_files(f"{folder}/{METADATA_FOLDER}", shallow=True)
+        if (version := version_of(info.location)) is not None
     ]
     return bool(versions) and not is_tombstone(system, max(versions, key=itemgetter(0))[1])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 from icefield.abc import FileSystemAbility
-from icefield.publishing import publish_by_rename
-from icefield.versioned import VersionedStrategy
+from icefield.metadata.file_names import temporary_metadata_name
+from icefield.toolkit.publishing import publish_by_rename
+from icefield.toolkit.versioned_strategy import VersionedStrategy
 
 
 class RenameStrategy(VersionedStrategy):
@@ -15,4 +14,5 @@ class RenameStrategy(VersionedStrategy):
     needs = (FileSystemAbility.ATOMIC_RENAME,)
 
     def publish(self, target: str, data: bytes) -> bool:
-        return publish_by_rename(self.file_system, target, data, f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json")
+        temporary = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
+        return publish_by_rename(self.file_system, target, data, temporary)

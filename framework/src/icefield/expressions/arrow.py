@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.arrow_types import field_id
 from icefield.errors import InvalidExpression
 from icefield.expressions.bound import BoundPredicate, map_leaves, not_bound
 from icefield.expressions.expressions import AlwaysFalse, AlwaysTrue, And, BooleanExpression, Or
 from icefield.expressions.operators import Op
+from icefield.types.arrow.types import field_id
 
 ArrowRows: TypeAlias = pa.RecordBatch | pa.Table | pa.StructArray
 

@@ -26,14 +26,7 @@ from icefield.expressions.literals import Literal
 from icefield.expressions.operators import Op
 from icefield.expressions.predicates import Reference, UnboundPredicate
 from icefield.schema import Schema
-from icefield.types import (
-    DoubleType,
-    FloatType,
-    NestedField,
-    StringType,
-    StructType,
-    UnknownType,
-)
+from icefield.types import DoubleType, FloatType, NestedField, StringType, StructType, UnknownType
 
 
 def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensitive: bool = True) -> BooleanExpression:
@@ -67,7 +60,7 @@ class _Column:
     nullable: bool
 
     def leaf(self, op: Op, value: object = None) -> BooleanExpression:
-        return BoundPredicate(op, self.field, self.path, value)
+        return BoundPredicate(op, self.field, self.path, value, not self.nullable)
 
     def is_null(self) -> BooleanExpression:
         if isinstance(self.field.field_type, UnknownType):

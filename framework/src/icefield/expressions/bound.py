@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidExpression
 from icefield.expressions.casting import internal_text
 from icefield.expressions.expressions import (
@@ -26,26 +25,32 @@ from icefield.expressions.literals import quoted
 from icefield.expressions.operators import Op
 from icefield.expressions.text import like_pattern, predicate_text
 from icefield.types import DoubleType, FloatType, NestedField
+from icefield.types.arrow.types import plain_array
 
 
 class BoundPredicate(BooleanExpression):
     """A test of one field. ``path`` is its names from the top of the schema.
 
     ``value`` is an internal value of the field's type, a sorted tuple of them for IN and NOT_IN, or None. Never NaN.
+    ``never_null``: whether the schema allows no null there, neither in the field nor in a struct around it.
     """
 
-    __slots__ = ("_arrow", "field", "op", "path", "value")
+    __slots__ = ("_arrow", "field", "never_null", "op", "path", "value")
     op: Op
     field: NestedField
     path: tuple[str, ...]
     value: Any
+    never_null: bool
     _arrow: pa.Scalar | pa.Array | None
 
-    def __init__(self, op: Op, field: NestedField, path: tuple[str, ...], value: Any = None) -> None:
+    def __init__(
+        self, op: Op, field: NestedField, path: tuple[str, ...], value: Any = None, never_null: bool = False
+    ) -> None:
         self._set("op", op)
         self._set("field", field)
         self._set("path", path)
         self._set("value", tuple(sorted(set(value))) if op.is_set else value)
+        self._set("never_null", never_null)
         self._set("_arrow", None)
 
     @property
@@ -58,20 +63,20 @@ class BoundPredicate(BooleanExpression):
         """The value as an Arrow scalar, those of IN and NOT_IN as a sorted array; built once."""
         if self._arrow is None:
             values = list(self.value) if self.op.is_set else [self.value]
-            array = pa.array(values, to_arrow_type(self.field.field_type))
+            array = plain_array(values, self.field.field_type)
             self._set("_arrow", array if self.op.is_set else array[0])
         return self._arrow
 
     def replace(self, op: Op, value: Any = None) -> BoundPredicate:
         """Another test of the same field."""
-        return BoundPredicate(op, self.field, self.path, value)
+        return BoundPredicate(op, self.field, self.path, value, self.never_null)
 
     def at(self, path: tuple[str, ...]) -> BoundPredicate:
-        """The same test where the field is found under other names."""
+        """The same test where the field is found under other names, in data that may have nulls there."""
         return BoundPredicate(self.op, self.field, path, self.value)
 
     def _parts(self) -> tuple[Any, ...]:
-        return (self.op, self.field, self.path, self.value)
+        return (self.op, self.field, self.path, self.value, self.never_null)
 
     def _key(self) -> Hashable:
         return (self.op, self.field.field_id, self.field.field_type, self.path, self.value)

@@ -38,8 +38,8 @@ from icefield.types import (
     TimeType,
     UUIDType,
 )
-from icefield.values import decimal_from_unscaled
-from icefield.values_text import (
+from icefield.types.values import decimal_from_unscaled
+from icefield.types.values.calendar import (
     INT32,
     INT64,
     MICROS_PER_DAY,

@@ -82,7 +82,12 @@ class LeafStatistics:
         return (self._values >= 0) & (self._nulls == self._values)  # type: ignore[no-any-return]
 
     def no_null(self) -> Mask:
-        """No row has null."""
+        """No row has null: none was counted, or the schema allows none and the count is not known.
+
+        A count that is there tells more than the schema: a column that became required may hold older nulls.
+        """
+        if self._leaf.never_null:
+            return self._nulls <= 0
         return (self._nulls == 0) & self._is_whole  # type: ignore[no-any-return]
 
     def all_nan(self) -> Mask:

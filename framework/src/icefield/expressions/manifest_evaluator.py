@@ -20,7 +20,7 @@ from icefield.expressions.inclusive_metrics import NAN_MAY_MATCH
 from icefield.expressions.masks import combine
 from icefield.expressions.operators import Op
 from icefield.types import StructType
-from icefield.values import from_bytes_array
+from icefield.types.values import from_bytes_array
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from icefield.expressions.expressions import (
 )
 from icefield.expressions.operators import Op
 from icefield.expressions.targets import among, on
-from icefield.transforms import HourTransform, Transform, TruncateTransform
+from icefield.partitioning.transforms import HourTransform, Transform, TruncateTransform
 from icefield.types import (
     DateType,
     DecimalType,
@@ -34,8 +34,8 @@ from icefield.types import (
     TimestampType,
     TimestamptzType,
 )
-from icefield.values import decimal_from_unscaled, unscaled
-from icefield.values_text import INT32, INT64
+from icefield.types.values import decimal_from_unscaled, unscaled
+from icefield.types.values.calendar import INT32, INT64
 
 _MICROS_PER_HOUR = 3_600_000_000
 

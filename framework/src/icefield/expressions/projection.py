@@ -23,8 +23,7 @@ from icefield.expressions.ordered_projection import project_ordered
 from icefield.expressions.prefix_projection import project_prefix
 from icefield.expressions.targets import among, on
 from icefield.partitioning import PartitionSpec
-from icefield.schema import Schema
-from icefield.transforms import (
+from icefield.partitioning.transforms import (
     BucketTransform,
     DayTransform,
     IdentityTransform,
@@ -32,6 +31,7 @@ from icefield.transforms import (
     Transform,
     TruncateTransform,
 )
+from icefield.schema import Schema
 from icefield.types import BinaryType, DateType, IcebergType, NestedField, StringType
 
 _Source = tuple[Transform, IcebergType, NestedField]

@@ -9,12 +9,16 @@ from icefield.expressions.file_statistics import FileStatistics, LeafStatistics,
 from icefield.expressions.masks import combine
 from icefield.expressions.operators import Op
 
+_NAN_MATCHES = frozenset({Op.NOT_EQ, Op.NOT_IN})
+"""Comparisons that NaN passes."""
+
 
 def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) -> Mask:
     """For each file whether all its rows are proven to match. Those of a file known to be empty do.
 
     ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not. A null never matches a
-    comparison, so files with nulls are never claimed for one; nor are files that may hold NaN.
+    comparison, so files that may hold nulls are never claimed for one. NaN is unequal to every number, so files that
+    hold it are claimed for ``!=`` and ``not in`` by the numbers beside it, and for no other comparison.
     """
     size, once = statistics.num_files, OnceStatistics(statistics)
     mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, once)))
@@ -33,4 +37,6 @@ def _covered(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:
             return statistics.no_nan()
     # All values pass where none passes the opposite.
     outside = statistics.bounds().exclude(leaf.op.negated, leaf)
+    if leaf.op in _NAN_MATCHES:
+        return statistics.no_null() & (outside | statistics.all_nan())
     return statistics.no_null() & statistics.no_nan() & outside

@@ -11,16 +11,16 @@ from uuid import uuid4
 
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, FileSystemAbility, NamespaceName
 from icefield.catalog import Catalog, load_catalog
-from icefield.config import catalog_properties, configuration_file, configured_catalogs, default_catalog_name
-from icefield.credentials import credentials_in, holds_credential
+from icefield.catalog.config import catalog_properties, configuration_file, configured_catalogs, default_catalog_name
+from icefield.catalog.identifiers import namespace_name
 from icefield.errors import BrokenPlugin, IcefieldError, PluginConflict
-from icefield.file_io import FileIO
 from icefield.health.commits import CommitExamination
 from icefield.health.findings import Broken, Doubtful, Finding, Result, skipped, tried
 from icefield.health.plugins import examine_plugins
 from icefield.health.storage import examine_storage
-from icefield.identifiers import namespace_name
 from icefield.plugins import Plugins
+from icefield.secrets import credentials_in, holds_credential
+from icefield.storage import FileIO
 
 FOLDER = ".icefield-doctor"
 """The folder of the warehouse below which examinations write."""
@@ -78,7 +78,8 @@ def examine_catalog(
     if writes and not can_write:
         yield skipped("commits", f"nothing could be written below {place}")
     elif writes and answers.result is Result.OK:
-        yield from _commits(backend, system, f"{folder}-table", namespace)
+        strategy = _strategy_name(catalog.io.plugins, backend)
+        yield from _commits(backend, strategy, system, f"{folder}-table", namespace)
     elif writes:
         yield skipped("commits", "the catalog did not answer")
     system.remove_empty_folder(resolved.rpartition("/")[0])
@@ -148,9 +149,10 @@ def _alternatives(plugins: Plugins, kept: frozenset[FileSystemAbility]) -> str:
     return f"use {' or '.join([*names, chr(39).join(('a metastore catalog (type=', 'sql', ')'))])} on this storage"
 
 
-def _commits(backend: CatalogBackend, system: FileSystem, location: str, namespace: str | None) -> Iterator[Finding]:
+def _commits(
+    backend: CatalogBackend, strategy: str | None, system: FileSystem, location: str, namespace: str | None
+) -> Iterator[Finding]:
     """A table of the catalog's own kind: at a hidden place where the name is the path, else in a namespace."""
-    strategy = _strategy_name(backend, namespace)
     if strategy is not None:
         open_by_name = lambda: backend.io.commit_strategy(strategy, ("icefield_doctor", "probe"), location)  # noqa: E731
         yield from _table(backend, open_by_name, system, location)
@@ -184,14 +186,14 @@ def _table(
     return CommitExamination(open_strategy, system, resolved, backend.properties).run()
 
 
-def _strategy_name(backend: CatalogBackend, namespace: str | None) -> str | None:
+def _strategy_name(plugins: Plugins, backend: CatalogBackend) -> str | None:
     """The name of the strategy when it is one for file systems, which needs no catalog; None for a metastore's own."""
     try:
         kind = type(backend.strategy(("icefield_doctor", "probe")))
     except IcefieldError:
         return None
-    for name in backend.io.plugins.names("commit-strategies"):
+    for name in plugins.names("commit-strategies"):
         with suppress(IcefieldError):
-            if backend.io.plugins.commit_strategy(name) is kind:
+            if plugins.commit_strategy(name) is kind:
                 return name
     return None

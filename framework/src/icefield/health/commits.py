@@ -11,8 +11,8 @@ from icefield.health.findings import Broken, Finding, Result, skipped, tried
 from icefield.health.races import race
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata
 from icefield.metadata.updates import SetProperties
-from icefield.publishing import delete_quietly, read_whole
 from icefield.schema import Schema
+from icefield.toolkit.publishing import delete_quietly, read_whole
 from icefield.types import LongType, NestedField
 
 RIVALS = 4
@@ -132,7 +132,7 @@ class CommitExamination:
         """What lies below the table's location: listed, or what commits told of where nothing can be listed."""
         try:
             if FileSystemAbility.LIST in self._system.abilities:
-                return [info.location for info in self._system.list(self._location)]
+                return [info.location for info in self._system.list_files(self._location)]
             return [location for location in self._pointers if self._is_there(location)]
         except IcefieldError:
             return list(self._pointers)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from icefield.credentials import without_credentials
 from icefield.errors import AccessDenied, FileMissing, IcefieldError, StorageError
+from icefield.secrets import without_credentials
 
 
 class Result(Enum):

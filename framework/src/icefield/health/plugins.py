@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from icefield.errors import IcefieldError
 from icefield.health.findings import Finding, Result
-from icefield.plugins import KINDS, PluginInfo, Plugins
+from icefield.plugins import PluginInfo, Plugins
+from icefield.plugins.registry import KINDS
 
 _KERNEL = "icefield"
 _REQUIREMENT = re.compile(r"icefield(?![\w.-])\s*(?:\[[^]]*\])?\s*\(?([^;)]*)")

@@ -12,7 +12,8 @@ from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileMissing, IcefieldError
 from icefield.health.findings import Broken, Doubtful, Finding, skipped, tried
 from icefield.health.races import not_refused, race
-from icefield.publishing import read_whole
+from icefield.metadata.file_names import VERSION_HINT
+from icefield.toolkit.publishing import read_whole
 
 Alternatives = Callable[[frozenset[FileSystemAbility]], str]
 """Says which ways to commit are left where only these abilities are kept."""
@@ -85,7 +86,7 @@ class StorageExamination:
         yield self._try("clock", self._clock, "look at", self._written)
         if FileSystemAbility.LIST in self._system.abilities:
             yield self._try("list what was written", self._list_written, "list", self._folder)
-        yield self._try("replace", self._replace, "replace", f"{self._folder}/version-hint.text")
+        yield self._try("replace", self._replace, "replace", f"{self._folder}/{VERSION_HINT}")
         yield self._try("abandoned write", self._abandon, "write", self._folder)
         for ability, name, check in self._promises():
             if ability in self._system.abilities:
@@ -149,7 +150,7 @@ class StorageExamination:
         return self._system.credentials(self._folder) or "the store answers"
 
     def _list_anything(self) -> None:
-        next(iter(self._system.list(self._folder, shallow=True)), None)
+        next(iter(self._system.list_files(self._folder, shallow=True)), None)
 
     def _write(self) -> None:
         location = self._new("written")
@@ -201,7 +202,7 @@ class StorageExamination:
 
     def _list_written(self) -> None:
         assert self._written is not None
-        found = {info.location: info.size for info in self._system.list(self._folder)}
+        found = {info.location: info.size for info in self._system.list_files(self._folder)}
         if found.get(self._written) != 7:
             raise Broken("a file that was written is not listed, or with another size or location", _PLUGIN)
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from typing import Final, Generic, Protocol, TypeVar
 
 from icefield.errors import InvalidArgument
-from icefield.file_io import FileIO
+from icefield.storage import FileIO
 
 DEFAULT_MAX_BYTES: Final = 256 * 1024 * 1024
 CACHE_ENABLED: Final = "io.manifest.cache-enabled"

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
-from icefield.arrow_types import field_id
 from icefield.errors import InvalidMetadata
+from icefield.limits import MAX_LOCATION_LENGTH
 from icefield.manifest import schemas as f
+from icefield.types.arrow.types import field_id
 
 _COUNTS: Final = pa.map_(pa.int32(), pa.int64())
 _BOUNDS: Final = pa.map_(pa.int32(), pa.binary())
@@ -127,6 +129,24 @@ def conform(column: pa.Array, target: pa.DataType, what: str, location: str) -> 
         return column.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidMetadata(f"{location}: {what} does not hold {target}: {error}", location=location) from error
+
+
+def check_locations(column: pa.Array, what: str, location: str) -> None:
+    """Refuse a string column with a value that is longer than any location, before anything is made of the values.
+
+    Raises ``InvalidMetadata`` that names the file and the field.
+    """
+    if len(column) == 0 or column.type != pa.string():
+        return
+    offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
+    if int(offsets[-1]) - int(offsets[0]) <= MAX_LOCATION_LENGTH:
+        return
+    longest = int(np.diff(offsets).max())
+    if longest > MAX_LOCATION_LENGTH:
+        raise InvalidMetadata(
+            f"{location}: {what} has {longest:,} bytes, and no location has more than {MAX_LOCATION_LENGTH:,}",
+            location=location,
+        )
 
 
 def conform_partition(column: pa.Array, target: pa.StructType, location: str) -> pa.StructArray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
 
 from icefield.errors import IcefieldError, InvalidFile, InvalidMetadata, UnsupportedFeature
+from icefield.limits import FREE_DECODING, MAX_DECODED_MANIFEST_BYTES, MAX_INFLATION
 
 _ENCRYPTED = b"AGS1"
 
@@ -29,3 +30,19 @@ def refuse_encrypted(what: str, location: str, data: bytes) -> None:
     """Raise ``UnsupportedFeature`` for a file that begins as the format's encrypted streams do."""
     if data.startswith(_ENCRYPTED):
         raise UnsupportedFeature(f"{what} {location} is encrypted", location=location)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], size: int) -> list[pa.RecordBatch]:
+    """The batches of a file of ``size`` bytes.
+
+    Raises ``InvalidFile`` once they hold more than any file of that size does: each block has its limit, and a file any
+    number of blocks.
+    """
+    most = min(MAX_DECODED_MANIFEST_BYTES, max(FREE_DECODING, MAX_INFLATION * size))
+    found, held = [], 0
+    for batch in batches:
+        held += batch.nbytes
+        if held > most:
+            raise InvalidFile(f"{size:,} bytes hold more than {most:,}, which is refused")
+        found.append(batch)
+    return found

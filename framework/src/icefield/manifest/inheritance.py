@@ -18,6 +18,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.data_file import EntryStatus
 from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
 
+_TOO_MANY = 2.0**63
 _SEQUENCES = (f.SEQUENCE_NUMBER, f.FILE_SEQUENCE_NUMBER)
 
 
@@ -40,7 +41,7 @@ def inherit(
                 _filled(None, 0, num_rows) if unnumbered else _sequence(columns.get(number), status, manifest, num_rows)
             )
     if f.FIRST_ROW_ID in wanted and manifest.first_row_id is not None and manifest.content is ManifestContent.DATA:
-        columns[f.FIRST_ROW_ID] = _row_ids(columns, status, manifest.first_row_id, num_rows)
+        columns[f.FIRST_ROW_ID] = _row_ids(columns, status, manifest.first_row_id, num_rows, manifest.manifest_path)
 
 
 def _filled(stored: pa.Array | None, value: int, num_rows: int) -> pa.Array:
@@ -72,11 +73,20 @@ def _sequence(stored: pa.Array | None, status: np.ndarray[Any, Any], manifest: M
     return pc.if_else(pa.array(inheriting), pa.scalar(manifest.sequence_number, pa.int64()), stored)
 
 
-def _row_ids(columns: dict[int, pa.Array], status: np.ndarray[Any, Any], first: int, num_rows: int) -> pa.Array:
+def _row_ids(
+    columns: dict[int, pa.Array], status: np.ndarray[Any, Any], first: int, num_rows: int, location: str
+) -> pa.Array:
     stored = columns.get(f.FIRST_ROW_ID)
     missing = np.ones(num_rows, bool) if stored is None else np.asarray(stored.is_null())
     inheriting = missing & (status != EntryStatus.DELETED)
     counts = np.where(inheriting, np.asarray(columns[f.RECORD_COUNT]), 0)
+    # The rows of a file whose count is not known have no ids, nor have those after it: they might have ids of others.
+    inheriting &= np.cumsum(counts < 0) == 0
+    counts = np.maximum(counts, 0)
+    if first + float(counts.sum(dtype=np.float64)) >= _TOO_MANY:
+        raise InvalidMetadata(
+            f"manifest {location} counts more rows than there are row ids after {first}", location=location
+        )
     ids = pa.array(first + np.cumsum(counts) - counts)
     if inheriting.all():
         return ids

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from icefield.abc import OutputStream
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.file_io import FileIO
 from icefield.manifest.data_file import EntryStatus
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import (
@@ -23,7 +22,8 @@ from icefield.manifest.manifest_list import (
 )
 from icefield.manifest.reader import read_manifest
 from icefield.manifest.schemas import MANIFEST_FILE_FIELDS, RECORD_COUNT, STATUS, manifest_list_schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import schema_to_arrow
+from icefield.storage import FileIO
 from icefield.types import StructType
 
 _COUNTS: Final = tuple(f"{kind.name.lower()}_{what}_count" for kind in EntryStatus for what in ("files", "rows"))
@@ -59,7 +59,7 @@ def write_manifest_list(
     if base is not None and not _can_splice(base, format_version):
         kept, base = list(base.manifests), None
     if format_version > 1:
-        kept = [_counted(io, manifest) for manifest in kept]
+        kept = [counted(io, manifest) for manifest in kept]
     next_row_id: int | None = None
     if format_version >= 3:
         if first_row_id is None:
@@ -103,7 +103,7 @@ def assign_row_ids(manifests: Sequence[ManifestFile], first_row_id: int) -> tupl
                     location=manifest.manifest_path,
                 )
             manifest = replace(manifest, first_row_id=following)
-            following += rows
+            following += max(0, rows)
         numbered.append(manifest)
     return numbered, following
 
@@ -133,7 +133,7 @@ def _encode(
         spliced = file_format.append_blocks(base.raw, schema, _batch(manifests, format_version), metadata)
         if spliced is not None:
             return spliced
-        manifests = [*(_counted(io, manifest) for manifest in base.manifests), *manifests]
+        manifests = [*(counted(io, manifest) for manifest in base.manifests), *manifests]
     sink = _Buffer()
     writer = file_format.open_writer(sink, schema, properties={**_AVRO, **(properties or {})}, metadata=metadata)
     writer.write(_batch(manifests, format_version))
@@ -147,12 +147,12 @@ def _batch(manifests: list[ManifestFile], format_version: int) -> pa.RecordBatch
     return pa.RecordBatch.from_arrays([columns[_IDS[field.name]].cast(field.type) for field in arrow], schema=arrow)
 
 
-def _counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
+def counted(io: FileIO, manifest: ManifestFile) -> ManifestFile:
     """The manifest with every count; those that an old list left out are counted in the manifest itself."""
     if all(getattr(manifest, name) is not None for name in _COUNTS):
         return manifest
     entries = read_manifest(io, manifest, StructType(), columns=(STATUS, RECORD_COUNT))
-    status, rows = entries.status(), np.asarray(entries.column(RECORD_COUNT))
+    status, rows = entries.status(), np.maximum(np.asarray(entries.column(RECORD_COUNT)), 0)
     counts: dict[str, Any] = {}
     for kind in EntryStatus:
         mask = status == kind

@@ -12,16 +12,14 @@ import pyarrow.compute as pc
 
 from icefield.abc import FileFormat, ReadRequest
 from icefield.errors import InvalidMetadata
-from icefield.file_io import FileIO
+from icefield.limits import MAX_MANIFEST_BYTES
 from icefield.manifest.cache import ByteBoundedCache, cache_scope
-from icefield.manifest.columns import conform, identify
-from icefield.manifest.damage import damaged_file, refuse_encrypted
+from icefield.manifest.columns import check_locations, conform, identify
+from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS
-from icefield.snapshots import Snapshot
-
-MAX_LIST_BYTES: Final = 2**31 - 1
-"""A manifest list beyond this is refused unread."""
+from icefield.metadata.snapshots import Snapshot
+from icefield.storage import FileIO
 
 PATH, LENGTH, SPEC_ID, CONTENT, SEQUENCE, MIN_SEQUENCE, ADDED_SNAPSHOT = 500, 501, 502, 517, 515, 516, 503
 ADDED_FILES, EXISTING_FILES, DELETED_FILES = 504, 505, 506
@@ -191,7 +189,9 @@ def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata) -> M
     key = (scope, io.resolve(location))
     found = MANIFEST_LISTS.get(key) if scope is not None else None
     if found is None:
-        found = ManifestList(location, raw=io.read(location, limit=MAX_LIST_BYTES), file_format=io.file_format("avro"))
+        found = ManifestList(
+            location, raw=io.read(location, limit=MAX_MANIFEST_BYTES), file_format=io.file_format("avro")
+        )
         if scope is not None:
             MANIFEST_LISTS.put(key, found)
     return found
@@ -244,7 +244,7 @@ def _decode(file_format: FileFormat, raw: bytes, location: str) -> dict[int, pa.
         with file_format.open_reader(_io.BytesIO(raw), location, size=len(raw)) as reader:
             wanted = [f for f in reader.schema if identify(f, _NAMES) in _RULES]
             fields = pa.schema(wanted)
-            batches = list(reader.read(ReadRequest(columns=fields)))
+            batches = gathered(reader.read(ReadRequest(columns=fields)), len(raw))
         table = pa.Table.from_batches(batches, schema=batches[0].schema if batches else fields)
         found = {identify(field, _NAMES): _one(column) for field, column in zip(fields, table.columns, strict=True)}
         return _completed(found, table.num_rows, location)
@@ -258,6 +258,7 @@ def _completed(found: dict[int, pa.Array], num_rows: int, location: str) -> dict
         if column is None:
             column = pa.nulls(num_rows, kind)
         column = conform(column, kind, rule.name, location)
+        check_locations(column, rule.name, location)
         if rule.read_default is not None:
             column = pc.fill_null(column, rule.read_default)
         elif rule.reader_rule == "default-or-error" and column.null_count:
@@ -318,7 +319,7 @@ def _inline_manifests(io: FileIO, snapshot: Snapshot) -> ManifestList:
     file_format = io.file_format("avro")
     found = []
     for location in snapshot.manifests:
-        data = io.read(location, limit=MAX_LIST_BYTES)
+        data = io.read(location, limit=MAX_MANIFEST_BYTES)
         with (
             damaged_file("manifest", location),
             file_format.open_reader(_io.BytesIO(data), location, size=len(data)) as reader,

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import FormatReader, ReadRequest
-from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidMetadata, UnsupportedFeature
-from icefield.file_io import FileIO
+from icefield.limits import MAX_MANIFEST_BYTES
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import ByteBoundedCache, cache_scope
 from icefield.manifest.columns import (
@@ -23,20 +22,20 @@ from icefield.manifest.columns import (
     MAP_TYPES,
     NAMES,
     PLAN_COLUMNS,
+    check_locations,
     conform,
     conform_partition,
     flatten,
     select_fields,
 )
-from icefield.manifest.damage import damaged_file, refuse_encrypted
+from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.entries import ManifestEntries, StatisticKey
 from icefield.manifest.inheritance import inherit
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
+from icefield.storage import FileIO
 from icefield.types import StructType
-
-MAX_MANIFEST_BYTES: Final = 2**31 - 1
-"""A manifest beyond this is refused unread: it is no manifest."""
+from icefield.types.arrow.types import to_arrow_type
 
 _NO_STATISTICS: Final[StatisticsRequest] = {}
 _NEVER_NULL: Final = (f.STATUS, f.FILE_PATH, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.CONTENT)
@@ -264,14 +263,14 @@ class ManifestReader:
         wanted = _columns(request)
         with damaged_file("manifest", location):
             version = _format_version(reader.metadata, location)
-            found = scanned or _scan(reader, partition_type, wanted, at_once, location)
+            found = scanned or _scan(reader, partition_type, wanted, at_once, location, size)
             num_rows, columns, single = found.num_rows, found.columns, found.single
             lacking = _without_bounds(single, request.where_unbounded)
             if lacking:
                 # Other manifests of the table will lack them, too.
                 self._unbounded |= lacking
                 more = _among(request.where_unbounded, lacking)
-                single |= _scan(reader, partition_type, frozenset(), more, location).single
+                single |= _scan(reader, partition_type, frozenset(), more, location, size).single
             _check_whole(manifest, size, num_rows)
             _validate(columns, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
@@ -312,10 +311,12 @@ def _scan(
     wanted: frozenset[int],
     statistics: StatisticsRequest,
     location: str,
+    size: int,
 ) -> _Scanned:
-    """Go through the file once."""
+    """Go through the file of ``size`` bytes once."""
     request = _read_request(reader.schema, wanted, statistics, location)
-    return _of_batches(list(reader.read(request)) or [_empty(request.columns)], partition_type, statistics, location)
+    batches = gathered(reader.read(request), size) or [_empty(request.columns)]
+    return _of_batches(batches, partition_type, statistics, location)
 
 
 def _of_batches(
@@ -430,6 +431,7 @@ def _conformed(found: dict[int, pa.Array], partition_type: StructType, location:
             columns[number] = as_map(column, MAP_TYPES[number], NAMES[number], location)
         elif number in COLUMN_TYPES:
             columns[number] = conform(column, COLUMN_TYPES[number], NAMES[number], location)
+            check_locations(columns[number], NAMES[number], location)
     if f.FILE_FORMAT in columns:
         # Writers spell the names in either case.
         columns[f.FILE_FORMAT] = pc.utf8_lower(columns[f.FILE_FORMAT])

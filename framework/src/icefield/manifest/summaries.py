@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from icefield.manifest.entries import values_of
 from icefield.manifest.manifest_file import FieldSummary
 from icefield.types import IcebergType, StructType, UnknownType
-from icefield.values import to_bytes
+from icefield.types.values import to_bytes
 
 
 class PartitionSummaries:

@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.arrow_types import to_arrow_type
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.file_io import FileIO
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import ALL_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
@@ -21,10 +19,11 @@ from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, ManifestFile
 from icefield.manifest.summaries import PartitionSummaries
-from icefield.partitioning import PartitionSpec, fields_to_json
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.schema_json import schema_to_json
+from icefield.partitioning import PartitionSpec
+from icefield.partitioning.spec import fields_to_json
+from icefield.schema import Schema, schema_to_arrow, schema_to_json
+from icefield.storage import FileIO
+from icefield.types.arrow.types import to_arrow_type
 
 _FILES_AT_ONCE: Final = 8192
 _AVRO: Final = {"avro.record-name": "manifest_entry"}
@@ -261,7 +260,7 @@ class ManifestWriter:
 
     def _count(self, columns: dict[int, pa.Array]) -> None:
         status = np.asarray(columns[f.STATUS])
-        rows = np.asarray(columns[f.RECORD_COUNT])
+        rows = np.maximum(np.asarray(columns[f.RECORD_COUNT]), 0)  # a negative count is not known
         for kind in EntryStatus:
             mask = status == kind
             self._files[kind] += int(np.count_nonzero(mask))

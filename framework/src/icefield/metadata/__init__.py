@@ -1,6 +1,7 @@
 """Table metadata: decoding, encoding, and changes made of small updates."""
 
-from icefield.metadata.decode import MAX_METADATA_BYTES, SUPPORTED_FORMAT_VERSIONS, decode_metadata
+from icefield.limits import MAX_METADATA_BYTES
+from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS, decode_metadata
 from icefield.metadata.encode import encode_metadata
 from icefield.metadata.entries import (
     BlobMetadata,
@@ -10,13 +11,16 @@ from icefield.metadata.entries import (
     SnapshotLogEntry,
     StatisticsFile,
 )
+from icefield.metadata.inflation import inflated
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.metadata_log import with_metadata_log
 from icefield.metadata.new import new_table_metadata
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates import apply_updates
 
 __all__ = [
+    "MAIN_BRANCH",
     "MAX_METADATA_BYTES",
     "SUPPORTED_FORMAT_VERSIONS",
     "BlobMetadata",
@@ -30,6 +34,7 @@ __all__ = [
     "apply_updates",
     "decode_metadata",
     "encode_metadata",
+    "inflated",
     "new_table_metadata",
     "with_metadata_log",
 ]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from icefield.limits import NameText
 from icefield.metadata.entries import (
     EncryptedKey,
     Entry,
@@ -19,11 +20,11 @@ from icefield.metadata.entries import (
     decode_encrypted_key,
 )
 from icefield.metadata.json_array import ItemCodec, register
-from icefield.partitioning import PartitionSpec, spec_from_json, spec_to_json
-from icefield.schema import Schema
-from icefield.schema_json import schema_from_json, schema_to_json
-from icefield.snapshots import Snapshot, decode_snapshot
-from icefield.sorting import SortOrder, sort_order_from_json, sort_order_to_json
+from icefield.metadata.snapshots import Snapshot, decode_snapshot
+from icefield.partitioning import PartitionSpec, SortOrder
+from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
+from icefield.partitioning.spec import spec_from_json, spec_to_json
+from icefield.schema import Schema, schema_from_json, schema_to_json
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -36,6 +37,7 @@ class SnapshotKey(Entry, frozen=True, gc=False):
     timestamp_ms: Long
     sequence_number: Long | None = None
     parent_snapshot_id: Long | None = None
+    key_id: Any = None
 
 
 class _SchemaKey(Entry, frozen=True, gc=False):
@@ -60,7 +62,7 @@ class _SnapshotFileKey(Entry, frozen=True, gc=False):
 
 
 class _EncryptionKeyKey(Entry, frozen=True, gc=False):
-    key_id: str
+    key_id: NameText
     encrypted_key_metadata: str | None = None
 
 

@@ -7,13 +7,13 @@ error that names the location and the key.
 
 from __future__ import annotations
 
-import zlib
 from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from icefield.errors import InvalidMetadata, UnsupportedFeature
+from icefield.limits import LocationText, NameText, ValueText
 from icefield.metadata.codecs import (
     ENCRYPTION_KEYS,
     METADATA_LOG,
@@ -26,20 +26,16 @@ from icefield.metadata.codecs import (
     STATISTICS,
 )
 from icefield.metadata.entries import Int, Long
+from icefield.metadata.inflation import inflated
 from icefield.metadata.integrity import check_metadata
 from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray
+from icefield.metadata.properties import FrozenDict
+from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef, branch
+from icefield.metadata.snapshots import NO_SNAPSHOT
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.partitioning import PARTITION_FIELD_ID_START
-from icefield.properties import FrozenDict
-from icefield.refs import MAIN_BRANCH, SnapshotRef, branch
-from icefield.snapshots import NO_SNAPSHOT
+from icefield.partitioning.spec import PARTITION_FIELD_ID_START
 
 SUPPORTED_FORMAT_VERSIONS: Final = (1, 2, 3)
-MAX_METADATA_BYTES: Final = 512 * 1024 * 1024
-"""The largest metadata file that is read, in bytes, before and after inflating."""
-
-_GZIP_MAGIC: Final = b"\x1f\x8b"
-_MAX_GZIP_MEMBERS: Final = 64
 _KNOWN: Final = frozenset(
     {
         "format-version",
@@ -77,9 +73,13 @@ def decode_metadata(data: bytes, location: str) -> TableMetadata:
     """Decode the bytes of a metadata file, plain or gzipped; ``location`` names it in errors.
 
     Raises ``InvalidMetadata`` for a file that is damaged, too large or breaks a rule of the format, and
-    ``UnsupportedFeature`` for a format version above 3.
+    ``UnsupportedFeature`` for a format version above 3 and for the metadata of a view.
     """
-    document = _Document(_inflated(data, location), location)
+    document = _Document(inflated(data, location), location)
+    if document.has("view-uuid"):
+        raise UnsupportedFeature(
+            f"{location}: this is the metadata of a view, not of a table; views are not supported", location=location
+        )
     version = document.required("format-version", Long)
     if version > SUPPORTED_FORMAT_VERSIONS[-1]:
         raise UnsupportedFeature(
@@ -98,10 +98,11 @@ def _metadata(document: _Document, version: int) -> TableMetadata:
     current = document.optional("current-snapshot-id", Long)
     current = None if current == NO_SNAPSHOT else current
     schemas = _schemas(document, version)
+    snapshots = document.array("snapshots", SNAPSHOTS).checked()
     return TableMetadata(
         format_version=version,
-        table_uuid=document.since(2, version, "table-uuid", str),
-        location=document.required("location", str),
+        table_uuid=document.since(2, version, "table-uuid", NameText),
+        location=document.required("location", LocationText),
         last_sequence_number=document.required("last-sequence-number", Long) if version > 1 else 0,
         last_updated_ms=document.required("last-updated-ms", Long),
         last_column_id=document.required("last-column-id", Int),
@@ -115,12 +116,12 @@ def _metadata(document: _Document, version: int) -> TableMetadata:
         properties=_properties(document),
         current_snapshot_id=current,
         refs=_refs(document, current),
-        snapshots=document.array("snapshots", SNAPSHOTS).checked(),
+        snapshots=snapshots,
         statistics=document.array("statistics", STATISTICS),
         partition_statistics=document.array("partition-statistics", PARTITION_STATISTICS),
         snapshot_log=document.array("snapshot-log", SNAPSHOT_LOG),
         metadata_log=document.array("metadata-log", METADATA_LOG),
-        next_row_id=document.required("next-row-id", Long) if version > 2 else 0,
+        next_row_id=_next_row_id(document, snapshots) if version > 2 else 0,
         encryption_keys=document.array("encryption-keys", ENCRYPTION_KEYS).checked(),
         extra=FrozenDict({key: bytes(raw) for key, raw in document.members.items() if key not in _KNOWN}),
     )
@@ -159,8 +160,21 @@ def _last_partition_id(document: _Document, version: int, specs: JsonArray[Any])
     return max((spec.last_assigned_field_id for spec in specs), default=PARTITION_FIELD_ID_START - 1)
 
 
+def _next_row_id(document: _Document, snapshots: JsonArray[Any]) -> int | None:
+    """The next row id; where another engine left it out, what follows from the snapshots if each tells its row ids."""
+    told = document.optional("next-row-id", Long)
+    if told is not None:
+        return int(told)
+    following = 0
+    for snapshot in snapshots:
+        if snapshot.first_row_id is None or snapshot.added_rows is None:
+            return None
+        following = max(following, snapshot.first_row_id + snapshot.added_rows)
+    return following
+
+
 def _properties(document: _Document) -> FrozenDict[str, str]:
-    properties = document.optional("properties", dict[str, str | int | float | bool | None]) or {}
+    properties = document.optional("properties", dict[NameText, ValueText | int | float | bool | None]) or {}
     return FrozenDict({name: _property_text(value) for name, value in properties.items() if value is not None})
 
 
@@ -171,7 +185,7 @@ def _property_text(value: str | int | float | bool) -> str:
 
 def _refs(document: _Document, current: int | None) -> FrozenDict[str, SnapshotRef]:
     """Branches and tags; ``main`` follows from the current snapshot where it is not told."""
-    refs = document.optional("refs", dict[str, SnapshotRef]) or {}
+    refs = document.optional("refs", dict[NameText, SnapshotRef]) or {}
     if MAIN_BRANCH not in refs and current is not None:
         refs[MAIN_BRANCH] = branch(current)
     return FrozenDict(refs)
@@ -251,35 +265,3 @@ class _Document:
 
 def _reason(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _inflated(data: bytes, location: str) -> bytes:
-    """The plain bytes of a file; gzip is told by its first bytes, whatever the name says."""
-    if len(data) > MAX_METADATA_BYTES:
-        raise _too_large(location)
-    if data[:2] != _GZIP_MAGIC:
-        return data
-    parts: list[bytes] = []
-    left, rest = MAX_METADATA_BYTES, data
-    try:
-        while rest and len(parts) < _MAX_GZIP_MEMBERS:
-            inflater = zlib.decompressobj(wbits=31)
-            # One byte more than allowed tells a file that is just large enough from a bomb.
-            part = inflater.decompress(rest, left + 1)
-            left -= len(part)
-            if left < 0:
-                raise _too_large(location)
-            if not inflater.eof:
-                raise InvalidMetadata(f"{location}: the gzip stream is cut off", location=location)
-            parts.append(part)
-            rest = inflater.unused_data.lstrip(b"\0")
-    except zlib.error as error:
-        raise InvalidMetadata(f"{location}: the gzip stream is damaged: {error}", location=location) from error
-    return b"".join(parts)
-
-
-def _too_large(location: str) -> InvalidMetadata:
-    return InvalidMetadata(
-        f"{location}: table metadata of more than {MAX_METADATA_BYTES} bytes is refused; expire snapshots",
-        location=location,
-    )

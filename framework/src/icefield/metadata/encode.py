@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from icefield.errors import InvalidArgument
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.partitioning import fields_to_json
-from icefield.refs import MAIN_BRANCH
-from icefield.schema_json import schema_to_json
+from icefield.partitioning.spec import fields_to_json
+from icefield.schema import schema_to_json
 
 _GZIP_LEVEL: Final = 6
 
@@ -80,7 +80,7 @@ def _state(m: TableMetadata) -> list[_Member]:
     members: list[_Member] = [("properties", _json(m.properties))]
     if m.current_snapshot_id is not None or m.format_version > 2:
         members.append(("current-snapshot-id", _json(m.current_snapshot_id)))
-    if m.format_version > 2:
+    if m.format_version > 2 and m.next_row_id is not None:
         members.append(("next-row-id", _json(m.next_row_id)))
     if len(m.encryption_keys):
         members.append(("encryption-keys", m.encryption_keys.text()))

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from icefield.limits import LocationText, NameText, ValueText
+
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A JSON integer that fits 64 bits."""
 
@@ -28,24 +30,24 @@ class MetadataLogEntry(Entry, frozen=True, gc=False):
     """A former metadata file and when (ms) it was last updated."""
 
     timestamp_ms: Long
-    metadata_file: str
+    metadata_file: LocationText
 
 
 class BlobMetadata(Entry, frozen=True):
     """A blob of a statistics file: its type, the snapshot and fields it was computed from."""
 
-    type: str
+    type: NameText
     snapshot_id: Long
     sequence_number: Long
     fields: tuple[Long, ...]
-    properties: dict[str, str] = msgspec.field(default_factory=dict)
+    properties: dict[NameText, ValueText] = msgspec.field(default_factory=dict)
 
 
 class StatisticsFile(Entry, frozen=True):
     """A Puffin file with statistics of a snapshot. Sizes are in bytes."""
 
     snapshot_id: Long
-    statistics_path: str
+    statistics_path: LocationText
     file_size_in_bytes: Long
     file_footer_size_in_bytes: Long
     blob_metadata: tuple[BlobMetadata, ...]
@@ -56,17 +58,17 @@ class PartitionStatisticsFile(Entry, frozen=True):
     """A file with statistics of each partition of a snapshot. The size is in bytes."""
 
     snapshot_id: Long
-    statistics_path: str
+    statistics_path: LocationText
     file_size_in_bytes: Long
 
 
 class EncryptedKey(Entry, frozen=True):
     """An encrypted key of the table; ``encrypted_key_metadata`` is base64 text."""
 
-    key_id: str
+    key_id: NameText
     encrypted_key_metadata: str
     encrypted_by_id: str | None = None
-    properties: dict[str, str] = msgspec.field(default_factory=dict)
+    properties: dict[NameText, ValueText] = msgspec.field(default_factory=dict)
 
 
 def decode_encrypted_key(data: bytes | msgspec.Raw) -> EncryptedKey:

@@ -9,9 +9,9 @@ from operator import attrgetter
 from typing import Any, Final
 
 from icefield.errors import InvalidMetadata
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.partitioning import PARTITION_FIELD_ID_START
-from icefield.refs import MAIN_BRANCH
+from icefield.partitioning.spec import PARTITION_FIELD_ID_START
 
 CLOCK_SKEW_MS: Final = 60_000
 """How far a time in a log may lie before the one that precedes it: writers' clocks differ."""
@@ -74,7 +74,7 @@ def _check_ids(m: TableMetadata) -> None:
         ("last-sequence-number", m.last_sequence_number),
         ("next-row-id", m.next_row_id),
     ):
-        if number < 0:
+        if number is not None and number < 0:
             raise _Broken(key, f"is negative: {number}")
 
 

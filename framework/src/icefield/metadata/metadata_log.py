@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from icefield.metadata.entries import MetadataLogEntry
+from icefield.metadata.properties import METADATA_PREVIOUS_VERSIONS_MAX, get_int
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.properties import METADATA_PREVIOUS_VERSIONS_MAX, get_int
 
 
 def with_metadata_log(metadata: TableMetadata, previous_location: str, previous_last_updated_ms: int) -> TableMetadata:

@@ -10,12 +10,13 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata.codecs import PARTITION_SPECS, SCHEMAS, SORT_ORDERS
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS
 from icefield.metadata.json_array import JsonArray
+from icefield.metadata.properties import FORMAT_VERSION, FrozenDict, check_properties
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.validation import check_location, check_spec
-from icefield.partitioning import PARTITION_FIELD_ID_START, UNPARTITIONED, PartitionSpec, spec_for_new_table
-from icefield.properties import FORMAT_VERSION, FrozenDict, check_properties
+from icefield.partitioning import UNPARTITIONED, UNSORTED, PartitionSpec, SortOrder
+from icefield.partitioning.sort_order import order_for_new_table, validate_order
+from icefield.partitioning.spec import PARTITION_FIELD_ID_START, spec_for_new_table
 from icefield.schema import Schema, assign_fresh_ids, check_schema
-from icefield.sorting import UNSORTED, SortOrder, order_for_new_table, validate_order
 
 
 def new_table_metadata(

@@ -28,12 +28,12 @@ from icefield.metadata.entries import (
     StatisticsFile,
 )
 from icefield.metadata.json_array import JsonArray
-from icefield.partitioning import PartitionSpec
-from icefield.properties import FrozenDict
-from icefield.refs import MAIN_BRANCH, SnapshotRef
+from icefield.metadata.properties import FrozenDict
+from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
+from icefield.metadata.snapshots import Snapshot, new_snapshot_id
+from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.schema import Schema
-from icefield.snapshots import Snapshot, new_snapshot_id
-from icefield.sorting import SortOrder
+from icefield.secrets import without_userinfo
 
 INITIAL_SEQUENCE_NUMBER = 0
 
@@ -42,7 +42,8 @@ INITIAL_SEQUENCE_NUMBER = 0
 class TableMetadata:
     """The state of a table, under the names of the specification's JSON keys.
 
-    Times are in milliseconds since 1970-01-01 UTC. ``current_snapshot_id`` is None for a table without data.
+    Times are in milliseconds since 1970-01-01 UTC. ``current_snapshot_id`` is None for a table without data,
+    ``next_row_id`` for one of version 3 whose writer has not told it and whose snapshots do not either.
     ``extra`` holds the top-level keys that this version does not know, as JSON text; they are written back.
     Changes are made with ``icefield.metadata.apply_updates``.
     """
@@ -70,7 +71,7 @@ class TableMetadata:
     )
     snapshot_log: JsonArray[SnapshotLogEntry] = field(default_factory=lambda: JsonArray(SNAPSHOT_LOG))
     metadata_log: JsonArray[MetadataLogEntry] = field(default_factory=lambda: JsonArray(METADATA_LOG))
-    next_row_id: int = 0
+    next_row_id: int | None = 0
     encryption_keys: JsonArray[EncryptedKey] = field(default_factory=lambda: JsonArray(ENCRYPTION_KEYS))
     extra: Mapping[str, bytes] = field(default_factory=FrozenDict)
 
@@ -193,9 +194,10 @@ class TableMetadata:
         return ref.snapshot_id if ref is not None and ref.is_branch else None
 
     def __repr__(self) -> str:
+        location = _shortened(without_userinfo(self.location))
         return (
             f"TableMetadata(format_version={self.format_version}, table_uuid={self.table_uuid!r}, "
-            f"location={_shortened(self.location)!r}, current_snapshot_id={self.current_snapshot_id}, "
+            f"location={location!r}, current_snapshot_id={self.current_snapshot_id}, "
             f"snapshots={len(self.snapshots)}, schemas={len(self.schemas)})"
         )
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from icefield.metadata.json_array import DAMAGE, JsonArray
-from icefield.snapshots import Operation, Snapshot
+from icefield.metadata.snapshots import Operation, Snapshot
 
 
-def upgraded_snapshots(snapshots: JsonArray[Snapshot]) -> JsonArray[Snapshot]:
+def upgraded_snapshots(snapshots: JsonArray[Snapshot], manifest_lists: Mapping[int, str]) -> JsonArray[Snapshot]:
     """The snapshots of a v1 table in a table of a later version.
 
-    They keep sequence number 0, and what else they hold. It is written out, with the summary that later versions
-    require, for readers that insist on it.
+    They keep sequence number 0, and what else they hold. It is written out, with the summary and the manifest list that
+    later versions require, for readers that insist on it. ``manifest_lists`` gives the lists of those that name their
+    manifests themselves, by snapshot id.
     """
-    return snapshots.mapped(_upgraded)
+    return snapshots.mapped(lambda text: _upgraded(text, manifest_lists))
 
 
-def _upgraded(text: bytes) -> bytes:
+def _upgraded(text: bytes, manifest_lists: Mapping[int, str]) -> bytes:
     try:
         members: dict[str, Any] = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except DAMAGE:  # looked at when it is asked for
         return text
     members.setdefault("sequence-number", 0)
+    if "manifest-list" not in members:
+        location = manifest_lists.get(int(bytes(members["snapshot-id"])))
+        if location is not None:
+            members.pop("manifests", None)
+            members["manifest-list"] = location
     members.setdefault("summary", {"operation": Operation.OVERWRITE})
     return msgspec.json.encode(members)

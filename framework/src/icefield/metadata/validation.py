@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from icefield.errors import InvalidArgument, InvalidSchema
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.partitioning import PARTITION_FIELD_ID_START, PartitionSpec, validate_spec
+from icefield.partitioning import PartitionField, PartitionSpec
+from icefield.partitioning.spec import PARTITION_FIELD_ID_START, takes_name_of_column, validate_spec
+from icefield.partitioning.transforms import Transform, VoidTransform
 from icefield.schema import Schema
-from icefield.transforms import Transform, VoidTransform
 
 _ABSOLUTE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/|[A-Za-z][A-Za-z0-9+.-]+:[^/]")
 
@@ -59,6 +60,37 @@ def check_defaults_fit(before: TableMetadata, after: TableMetadata) -> None:
                 f"{what}: transform {transform} does not apply to '{field.name}' of type {field.field_type}",
                 field_id=source,
             )
+
+
+def check_names_differ(metadata: TableMetadata, before: TableMetadata | None = None) -> None:
+    """Raise ``InvalidSchema`` where a partition field of any spec, of a former one too, has the name of a column.
+
+    The name of its own source is fine, and so is what ``before`` had: the tables of other writers must remain
+    changeable.
+    """
+    if before is not None:
+        same_specs = before.partition_specs is metadata.partition_specs
+        if same_specs and before.current_schema_id == metadata.current_schema_id:
+            return
+    known = set() if before is None else {(spec_id, field.name) for spec_id, field in _misnamed(before)}
+    for spec_id, field in _misnamed(metadata):
+        if (spec_id, field.name) in known:
+            continue
+        former = "" if spec_id == metadata.default_spec_id else f" of the former partition spec {spec_id}"
+        source = metadata.schema().find_column_name(field.source_id)
+        raise InvalidSchema(
+            f"column '{field.name}' has the name of a partition field{former}, whose source is "
+            + (f"'{source}'" if source else f"column {field.source_id}, which was deleted and could be brought back")
+            + ": Iceberg's Java library would refuse the table; choose another name",
+            field_id=field.field_id,
+            spec_id=spec_id,
+        )
+
+
+def _misnamed(metadata: TableMetadata) -> Iterator[tuple[int, PartitionField]]:
+    schema = metadata.schema()
+    for spec in metadata.partition_specs:
+        yield from ((spec.spec_id, field) for field in spec.fields if takes_name_of_column(field, schema))
 
 
 def _shape(metadata: TableMetadata) -> tuple[int, int, int]:

@@ -12,16 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from icefield.arrow_reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
-from icefield.arrow_types import field_id, to_arrow_field, with_dictionaries
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
-from icefield.reserved_fields import DELETED, POS, ROW_ID, is_reserved_id
-from icefield.row_lineage import LINEAGE_IDS, RowLineage
 from icefield.scan.conversions import Unfit, conversion
 from icefield.scan.shredded import variants_of
 from icefield.schema import Schema
+from icefield.schema.row_lineage import LINEAGE_IDS, RowLineage
 from icefield.types import IcebergType, NestedField, StructType, UnknownType, VariantType
-from icefield.values import constant_array, initial_value
+from icefield.types.arrow.nested import may_be_unsettled, settled
+from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
+from icefield.types.arrow.types import field_id, to_arrow_field, with_dictionaries
+from icefield.types.reserved import DELETED, POS, ROW_ID, is_reserved_id
+from icefield.types.values import constant_array, initial_value
 
 
 class ColumnProjection:
@@ -53,6 +54,7 @@ class ColumnProjection:
         self._location = location
         self._lineage = lineage
         self._dictionaries = dictionaries
+        self._unsettled = [at for at, column in enumerate(schema) if may_be_unsettled(column.type)]
 
     @property
     def held_dictionaries(self) -> frozenset[int]:
@@ -117,6 +119,8 @@ class ColumnProjection:
         made = [self._column(slot, columns, batch.num_rows) for slot in self._slots]
         if not made:
             return batch.select([])
+        for at in self._unsettled:
+            made[at] = settled(made[at])
         return pa.RecordBatch.from_arrays(made, schema=self.schema)
 
     def _column(self, slot: Slot, columns: Sequence[pa.Array], rows: int) -> pa.Array:

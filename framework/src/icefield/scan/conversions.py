@@ -11,9 +11,6 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from icefield.arrow_arrays import unwrap
-from icefield.arrow_reshape import Convert, nulls_of
-from icefield.arrow_types import to_arrow_type
 from icefield.types import (
     BinaryType,
     DateType,
@@ -35,6 +32,9 @@ from icefield.types import (
     UnknownType,
     UUIDType,
 )
+from icefield.types.arrow.nested import unwrap
+from icefield.types.arrow.reshape import Convert, nulls_of
+from icefield.types.arrow.types import to_arrow_type
 
 _NARROW = (pa.int8(), pa.int16(), pa.uint8(), pa.uint16())
 _TEXT = (pa.string(), pa.large_string(), pa.string_view())

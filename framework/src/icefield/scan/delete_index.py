@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFile, DataFileContent, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.reserved_fields import DELETE_FILE_PATH
 from icefield.scan.partition_groups import Ints, partition_groups, partition_keys
+from icefield.types.reserved import DELETE_FILE_PATH
 
 DELETE_STATISTICS: Final = {
     f.LOWER_BOUNDS: frozenset({DELETE_FILE_PATH.field_id}),

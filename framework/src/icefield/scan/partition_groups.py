@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from icefield.manifest.entries import partition_tuples, take
-from icefield.partitioning import normalised_key
+from icefield.partitioning.spec import normalised_key
 
 _MANY: Final = 2**62
 

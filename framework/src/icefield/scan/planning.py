@@ -17,7 +17,6 @@ import numpy as np
 
 from icefield.abc import ScanPlanned
 from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals, inclusive_projection, strict_metrics
-from icefield.file_io import FileIO
 from icefield.manifest import (
     ALL_COLUMNS,
     PLAN_COLUMNS,
@@ -33,6 +32,7 @@ from icefield.manifest import (
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTENT, SPEC_ID
 from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning import PartitionSpec
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.duplicates import DistinctPaths
@@ -50,7 +50,7 @@ from icefield.scan.pruning import (
     needed_statistics,
 )
 from icefield.schema import Schema
-from icefield.snapshots import Snapshot
+from icefield.storage import FileIO
 from icefield.types import StructType
 
 _LEAST_WORKERS: Final = 8

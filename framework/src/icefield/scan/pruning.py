@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from icefield.arrow_types import to_arrow_type
 from icefield.expressions import (
     AlwaysFalse,
     AlwaysTrue,
@@ -29,7 +29,8 @@ from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import CONTAINS_NAN, CONTAINS_NULL, LOWER, UPPER
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.types import DoubleType, FloatType, IcebergType, StructType
-from icefield.values import from_bytes_array
+from icefield.types.arrow.types import to_arrow_type
+from icefield.types.values import from_bytes_array
 
 Mask = npt.NDArray[np.bool_]
 
@@ -94,8 +95,9 @@ class EntryGroup:
         return _joined([part.partition for part in self._parts])
 
     def record_count(self) -> pa.Array:
-        """The rows of each file."""
-        return _joined([part.column(f.RECORD_COUNT) for part in self._parts])
+        """The rows of each file. A count of none is not known: nobody has looked whether the file is empty."""
+        stated = _joined([part.column(f.RECORD_COUNT) for part in self._parts])
+        return pc.if_else(pc.greater(stated, 0), stated, pa.scalar(None, pa.int64()))
 
     def value_count(self, field_id: int) -> pa.Array | None:
         """How many values each file has in a field."""

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from icefield.abc import FormatAbility, FormatReader, ReadRequest, Split
+from icefield.abc import FormatAbility, FormatReader, InputFile, ReadRequest, Split
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate
-from icefield.field_tree import ids_in
 from icefield.manifest import DataFile
-from icefield.name_mapping import carries_ids
-from icefield.properties import NAME_MAPPING_DEFAULT
-from icefield.reserved_fields import FILE, PARTITION, SPEC_ID, is_reserved_id
-from icefield.row_lineage import RowLineage
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT
+from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.parallel import in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.transforms import IdentityTransform
+from icefield.schema import Schema, schema_to_arrow
+from icefield.schema.fields import ids_in
+from icefield.schema.name_mapping import carries_ids
+from icefield.schema.row_lineage import RowLineage
 from icefield.types import NestedField, StructType
+from icefield.types.reserved import FILE, PARTITION, SPEC_ID, is_reserved_id
 
 BATCH_ROWS = 131_072
 """The most rows in one batch."""
@@ -64,6 +63,11 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Recor
         batches.close()  # type: ignore[attr-defined]
 
 
+# What files begin with: those of the specification in plain, and encrypted by it or by Parquet.
+_PLAIN: Final = {"parquet": b"PAR1", "avro": b"Obj\x01", "orc": b"ORC"}
+_ENCRYPTED: Final = (b"AGS1", b"PARE")
+
+
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """What is read for one residual filter: the projection, and after it the columns that only the filter needs.
@@ -99,6 +103,8 @@ class TaskReader:
         if FormatAbility.SPLITS not in file_format.abilities and task.start > 0:
             return  # the task that has the first byte reads the whole file
         source = self._context.io.open_input(file.file_path)
+        if file.key_metadata is not None:
+            _refuse_encrypted(file, source)
         with file_format.open_reader(source, file.file_path, size=file.file_size_in_bytes) as reader:
             yield from self._rows(task, file, wanted, reader, file_format.abilities)
 
@@ -122,7 +128,7 @@ class TaskReader:
             positions=projection.positions,
             dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
         )
-        for batch in reader.read(request):
+        for batch in _counted(file, reader, request):
             rows = self._finished(projection.apply(batch), wanted)
             if rows.num_rows:
                 yield rows
@@ -209,8 +215,46 @@ def _check_readable(task: FileScanTask, file: DataFile) -> None:
         raise UnsupportedFeature(
             f"{file.file_path} has row-level deletes, which this version cannot apply", location=file.file_path
         )
-    if file.key_metadata is not None:
-        raise UnsupportedFeature(f"{file.file_path} is encrypted", location=file.file_path)
+
+
+def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
+    """Raise ``UnsupportedFeature`` for a file that does not begin as one in plain. Impala puts keys on plain files."""
+    magic = source.read(4)
+    source.seek(0)
+    plain = _PLAIN.get(file.file_format.lower())
+    if magic.startswith(_ENCRYPTED) or (plain is not None and not magic.startswith(plain)):
+        source.close()
+        raise UnsupportedFeature(
+            f"{file.file_path} is encrypted, and cannot be decrypted here", location=file.file_path
+        )
+
+
+def _counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    """What is read of a file that holds as many rows as its manifest says.
+
+    The format may tell when the file is opened; else the rows are counted where all of them are read.
+    """
+    known = reader.record_count
+    if known is not None:
+        _check_count(file, known)
+        yield from reader.read(request)
+        return
+    rows = 0
+    for batch in reader.read(request):
+        rows += batch.num_rows
+        yield batch
+    if request.split is None and request.row_filter is None:
+        _check_count(file, rows)
+
+
+def _check_count(file: DataFile, rows: int) -> None:
+    # A negative count is not known.
+    if 0 <= file.record_count != rows:
+        raise InvalidFile(
+            f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "
+            "the manifest is wrong; nothing of it is read",
+            location=file.file_path,
+        )
 
 
 def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[int, Any]) -> None:

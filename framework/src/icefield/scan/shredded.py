@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from icefield.arrow_arrays import struct_array
-from icefield.arrow_reshape import Convert
-from icefield.arrow_types import VARIANT_ARROW, is_list_like
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.scan.conversions import Unfit
 from icefield.scan.variant_parts import encode_array, encode_object, object_fields
-from icefield.values_variant import variant_names
+from icefield.types.arrow.nested import struct_array
+from icefield.types.arrow.reshape import Convert
+from icefield.types.arrow.types import VARIANT_ARROW, is_list_like
+from icefield.types.values.variant import variant_names
 
 _NULL: Final = b"\x00"
 _LONGEST_SHORT_STRING = 63

@@ -13,14 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.abc import FormatAbility
-from icefield.arrow_types import with_dictionaries
 from icefield.errors import InvalidArgument, MissingPlugin, NoSuchSnapshot
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, as_expression, bind
-from icefield.file_io import FileIO
 from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
-from icefield.name_mapping import parse_name_mapping
-from icefield.properties import (
+from icefield.metadata.properties import (
     NAME_MAPPING_DEFAULT,
     SPLIT_OPEN_FILE_COST,
     SPLIT_PLANNING_LOOKBACK,
@@ -28,18 +25,20 @@ from icefield.properties import (
     find_value,
     get_int,
 )
-from icefield.refs import MAIN_BRANCH
-from icefield.reserved_fields import METADATA_COLUMNS, PARTITION, partition_field
-from icefield.scan.plan_table import PlanTable, united_partition_type
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.snapshots import Snapshot
+from icefield.scan.plan_table import PlanTable
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.planning import ScanPlanner
 from icefield.scan.reading import read_tasks
 from icefield.scan.splits import combine_tasks, split_task
 from icefield.scan.tasks import FileScanTask, ScanContext
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.snapshots import Snapshot
-from icefield.types import BinaryType, NestedField, StringType, StructType
+from icefield.scan.united_partition import UnitedPartition
+from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
+from icefield.storage import FileIO
+from icefield.types import BinaryType, NestedField, StringType
+from icefield.types.arrow.types import with_dictionaries
+from icefield.types.reserved import METADATA_COLUMNS, PARTITION, partition_field
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ class TableScan:
 
     def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:
         """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together."""
-        return PlanTable(self._partition_types, statistics=include_stats).table(self._planned(include_stats))
+        return PlanTable(self._united_partition, statistics=include_stats).table(self._planned(include_stats))
 
     def plan_tasks(self) -> Iterator[tuple[FileScanTask, ...]]:
         """The plan in groups of about equal size: large files divided where they may be, small ones put together.
@@ -275,9 +274,9 @@ class TableScan:
         return as_expression(self.row_filter)
 
     @cached_property
-    def _partition_types(self) -> dict[int, StructType]:
-        schemas = list(self.metadata.schemas)
-        return {spec.spec_id: spec.partition_type(self.schema, schemas) for spec in self.metadata.partition_specs}
+    def _united_partition(self) -> UnitedPartition:
+        specs, schemas = self.metadata.partition_specs, list(self.metadata.schemas)
+        return UnitedPartition(specs, {spec.spec_id: spec.partition_type(self.schema, schemas) for spec in specs})
 
     def _planned(self, include_stats: bool) -> Iterator[PlannedFiles]:
         planner = self.planner(include_stats=include_stats)
@@ -292,7 +291,7 @@ class TableScan:
 
     def _metadata_column(self, column: NestedField) -> NestedField:
         if column.field_id == PARTITION.field_id:
-            return partition_field(united_partition_type(self._partition_types))
+            return partition_field(self._united_partition.type)
         return column
 
     def _number(self, option: str, declared: Any) -> int:
@@ -314,7 +313,9 @@ class _Tally:
     def undecided(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
         for files in planned:
             whole, needed = _decided(files)
-            self.rows += int(np.asarray(files.entries.column(f.RECORD_COUNT))[whole].sum())
+            counts = np.asarray(files.entries.column(f.RECORD_COUNT))[whole]
+            # In halves, since counts of a manifest that is wrong may add up to more than a long holds.
+            self.rows += (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
             if limit is not None and self.rows >= limit:
                 return
             tasks = list(files.tasks()) if needed.any() else []
@@ -329,8 +330,8 @@ def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
     never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
     if files.proven is not None:
         whole |= files.proven
-    # A negative count is not known.
-    whole &= np.asarray(files.entries.column(f.RECORD_COUNT)) >= 0
+    # A negative count is not known, and a count of none is looked at: it would hide the rows of the file.
+    whole &= np.asarray(files.entries.column(f.RECORD_COUNT)) > 0
     if files.deletes:
         whole[list(files.deletes)] = False
     return whole, ~(whole | never)

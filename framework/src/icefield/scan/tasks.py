@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
-from icefield.file_io import FileIO
 from icefield.manifest import DataFile
-from icefield.name_mapping import NameMapping
 from icefield.partitioning import PartitionSpec
-from icefield.schema import Schema
+from icefield.schema import NameMapping, Schema
+from icefield.secrets import without_userinfo
+from icefield.storage import FileIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,8 @@ class FileScanTask:
         return hash((self.file.file_path, self.start))
 
     def __repr__(self) -> str:
-        return f"FileScanTask({self.file.file_path!r}, start={self.start}, length={self.length})"
+        path = without_userinfo(self.file.file_path)
+        return f"FileScanTask({path!r}, start={self.start}, length={self.length})"
 
 
 class PlannedTask(FileScanTask):

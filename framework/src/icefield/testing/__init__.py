@@ -11,6 +11,8 @@ from icefield.testing.commit_strategy import CommitStrategySuite
 from icefield.testing.faults import Crash, FaultyFileSystem
 from icefield.testing.file_format import FileFormatSuite
 from icefield.testing.file_system import FileSystemSuite
+from icefield.testing.recording import RecordingServer
+from icefield.testing.service_faults import LossyCalls, LossyProxy, RequestFaults
 
 __all__ = [
     "CatalogSuite",
@@ -19,6 +21,10 @@ __all__ = [
     "FaultyFileSystem",
     "FileFormatSuite",
     "FileSystemSuite",
+    "LossyCalls",
+    "LossyProxy",
+    "RecordingServer",
+    "RequestFaults",
     "Suite",
     "TableBehaviourSuite",
 ]

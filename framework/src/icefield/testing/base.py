@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pytest
+
+from icefield.testing.watchdog import watched
 
 TROUBLESHOOTING: Final = "If this fails"
 """How the line begins, in the docstring of a check, that tells what to look at."""
@@ -16,13 +18,19 @@ TROUBLESHOOTING: Final = "If this fails"
 pytest.register_assert_rewrite(
     *(
         f"icefield.testing.{name}"
-        for name in ("behaviour", "catalog", "commit_strategy", "file_format", "file_system", "formats")
+        for name in ("behaviour", "catalog", "file_systems", "formats", "processes", "strategies")
     )
 )
 
 
 class Suite:
-    """A suite of checks. What is raised by one whose docstring says "If this fails, ..." carries that as a note."""
+    """A suite of checks. What is raised by one whose docstring says "If this fails, ..." carries that as a note.
+
+    A check that does not end fails, with the stacks of all threads.
+    """
+
+    check_seconds: ClassVar[float] = 240.0
+    """How long a check may take before it is taken to hang."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -35,10 +43,11 @@ def _telling(check: Callable[..., Any]) -> Callable[..., Any]:
     note = inspect.cleandoc(check.__doc__ or "")
 
     @wraps(check)
-    def telling(*args: Any, **kwargs: Any) -> None:
+    def telling(suite: Suite, *args: Any, **kwargs: Any) -> None:
         __tracebackhide__ = True
         try:
-            check(*args, **kwargs)
+            with watched(suite.check_seconds, check.__name__):
+                check(suite, *args, **kwargs)
         except (Exception, pytest.fail.Exception) as error:
             error.add_note(note)
             raise

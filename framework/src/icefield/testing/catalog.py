@@ -42,6 +42,13 @@ class CatalogSuite(Suite):
     properties_of_the_store: ClassVar[frozenset[str]] = frozenset()
     """Properties that the store gives every namespace, such as where it lies."""
 
+    listing_page: ClassVar[int] = 100
+    """How many names the store lists in one page at most, where it has pages; a check makes two namespaces more."""
+
+    def another(self, backend: CatalogBackend) -> CatalogBackend:
+        """The same catalog as another process would open it."""
+        return type(backend)(backend.name, backend.properties, backend.io)
+
     @pytest.fixture
     def backend(self) -> CatalogBackend:
         """A backend with nothing in it but what the store brings."""
@@ -132,6 +139,39 @@ class CatalogSuite(Suite):
             backend.namespace_properties(("a",))
         backend.create_namespace(("a",), {"new": "1"})
         assert self.properties(backend, ("a",)) == {"new": "1"}
+
+    def test_a_listing_without_a_size_goes_on_after_the_first_page(self, backend: CatalogBackend) -> None:
+        """If this fails, listing ends with a page of the store: ask for the next one while there is a token."""
+        names = [(f"n{number:05}",) for number in range(self.listing_page + 2)]
+        for name in names:
+            backend.create_namespace(name, {})
+        found: list[NamespaceName] = []
+        page = backend.list_namespaces(())
+        found += page.items
+        while page.next_token is not None:
+            page = backend.list_namespaces((), token=page.next_token)
+            found += page.items
+        assert [name for name in found if name not in self.namespaces_of_the_store] == names
+
+    def test_what_another_has_changed_is_seen_at_once(self, backend: CatalogBackend) -> None:
+        """If this fails, a cache answers with namespaces, properties or tables of before: switch it off."""
+        other = self.another(backend)
+        backend.create_namespace(("a",), {"x": "1"})
+        assert backend.list_tables(("a",)).items == other.list_tables(("a",)).items == ()
+        assert self.properties(backend, ("a",)) == {"x": "1"}
+        assert backend.strategy(("a", "t")).load() is None
+        other.update_namespace_properties(("a",), {"x": "2"}, frozenset())
+        other.create_namespace(("b",), {})
+        self.create_table(other, ("a", "t"))
+        assert self.properties(backend, ("a",)) == {"x": "2"}
+        assert self.namespaces(backend) == (("a",), ("b",))
+        assert backend.list_tables(("a",)).items == (("a", "t"),)
+        assert backend.strategy(("a", "t")).load() == other.strategy(("a", "t")).load() is not None
+        other.strategy(("a", "t")).drop()
+        other.drop_namespace(("b",))
+        assert backend.strategy(("a", "t")).load() is None
+        assert backend.list_tables(("a",)).items == ()
+        assert self.namespaces(backend) == (("a",),)
 
     # -- tables
 

@@ -6,14 +6,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from icefield.abc import FileInfo, FileSystem, InputFile, OutputStream, PutMode
+from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import StorageError
 
 Fault = Callable[[int, str, str], str | None]
 """Called with the number, the name and the location of each call; answers ``crash-before``, ``crash-after``,
 ``lose-request``, ``lose-reply`` or None."""
 
-_CHANGES = frozenset({"put", "rename", "close", "delete_many"})
+CHANGES = frozenset({"put", "rename", "close", "delete_many"})
+"""The calls that change the storage."""
 
 
 class Crash(BaseException):
@@ -29,11 +30,15 @@ class FaultyFileSystem(FileSystem):
     def __init__(self, inner: FileSystem, fault: Fault | None = None) -> None:
         super().__init__(inner.properties)
         self.inner = inner
-        self.abilities = inner.abilities  # type: ignore[misc]  # as declared by what is wrapped
         self.fault = fault
         self.calls: list[tuple[str, str]] = []
         self.crashed = False
         self._lock = threading.Lock()
+
+    @property
+    def abilities(self) -> frozenset[FileSystemAbility]:
+        """As declared by what is wrapped."""
+        return self.inner.abilities
 
     def run(self, name: str, location: str, action: Callable[[], Any]) -> Any:
         """Note a call, do it, and let the fault strike before or after."""
@@ -42,7 +47,8 @@ class FaultyFileSystem(FileSystem):
                 raise Crash(f"{name} after the crash")
             number = len(self.calls)
             self.calls.append((name, location))
-            verdict = self.fault(number, name, location) if self.fault else None
+        # Not under the lock: a fault may hold a call up while another thread goes on.
+        verdict = self.fault(number, name, location) if self.fault else None
         if verdict == "crash-before":
             self.crashed = True
             raise Crash(f"before {name} {location}")
@@ -71,8 +77,10 @@ class FaultyFileSystem(FileSystem):
         info: FileInfo = self.run("stat", location, lambda: self.inner.stat(location))
         return info
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        found: Iterable[FileInfo] = self.run("list", prefix, lambda: [*self.inner.list(prefix, shallow=shallow)])
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        found: Iterable[FileInfo] = self.run(
+            "list_files", prefix, lambda: [*self.inner.list_files(prefix, shallow=shallow)]
+        )
         return iter(found)
 
     def delete_many(self, locations: Iterable[str]) -> None:
@@ -85,7 +93,7 @@ class FaultyFileSystem(FileSystem):
     @property
     def changes(self) -> Sequence[tuple[str, str]]:
         """The calls that changed the storage."""
-        return [call for call in self.calls if call[0] in _CHANGES]
+        return [call for call in self.calls if call[0] in CHANGES]
 
 
 class _FaultyOutput(OutputStream):

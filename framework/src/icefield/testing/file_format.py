@@ -4,6 +4,7 @@ An author subclasses it and gives the format; gaps are declared by type, and mus
 
     class TestMyFormat(FileFormatSuite):
         unsupported = (VariantType,)
+        small_blocks = {"write.my-format.block-rows": "100"}
 
         @pytest.fixture
         def file_format(self):
@@ -17,12 +18,23 @@ from __future__ import annotations
 from icefield.testing.formats import (
     DamageChecks,
     EvolutionChecks,
+    LargeFileChecks,
     MetricsChecks,
+    PositionChecks,
     ReadingChecks,
     TypeChecks,
     WritingChecks,
 )
 
 
-class FileFormatSuite(TypeChecks, EvolutionChecks, ReadingChecks, MetricsChecks, WritingChecks, DamageChecks):
+class FileFormatSuite(
+    TypeChecks,
+    EvolutionChecks,
+    ReadingChecks,
+    PositionChecks,
+    LargeFileChecks,
+    MetricsChecks,
+    WritingChecks,
+    DamageChecks,
+):
     """Checks of ``icefield.abc.FileFormat``."""

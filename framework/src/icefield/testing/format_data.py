@@ -12,8 +12,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from icefield import types
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
 
 _EPOCH = datetime.date(1970, 1, 1)

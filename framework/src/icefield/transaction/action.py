@@ -10,10 +10,10 @@ from typing import ClassVar, Self
 
 from icefield.commit import WrittenFiles
 from icefield.errors import InvalidArgument
-from icefield.file_io import FileIO
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.updates import TableUpdate
+from icefield.storage import FileIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Action(ABC):
     shapes: ClassVar[bool] = True
     """Whether later actions of a transaction must see the change when they are staged, not only when it commits.
 
-    Such an action is pure: it reads and writes no file, and depends on no snapshot.
+    Such an action depends on no snapshot, and is pure: it reads and writes no file, unless an upgrade of the format
+    demands files that an old table lacks.
     """
 
     def __init__(self, stage: Callable[[Action], None]) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.abc import FormatReader, ReadRequest
-from icefield.arrow_types import field_id
 from icefield.errors import InvalidArgument, MissingPlugin
-from icefield.file_io import FileIO
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
-from icefield.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
-from icefield.name_mapping import NameMapping, create_name_mapping, parse_name_mapping
-from icefield.partitioning import check_partition_values, normalised_key, partition_batch
-from icefield.properties import NAME_MAPPING_DEFAULT
+from icefield.metadata.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT
+from icefield.partitioning.spec import check_partition_values, normalised_key, partition_batch
 from icefield.scan.column_projection import ColumnProjection
-from icefield.schema import Schema
+from icefield.schema import NameMapping, Schema, create_name_mapping, parse_name_mapping
+from icefield.schema.name_mapping import carries_ids
+from icefield.storage import FileIO
 from icefield.transaction.added_metrics import in_table_types
+from icefield.transaction.added_names import check_names
 from icefield.transaction.summary import distinct_partitions
 
 
@@ -50,7 +50,7 @@ class FileDescriber:
         """The file as a manifest will describe it.
 
         Raises ``InvalidArgument`` for a file of no known format or with rows of several partitions, ``InvalidFile``
-        for one that the table's columns cannot be read from, ``FileMissing``.
+        for one that the table's columns cannot be read from, or whose columns would be read as others, ``FileMissing``.
         """
         size = self._io.stat(location).size
         kind = location.rpartition(".")[2].lower()
@@ -60,9 +60,11 @@ class FileDescriber:
             raise InvalidArgument(f"cannot tell the format of {location} by its name: {error}") from error
         source = self._io.open_input(location)
         with file_format.open_reader(source, location, size=size) as reader:
-            has_ids = _has_ids(reader.schema)
+            has_ids = carries_ids(reader.schema)
             self.needs_mapping |= not has_ids
-            file_schema = reader.schema if has_ids else self._mapping.apply(reader.schema)
+            file_schema = self._mapping.apply(reader.schema)
+            mapping = None if has_ids else self._mapping
+            check_names(self._metadata, mapping, reader.schema, file_schema, location)
             metrics = _Reading(self._schema, reader, file_schema, location).metrics(has_ids)
             partition = self._partition(reader, file_schema, location)
             splits = reader.split_offsets
@@ -140,7 +142,3 @@ def distinct_locations(locations: Iterable[str]) -> list[str]:
         twice = next(location for location in found if found.count(location) > 1)
         raise InvalidArgument(f"file {twice} is added twice", location=twice)
     return found
-
-
-def _has_ids(schema: pa.Schema) -> bool:
-    return any(field_id(field) is not None for field in schema)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from icefield.arrow_types import child_fields, field_id, from_arrow_type, to_arrow_type
 from icefield.errors import IcefieldError
-from icefield.metrics import Metrics
+from icefield.metadata.metrics import Metrics
 from icefield.scan.conversions import Unfit, conversion
 from icefield.schema import Schema
 from icefield.types import IcebergType
-from icefield.values import constant_array, from_arrow_scalar
+from icefield.types.arrow.types import child_fields, field_id, from_arrow_type, to_arrow_type
+from icefield.types.values import constant_array, from_arrow_scalar
 
 
 def in_table_types(metrics: Metrics, file_schema: pa.Schema, schema: Schema) -> Metrics:

@@ -11,9 +11,9 @@ from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.manifest_file import ManifestContent
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
-from icefield.transaction.head import Head
+from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import FileSet
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
@@ -30,6 +30,11 @@ class AddedFiles:
         for file in files:
             if file.content is not DataFileContent.DATA:
                 raise InvalidArgument(f"{file.file_path} holds deletes, not data", location=file.file_path)
+            if file.record_count < 0:
+                raise InvalidArgument(
+                    f"data file {file.file_path} has {file.record_count} rows; count them first",
+                    location=file.file_path,
+                )
             if file.file_path in self._files:
                 raise InvalidArgument(f"data file {file.file_path} is added twice", location=file.file_path)
             self._files[file.file_path] = file

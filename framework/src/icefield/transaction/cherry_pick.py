@@ -1,84 +1,191 @@
-"""Taking over the change of a snapshot that lies on another branch, or was staged for an audit."""
+"""Publishing a snapshot that was staged, or taking over the change of one that lies on another branch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+import pyarrow as pa
+
 from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.expressions import AlwaysTrue
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import ALL_COLUMNS
-from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata import TableMetadata
-from icefield.refs import MAIN_BRANCH
-from icefield.snapshots import Operation, Snapshot
-from icefield.transaction.action import Action, ActionContext
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.snapshots import (
+    PUBLISHED_WAP_ID,
+    REPLACE_PARTITIONS,
+    SOURCE_SNAPSHOT_ID,
+    STAGED_WAP_ID,
+    Operation,
+    Snapshot,
+)
+from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.append import AddedFiles
-from icefield.transaction.conflicts import entries_by
-from icefield.transaction.head import Head
-from icefield.transaction.history import is_ancestor
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
-
-_SOURCE = "source-snapshot-id"
-_STAGED, _PUBLISHED = "wap.id", "published-wap-id"
+from icefield.transaction.branch_head import Head
+from icefield.transaction.conflicts import (
+    Concern,
+    Since,
+    entries_by,
+    no_new_data,
+    no_new_deletes,
+    no_removed_data,
+)
+from icefield.transaction.filtering import RowFilter
+from icefield.transaction.history import head_of, is_ancestor
+from icefield.transaction.matching import FileSet, Mask, PartitionSet
+from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer, same_table
 
 
 class CherryPick(SnapshotProducer):
-    """Append the files that a snapshot appended, in a new snapshot of the branch that names its source.
+    """Make the change of a snapshot the next one of a branch.
 
-    Raises ``InvalidArgument`` for a snapshot that did more than append, that the branch holds already, or that was
-    picked before; ``NoSuchSnapshot`` for one that the table does not have.
+    Where the snapshot's parent is the head of the branch, the branch moves to the snapshot itself. Otherwise the files
+    of an append, and those of a dynamic partition overwrite whose partitions are as it met them, are taken over in a
+    new snapshot that names its source. Anything else depends on the rows that it met, and is refused.
+
+    Raises ``InvalidArgument`` for a snapshot that cannot be taken over, that the branch holds already, or whose
+    ``wap.id`` was published before; ``ValidationFailed`` for partitions that changed; ``NoSuchSnapshot``.
     """
+
+    _may_be_empty = True  # the snapshot says what was published
 
     def __init__(
         self,
         stage: Callable[[Action], None],
-        snapshot_id: int,
+        snapshot_id: int | None,
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
+        if branch is None:
+            raise InvalidArgument("a snapshot is cherry-picked onto a branch; name one")
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
-        self._source = snapshot_id
+        self._source_id = snapshot_id
+
+    def source(self, metadata: TableMetadata) -> Snapshot:
+        """The snapshot to take over. Raises ``NoSuchSnapshot``."""
+        found = None if self._source_id is None else metadata.snapshot_by_id(self._source_id)
+        if found is None:
+            raise NoSuchSnapshot(f"the table has no snapshot {self._source_id}", snapshot_id=self._source_id)
+        return found
+
+    def _target(self, base: TableMetadata) -> str | None:
+        """The branch; what is published is not staged."""
+        return self._branch
+
+    def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
+        """Move the branch to the source where that follows its head; otherwise add a snapshot with its files."""
+        source, head = self.source(base), head_of(base, self._branch)
+        _refuse_published(base, source, head)
+        if source.parent_snapshot_id != (None if head is None else head.snapshot_id):
+            return super().apply(base, context)
+        self._begin(base, context)
+        self._assembler.finish()
+        return Changes((self._moved(base, self._branch or MAIN_BRANCH, source.snapshot_id),), same_table(base))
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
-        """The files that the source added."""
-        source = self._checked(head.metadata, head.snapshot)
-        self._texts[_SOURCE] = str(source.snapshot_id)
-        if _STAGED in source.summary:
-            self._texts[_PUBLISHED] = source.summary[_STAGED]
-        added = AddedFiles()
-        theirs = Head(head.metadata, source, head.io)
-        for _, manifest in theirs.live(ManifestContent.DATA):
-            if manifest.added_snapshot_id == source.snapshot_id:
-                entries = theirs.entries(manifest, ALL_COLUMNS)
-                new = entries_by(entries, {source.snapshot_id}) & (entries.status() == EntryStatus.ADDED)
-                added.add(entries.select(ALL_COLUMNS - {f.FIRST_ROW_ID}).filter(new).data_files())
+        """The files that the source added, and those that it replaced."""
+        source = self.source(head.metadata)
+        replaces = source.summary.get(REPLACE_PARTITIONS, "").lower() == "true"
+        if source.operation is not Operation.APPEND and not (replaces and source.operation is Operation.OVERWRITE):
+            raise InvalidArgument(
+                f"snapshot {source.snapshot_id} is of operation '{source.operation}' and its parent is not the head "
+                f"of branch '{self._branch}': only an append, a dynamic partition overwrite or a snapshot whose "
+                "parent is the head can be picked; make the change again",
+                snapshot_id=source.snapshot_id,
+            )
+        self._texts[SOURCE_SNAPSHOT_ID] = str(source.snapshot_id)
+        if source.summary.get(STAGED_WAP_ID):
+            self._texts[PUBLISHED_WAP_ID] = source.summary[STAGED_WAP_ID]
+        self._operation = source.operation
+        added, removed = _changed_files(head, source)
         added.refuse_live(head)
-        return FileChanges(added.files())
+        if not replaces:
+            return FileChanges(added.files())
+        self._texts[REPLACE_PARTITIONS] = "true"
+        _refuse_changed(head, Since(source.parent_snapshot_id), added.files())
+        gone = removed.find(head, (ManifestContent.DATA,))
+        removed.require_all(head, gone, f"cannot take snapshot {source.snapshot_id} over")
+        return FileChanges(added.files(), gone)
 
     def operation(self, changes: FileChanges) -> Operation:
-        """Files are added and none removed."""
-        return Operation.APPEND
+        """What the source did."""
+        return self._operation
 
-    def _checked(self, metadata: TableMetadata, head: Snapshot | None) -> Snapshot:
-        source = metadata.snapshot_by_id(self._source)
-        if source is None:
-            raise NoSuchSnapshot(f"the table has no snapshot {self._source}", snapshot_id=self._source)
-        if source.operation is not Operation.APPEND:
+
+class PublishChanges(CherryPick):
+    """``CherryPick`` of the one snapshot that was staged under a ``wap.id``."""
+
+    def __init__(self, stage: Callable[[Action], None], wap_id: str) -> None:
+        if not isinstance(wap_id, str) or not wap_id:
+            raise InvalidArgument(f"a staged change is named by its {STAGED_WAP_ID}, a string, not by {wap_id!r}")
+        super().__init__(stage, None)
+        self._wap_id = wap_id
+
+    def source(self, metadata: TableMetadata) -> Snapshot:
+        """The snapshot of that ``wap.id``. Raises ``NoSuchSnapshot``, or ``InvalidArgument`` for several."""
+        found = [snapshot for snapshot in metadata.snapshots if snapshot.summary.get(STAGED_WAP_ID) == self._wap_id]
+        if not found:
+            raise NoSuchSnapshot(f"the table has no snapshot with the {STAGED_WAP_ID} '{self._wap_id}'")
+        if len(found) > 1:
+            numbers = ", ".join(str(snapshot.snapshot_id) for snapshot in found[:5])
             raise InvalidArgument(
-                f"snapshot {self._source} is of operation '{source.operation}'; only an append can be picked",
-                snapshot_id=self._source,
+                f"{len(found)} snapshots have the {STAGED_WAP_ID} '{self._wap_id}': {numbers}"
+                f"{', ...' if len(found) > 5 else ''}; publish one of them with cherry_pick"
             )
-        head_id = head.snapshot_id if head is not None else None
-        if is_ancestor(metadata, self._source, head_id):
-            raise InvalidArgument(f"the branch holds snapshot {self._source} already", snapshot_id=self._source)
-        staged = source.summary.get(_STAGED)
-        for snapshot in metadata.ancestors(head_id):
-            summary = snapshot.summary
-            if summary.get(_SOURCE) == str(self._source) or (staged and staged == summary.get(_PUBLISHED)):
-                raise InvalidArgument(
-                    f"snapshot {self._source} was picked before, by snapshot {snapshot.snapshot_id}",
-                    snapshot_id=snapshot.snapshot_id,
-                )
-        return source
+        return found[0]
+
+
+def _refuse_published(metadata: TableMetadata, source: Snapshot, head: Snapshot | None) -> None:
+    number = source.snapshot_id
+    head_id = None if head is None else head.snapshot_id
+    if is_ancestor(metadata, number, head_id):
+        raise InvalidArgument(f"the branch holds snapshot {number} already", snapshot_id=number)
+    wap_id = source.summary.get(STAGED_WAP_ID)
+    for snapshot in metadata.ancestors(head_id):
+        summary = snapshot.summary
+        if summary.get(SOURCE_SNAPSHOT_ID) == str(number):
+            raise InvalidArgument(
+                f"snapshot {number} was picked before, by snapshot {snapshot.snapshot_id}",
+                snapshot_id=snapshot.snapshot_id,
+            )
+        if wap_id and wap_id in (summary.get(STAGED_WAP_ID), summary.get(PUBLISHED_WAP_ID)):
+            raise InvalidArgument(
+                f"the {STAGED_WAP_ID} '{wap_id}' of snapshot {number} was published before, by snapshot "
+                f"{snapshot.snapshot_id}",
+                snapshot_id=snapshot.snapshot_id,
+            )
+
+
+def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, FileSet]:
+    """The data files that a snapshot added and removed."""
+    added, removed = AddedFiles(), FileSet()
+    theirs = Head(head.metadata, source, head.io)
+    for manifest in theirs.manifests:
+        if manifest.content is not ManifestContent.DATA or manifest.added_snapshot_id != source.snapshot_id:
+            continue
+        entries = theirs.entries(manifest, ALL_COLUMNS)
+        mine, status = entries_by(entries, {source.snapshot_id}), entries.status()
+        # Row ids are assigned anew: those of the source are not of this branch.
+        new: Mask = np.asarray(mine & (status == EntryStatus.ADDED))
+        added.add(entries.select(ALL_COLUMNS - {f.FIRST_ROW_ID}).filter(new).data_files())
+        gone = pa.array(mine & (status == EntryStatus.DELETED))
+        for path in entries.column(f.FILE_PATH).filter(gone).to_pylist():
+            removed.add(path)
+    return added, removed
+
+
+def _refuse_changed(head: Head, since: Since, files: list[DataFile]) -> None:
+    """Raise ``ValidationFailed`` when the partitions of the files are not as they were."""
+    partitions = PartitionSet(head)
+    for file in files:
+        partitions.add(file.spec_id, file.partition)
+    whole_table = any(head.spec(file.spec_id).is_unpartitioned for file in files)
+    concern: Concern = RowFilter(head, AlwaysTrue()) if whole_table else partitions
+    no_new_data(head, since, concern)
+    no_new_deletes(head, since, concern)
+    no_removed_data(head, since, concern)

@@ -19,9 +19,9 @@ from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import read_manifest_list
+from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
-from icefield.snapshots import Operation, Snapshot
-from icefield.transaction.head import Head
+from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 
 

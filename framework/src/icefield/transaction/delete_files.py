@@ -7,10 +7,10 @@ from typing import Self
 from icefield.expressions import AlwaysFalse, BooleanExpression, Or, as_expression
 from icefield.manifest.data_file import DataFile
 from icefield.manifest.manifest_file import ManifestContent
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
 from icefield.transaction.filtering import merged_masks, whole_files
-from icefield.transaction.head import Head
 from icefield.transaction.matching import FileSet
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 

@@ -17,15 +17,15 @@ from icefield.manifest.data_file import DataFile
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
-from icefield.properties import COPY_ON_WRITE, DELETE_MODE, Property, get_str
-from icefield.row_lineage import with_lineage
+from icefield.metadata.properties import COPY_ON_WRITE, DELETE_MODE, Property, get_str
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.reading import read_task
+from icefield.schema.row_lineage import with_lineage
 from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import delete_index
 from icefield.transaction.filtering import Matches
-from icefield.transaction.head import Head
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 
@@ -81,8 +81,8 @@ class FileRewriter:
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
         if keeps_lineage(task):
             writing, scan = writing.with_row_lineage(), replace(scan, projection=with_lineage(scan.projection))
-        files = write_batches(writing, _kept(task, scan, row_filter), task_id=len(self._made))
-        context.written.add(*(file.file_path for file in files))
+        kept = _kept(task, scan, row_filter)
+        files = write_batches(writing, kept, task_id=len(self._made), note=context.written.add)
         return Rewritten(True, tuple(files))
 
 

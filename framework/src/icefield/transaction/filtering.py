@@ -25,7 +25,7 @@ from icefield.manifest.data_file import EntryStatus
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.scan.pruning import EntryGroup, filter_types, manifests_that_may_match, needed_statistics
-from icefield.transaction.head import Head
+from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 
 

@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata import TableMetadata
-from icefield.refs import MAIN_BRANCH
-from icefield.snapshots import Snapshot
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.spelling import was_meant
 
 
-def head_of(metadata: TableMetadata, branch: str) -> Snapshot | None:
-    """The snapshot that a commit to the branch builds on; None while the table has none.
+def checked_branch(branch: str | None) -> str | None:
+    """The branch that a commit goes to, as the caller named it. Raises ``InvalidArgument`` for what names none."""
+    if branch is not None and (not isinstance(branch, str) or not branch.strip()):
+        raise InvalidArgument(
+            f"a commit goes to a branch, which a non-empty string names, or with None is staged; not to {branch!r}"
+        )
+    return branch
+
+
+def head_of(metadata: TableMetadata, branch: str | None) -> Snapshot | None:
+    """The snapshot that a commit to the branch builds on; None while there is none. A staged one builds on ``main``.
 
     Raises ``NoSuchSnapshot`` for a branch that is not there, ``InvalidArgument`` for a tag.
     """
-    ref = metadata.ref(branch)
+    name = MAIN_BRANCH if branch is None else branch
+    ref = metadata.ref(name)
     if ref is None:
-        # The first commit of a table may name a branch: there is no snapshot yet to create it at.
-        if branch == MAIN_BRANCH or not metadata.refs:
+        if name == MAIN_BRANCH:
             return None
         raise NoSuchSnapshot(
-            f"the table has no branch '{branch}'; manage_snapshots().create_branch makes one", branch=branch
+            f"the table has no branch '{name}'{was_meant(name, [MAIN_BRANCH, *metadata.refs]) or ';'} "
+            f"manage_snapshots().create_branch(None, '{name}') makes one",
+            branch=name,
         )
     if ref.is_tag:
-        raise InvalidArgument(f"'{branch}' is a tag, which no commit can move; commit to a branch", ref=branch)
+        raise InvalidArgument(f"'{name}' is a tag, which no commit can move; commit to a branch", ref=name)
     return metadata.snapshot_by_id(ref.snapshot_id)
 
 

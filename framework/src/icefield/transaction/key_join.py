@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.arrow_arrays import times_as_numbers
 from icefield.errors import InvalidArgument
+from icefield.types.arrow.nested import times_as_numbers
 
 Ints = np.ndarray[Any, Any]
 

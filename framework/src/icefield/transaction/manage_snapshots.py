@@ -1,17 +1,21 @@
-"""Branches and tags, and which snapshot is current: changes of names only, no file is written."""
+"""Branches and tags, and which snapshot is current; publishing what was staged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import msgspec
 
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.metadata import TableMetadata
+from icefield.metadata import TableMetadata, apply_updates
+from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
+from icefield.metadata.requirements import TableRequirement
+from icefield.metadata.snapshots import NO_SNAPSHOT
 from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
-from icefield.refs import MAIN_BRANCH, RefType, SnapshotRef
 from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.cherry_pick import CherryPick, PublishChanges
+from icefield.transaction.create_branch import CreateBranch
 from icefield.transaction.history import is_ancestor
 
 Refs = dict[str, SnapshotRef]
@@ -28,21 +32,30 @@ class ManageSnapshots(Action):
 
     def __init__(self, stage: Callable[[Action], None]) -> None:
         super().__init__(stage)
-        self._steps: list[Step] = []
+        self._steps: list[Step | Action] = []
 
     # -- branches and tags ----------------------------------------------------------------------------------------
 
     def create_branch(
         self,
-        snapshot_id: int,
+        snapshot_id: int | None,
         branch_name: str,
         max_ref_age_ms: int | None = None,
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Create a branch at a snapshot; ages in ms. Raises ``InvalidArgument`` on commit when the name is taken."""
-        ref = SnapshotRef(snapshot_id, RefType.BRANCH, min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        return self._create(branch_name, ref)
+        """Create a branch at a snapshot; ages in ms. Raises ``InvalidArgument`` on commit when the name is taken.
+
+        None is the snapshot that is current at the commit; in a table that has none yet, the branch begins with an
+        empty one.
+        """
+        number = NO_SNAPSHOT if snapshot_id is None else snapshot_id
+        ref = SnapshotRef(number, RefType.BRANCH, min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        if snapshot_id is not None:
+            return self._create(branch_name, ref)
+        _checked_name(branch_name)
+        self._step(lambda metadata, refs: _refuse_taken(refs, branch_name))
+        return self._action(CreateBranch(self._steps.append, branch_name, ref))
 
     def create_tag(self, snapshot_id: int, tag_name: str, max_ref_age_ms: int | None = None) -> Self:
         """Create a tag on a snapshot. Raises ``InvalidArgument`` on commit when the name is taken."""
@@ -154,17 +167,46 @@ class ManageSnapshots(Action):
 
         return self._step(step)
 
+    # -- what was staged ------------------------------------------------------------------------------------------
+
+    def cherry_pick(self, snapshot_id: int) -> Self:
+        """Publish a staged snapshot, or take over the change of one of another branch, on top of ``main``.
+
+        Where its parent is the current snapshot it becomes current itself; else its files go into a new snapshot.
+        Raises on commit: ``InvalidArgument`` for one that was published before, or that is no append and depends on
+        rows that it met; ``ValidationFailed`` for replaced partitions that changed; ``NoSuchSnapshot``.
+        """
+        return self._action(CherryPick(self._steps.append, snapshot_id))
+
+    def publish_changes(self, wap_id: str) -> Self:
+        """``cherry_pick`` of the snapshot that was staged under this ``wap.id``."""
+        return self._action(PublishChanges(self._steps.append, wap_id))
+
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Take the steps on the base's refs; what differs in the end is the change."""
+        metadata = base
+        updates: list[TableUpdate] = []
+        requirements: list[TableRequirement] = []
         refs: Refs = dict(base.refs)
         for step in self._steps:
-            step(base, refs)
-        updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in base.refs if name not in refs]
-        updates += [SetSnapshotRef(name, ref) for name, ref in refs.items() if base.refs.get(name) != ref]
-        return Changes(tuple(updates))
+            if not isinstance(step, Action):
+                step(metadata, refs)
+                continue
+            updates += _changed(metadata.refs, refs)
+            changes = step.apply(apply_updates(base, updates), context)
+            updates += changes.updates
+            requirements += changes.requirements
+            metadata = apply_updates(base, updates)
+            refs = dict(metadata.refs)
+        updates += _changed(metadata.refs, refs)
+        return Changes(tuple(updates), tuple(requirements))
 
     def _step(self, step: Step) -> Self:
         self._steps.append(step)
+        return self
+
+    def _action(self, action: Action) -> Self:
+        action.commit()  # its stage is the list of steps
         return self
 
     def _create(self, name: str, ref: SnapshotRef) -> Self:
@@ -194,6 +236,11 @@ class ManageSnapshots(Action):
             refs[name] = msgspec.structs.replace(ref, **changes)
 
         return self._step(step)
+
+
+def _changed(before: Mapping[str, SnapshotRef], after: Refs) -> list[TableUpdate]:
+    updates: list[TableUpdate] = [RemoveSnapshotRef(name) for name in before if name not in after]
+    return updates + [SetSnapshotRef(name, ref) for name, ref in after.items() if before.get(name) != ref]
 
 
 def _set_main(metadata: TableMetadata, refs: Refs, snapshot_id: int) -> None:

@@ -16,7 +16,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from icefield.locations import LocationProvider
 from icefield.manifest.columns import ALL_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries
@@ -24,9 +23,10 @@ from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.reader import read_manifest
 from icefield.manifest.writer import ManifestWriter
 from icefield.metadata import TableMetadata
+from icefield.metadata.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
 from icefield.partitioning import PartitionSpec
-from icefield.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
 from icefield.schema import Schema
+from icefield.storage import LocationProvider
 from icefield.transaction.action import ActionContext
 
 # So many files are written before the manifest's size is looked at.
@@ -56,7 +56,7 @@ class _Target:
     snapshot_id: int
 
 
-class ManifestShop:
+class ManifestAssembler:
     """Writes the manifests that an action needs, each once, and accounts for those that an attempt does not use."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.scan.partition_groups import partition_groups
 from icefield.scan.pruning import manifests_that_may_match
-from icefield.transaction.head import Head
+from icefield.transaction.branch_head import Head
 from icefield.types import NestedField, UnknownType
 
 # More values than these are looked for by their range.

@@ -8,9 +8,10 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Or, as_expression
 from icefield.manifest.data_file import DataFile
 from icefield.manifest.manifest_file import ManifestContent
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
+from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import (
     Since,
     no_new_data,
@@ -19,7 +20,6 @@ from icefield.transaction.conflicts import (
     no_removed_data,
 )
 from icefield.transaction.filtering import RowFilter, merged_masks, whole_files
-from icefield.transaction.head import Head
 from icefield.transaction.matching import FileSet, Mask
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from icefield.expressions import BooleanExpression, as_expression
 from icefield.manifest.data_file import DataFile
-from icefield.refs import MAIN_BRANCH
-from icefield.snapshots import Operation
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.append import AddedFiles
+from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import IsolationLevel, Since, no_new_data, no_new_deletes, no_removed_data
 from icefield.transaction.file_rewriter import FileRewriter
 from icefield.transaction.filtering import RowFilter
-from icefield.transaction.head import Head
 from icefield.transaction.matching import Mask
 from icefield.transaction.overwrite import operation_of
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer

@@ -6,10 +6,10 @@ from typing import Self
 
 from icefield.errors import InvalidArgument
 from icefield.manifest.data_file import DataFile, DataFileContent
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import Since, no_new_deletes_for
-from icefield.transaction.head import Head
 from icefield.transaction.matching import FileSet
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 

@@ -10,11 +10,11 @@ import numpy as np
 from icefield.errors import InvalidArgument
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
-from icefield.snapshots import Operation
+from icefield.metadata.snapshots import REPLACE_PARTITIONS, Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
+from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import Since, no_new_data, no_new_deletes, no_removed_data
-from icefield.transaction.head import Head
 from icefield.transaction.matching import Mask, PartitionSet
 from icefield.transaction.overwrite import operation_of
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
@@ -28,7 +28,7 @@ class ReplacePartitions(SnapshotProducer):
     """
 
     def _prepare(self) -> None:
-        self._texts.setdefault("replace-partitions", "true")
+        self._texts.setdefault(REPLACE_PARTITIONS, "true")
         self._added = AddedFiles()
         self._since: Since | None = None
         self._no_data = False

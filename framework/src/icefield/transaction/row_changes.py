@@ -10,8 +10,8 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
-from icefield.properties import NAME_MAPPING_DEFAULT
-from icefield.refs import MAIN_BRANCH
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
@@ -32,7 +32,8 @@ class RowChanges(ABC):
 
     ``df`` is a pyarrow table, record batch or reader, an iterable of record batches, or anything that exports an Arrow
     stream (pandas, Polars, DuckDB). Columns are matched by name. ``snapshot_properties`` go into the snapshot's
-    summary. ``branch`` is the branch to change. Raises ``InvalidArgument`` for rows that the table cannot hold.
+    summary. ``branch`` is the branch to change, which must be there; None stages the snapshot, for
+    ``manage_snapshots().cherry_pick`` to publish. Raises ``InvalidArgument`` for rows that the table cannot hold.
     """
 
     @property
@@ -49,10 +50,14 @@ class RowChanges(ABC):
     def stage(self, action: Action) -> None:
         """Add an action."""
 
+    @abstractmethod
+    def expect_branch(self, branch: str | None) -> None:
+        """Raise what the commit would for a branch that takes none, before anything is written for it."""
+
     def append(self, df: Rows, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH) -> None:
         """Add rows."""
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
-        action.append_fresh(self._write(df)).commit()
+        action.append_fresh(self._write(df, branch)).commit()
 
     def overwrite(
         self,
@@ -69,7 +74,7 @@ class RowChanges(ABC):
         ``serializable`` the change fails when rows that may match were added, changed or removed since the table was
         loaded; with ``snapshot`` it fails when such rows were changed or removed.
         """
-        files = self._write(df)
+        files = self._write(df, branch)
         self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
 
     def delete(
@@ -91,7 +96,7 @@ class RowChanges(ABC):
     ) -> None:
         """Replace the partitions that rows are given for, and leave all others as they are."""
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
-        action.add_fresh(self._write(df)).commit()
+        action.add_fresh(self._write(df, branch)).commit()
 
     def append_files(
         self, files: Iterable[DataFile], snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
@@ -156,6 +161,7 @@ class RowChanges(ABC):
         ``check_duplicate_files`` makes sure on commit that no file is in the table already. Raises
         ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from, ``FileMissing``.
         """
+        self.expect_branch(branch)
         describer = FileDescriber(self.shape, self.context.io)
         files = [describer.describe(location) for location in distinct_locations(file_paths)]
         if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
@@ -183,7 +189,7 @@ class RowChanges(ABC):
         )
         action.add_fresh(files).isolate(level, self.shape.head(branch or MAIN_BRANCH)).commit()
 
-    def _write(self, df: Any) -> list[DataFile]:
-        files = write_rows(self.shape, self.context.io, batches_of(df))
-        self.context.written.add(*(file.file_path for file in files))
-        return files
+    def _write(self, df: Any, branch: str | None) -> list[DataFile]:
+        self.expect_branch(branch)
+        # Noted before they are begun: an interrupt at any step finds them.
+        return write_rows(self.shape, self.context.io, batches_of(df), self.context.written.add)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
-from icefield.file_io import FileIO
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
+from icefield.partitioning.sort_order import sort_table
 from icefield.schema import Schema
-from icefield.sorting import sort_table
+from icefield.storage import FileIO
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
@@ -50,18 +50,21 @@ def table_of(df: Any) -> pa.Table:
     return pa.Table.from_batches(batches)
 
 
-def write_rows(metadata: TableMetadata, io: FileIO, batches: Any) -> list[DataFile]:
+def write_rows(
+    metadata: TableMetadata, io: FileIO, batches: Any, note: Callable[[str], None] | None = None
+) -> list[DataFile]:
     """Write rows into new data files of a table. An error leaves no file.
 
     A table in memory is sorted first where the table has a sort order, which its files then name. A stream is written
-    as it comes.
+    as it comes. ``note`` is that of ``write_batches``.
     """
     context = WriteContext.from_metadata(metadata, io)
     order = metadata.sort_order()
     if isinstance(batches, pa.Table) and order.fields and all(field.is_known for field in order.fields):
         rows = conformed(context.schema, batches)
-        return write_batches(replace(context, sort_order_id=order.order_id), sort_table(order, context.schema, rows))
-    return write_batches(context, batches)
+        ordered = replace(context, sort_order_id=order.order_id)
+        return write_batches(ordered, sort_table(order, context.schema, rows), note=note)
+    return write_batches(context, batches, note=note)
 
 
 def conformed(schema: Schema, rows: pa.Table) -> pa.Table:

@@ -12,22 +12,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.locations import LocationProvider
+from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.list_writer import write_manifest_list
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.metadata import TableMetadata
+from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata.properties import MANIFEST_MERGE_ENABLED, WRITE_WAP_ENABLED, get_bool
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.refs import branch as new_branch
 from icefield.metadata.requirements import AssertTableUUID, TableRequirement
+from icefield.metadata.snapshots import STAGED_WAP_ID, Operation, Snapshot
 from icefield.metadata.updates import AddSnapshot, SetSnapshotRef
-from icefield.properties import MANIFEST_MERGE_ENABLED, get_bool
-from icefield.refs import MAIN_BRANCH
-from icefield.refs import branch as new_branch
-from icefield.snapshots import Operation, Snapshot
+from icefield.storage import LocationProvider
 from icefield.transaction.action import Action, ActionContext, Changes
-from icefield.transaction.head import Head
-from icefield.transaction.history import head_of
-from icefield.transaction.manifests import ManifestShop, Remaining
+from icefield.transaction.branch_head import Head
+from icefield.transaction.history import checked_branch, head_of
+from icefield.transaction.manifests import ManifestAssembler, Remaining
+from icefield.transaction.next_row_id import next_row_id
 from icefield.transaction.summary import ChangeCounter
 
 
@@ -49,14 +52,18 @@ class FileChanges:
 
 
 class SnapshotProducer(Action):
-    """An action that adds a snapshot to a branch.
+    """An action that adds a snapshot to a branch, or with ``branch=None`` stages it: then no branch names it.
 
+    A table with ``write.wap.enabled`` also stages what would go to ``main`` and has a ``wap.id`` in its summary.
     A subclass tells which files come and go on a given base (``find``), and what that is called (``operation``).
     """
 
     shapes = False
     merges: ClassVar[bool] = True
     """Whether small manifests are merged when the table's properties ask for it."""
+
+    _may_be_empty: ClassVar[bool] = False
+    """Whether a snapshot is made even where no file changes."""
 
     def __init__(
         self,
@@ -66,9 +73,11 @@ class SnapshotProducer(Action):
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(stage)
-        self._branch = branch or MAIN_BRANCH
-        self._texts = dict(snapshot_properties or {})
-        self._shop = ManifestShop()
+        self._branch = checked_branch(branch)
+        self._texts: dict[str, str] = {}
+        for name, value in (snapshot_properties or {}).items():
+            self.set_snapshot_property(name, value)
+        self._assembler = ManifestAssembler()
         self._snapshot_id: int | None = None
         self._lists: list[str] = []
         self._prepare()
@@ -85,39 +94,65 @@ class SnapshotProducer(Action):
         """What the change is called in the summary."""
 
     def set_snapshot_property(self, name: str, value: str) -> Self:
-        """Put a text of the caller's into the summary."""
+        """Put a string of the caller's into the summary. Raises ``InvalidArgument`` for what is none."""
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(f"the name of a snapshot property must be a non-empty string, not {name!r}")
+        if not isinstance(value, str):
+            raise InvalidArgument(f"snapshot property '{name}' must be a string, not {type(value).__name__}")
         self._texts[name] = value
         return self
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Write the manifests (once) and the list (on each attempt), and add the snapshot. Nothing for no change."""
-        parent = head_of(base, self._branch)
-        head = Head(base, parent, context.io)
+        refuse_plain_files(base)
+        branch = self._target(base)
+        head = Head(base, head_of(base, branch), context.io)
+        snapshot_id = self._begin(base, context)
+        changes = without_dangling_deletes(head, self.find(head, context))
+        if changes.is_empty and not self._may_be_empty:
+            self._assembler.finish()
+            return Changes()
+        snapshot = self._snapshot(head, changes, context, snapshot_id)
+        self._assembler.finish()
+        moved = () if branch is None else (self._moved(base, branch, snapshot.snapshot_id),)
+        return Changes((AddSnapshot(snapshot), *moved), same_table(base))
+
+    def _target(self, base: TableMetadata) -> str | None:
+        """The branch that the snapshot goes to; None stages it. Raises ``InvalidArgument`` where that is not clear."""
+        if STAGED_WAP_ID not in self._texts or not get_bool(base.properties, WRITE_WAP_ENABLED):
+            return self._branch
+        if not self._texts[STAGED_WAP_ID]:
+            raise InvalidArgument(f"the {STAGED_WAP_ID} of a change is empty; name the change, or leave it out")
+        if self._branch not in (None, MAIN_BRANCH):
+            raise InvalidArgument(
+                f"a change goes to the branch '{self._branch}' or is staged under the {STAGED_WAP_ID} "
+                f"'{self._texts[STAGED_WAP_ID]}', not both; leave one of them out"
+            )
+        return None
+
+    def _begin(self, base: TableMetadata, context: ActionContext) -> int:
+        """Begin an attempt, and give the id of its snapshot."""
         context.written.retire(*self._lists)
         if self._snapshot_id is None or base.snapshot_by_id(self._snapshot_id) is not None:
             self._snapshot_id = base.new_snapshot_id()
-        self._shop.begin(base, context, self._snapshot_id)
-        changes = without_dangling_deletes(head, self.find(head, context))
-        if changes.is_empty:
-            self._shop.finish()
-            return Changes()
-        snapshot = self._snapshot(head, changes, context, self._snapshot_id)
-        self._shop.finish()
-        ref = base.ref(self._branch) or new_branch(snapshot.snapshot_id)
-        ref = msgspec.structs.replace(ref, snapshot_id=snapshot.snapshot_id)
-        return Changes((AddSnapshot(snapshot), SetSnapshotRef(self._branch, ref)), _same_table(base))
+        self._assembler.begin(base, context, self._snapshot_id)
+        return self._snapshot_id
+
+    def _moved(self, base: TableMetadata, branch: str, snapshot_id: int) -> SetSnapshotRef:
+        ref = base.ref(branch) or new_branch(snapshot_id)
+        return SetSnapshotRef(branch, msgspec.structs.replace(ref, snapshot_id=snapshot_id))
 
     def _snapshot(self, head: Head, changes: FileChanges, context: ActionContext, snapshot_id: int) -> Snapshot:
         base, parent = head.metadata, head.snapshot
         counter = ChangeCounter(base, self._texts)
         counter.added(changes.added)
-        new = self._shop.of_added(changes.added, changes.data_sequence_number)
+        new = self._assembler.of_added(changes.added, changes.data_sequence_number)
         kept = self._remaining(head, changes, counter, len(new))
         if kept is not None or self._is_merging(base):
             # The manifests of a list that is only spliced are not counted: it would have to be decoded for that.
             _count_manifests(head, kept, new, changes, counter)
-        first_row_id = base.next_row_id if base.format_version >= 3 else None
-        location, next_row_id = self._write_list(head, kept, new, context, snapshot_id)
+        first_row_id = next_row_id(base, context.io) if base.format_version >= 3 else None
+        location, following = self._write_list(head, kept, new, context, snapshot_id, first_row_id)
         return Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent.snapshot_id if parent is not None else None,
@@ -131,7 +166,7 @@ class SnapshotProducer(Action):
             manifest_list=location,
             schema_id=base.current_schema_id,
             first_row_id=first_row_id,
-            added_rows=next_row_id - first_row_id if next_row_id is not None and first_row_id is not None else None,
+            added_rows=following - first_row_id if following is not None and first_row_id is not None else None,
         )
 
     def _is_merging(self, base: TableMetadata) -> bool:
@@ -148,12 +183,12 @@ class SnapshotProducer(Action):
         for position, manifest in enumerate(head.manifests):
             gone = changes.removed.get(position)
             if gone is not None:
-                entries = self._shop.read(manifest)
+                entries = self._assembler.read(manifest)
                 counter.removed(entries.filter(gone & (entries.status() != EntryStatus.DELETED)))
             # A manifest without live files is of no use once the list is written anew.
             if gone is not None or manifest.has_added_files or manifest.has_existing_files or not changes.removed:
                 parts.append(Remaining(manifest, gone))
-        remaining = self._shop.remaining(parts, new, merging=merging)
+        remaining = self._assembler.remaining(parts, new, merging=merging)
         return None if not changes.removed and len(remaining) == len(head.manifests) else remaining
 
     def _write_list(
@@ -163,13 +198,14 @@ class SnapshotProducer(Action):
         new: list[ManifestFile],
         context: ActionContext,
         snapshot: int,
+        first_row_id: int | None,
     ) -> tuple[str, int | None]:
         base = head.metadata
-        name = f"snap-{snapshot}-{len(self._lists)}-{self._shop.uuid}.avro"
+        name = f"snap-{snapshot}-{len(self._lists)}-{self._assembler.uuid}.avro"
         location = LocationProvider.from_metadata(base).metadata_location(name)
         self._lists.append(location)
         context.written.add(location)
-        _, next_row_id = write_manifest_list(
+        _, following = write_manifest_list(
             context.io,
             location,
             new if kept is None else [*kept, *new],
@@ -177,10 +213,10 @@ class SnapshotProducer(Action):
             snapshot_id=snapshot,
             parent_snapshot_id=head.snapshot.snapshot_id if head.snapshot is not None else None,
             sequence_number=base.next_sequence_number(),
-            first_row_id=base.next_row_id if base.format_version >= 3 else None,
+            first_row_id=first_row_id,
             base=head.manifest_list if kept is None else None,
         )
-        return location, next_row_id
+        return location, following
 
 
 def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
@@ -223,5 +259,6 @@ def _count_manifests(
     )
 
 
-def _same_table(base: TableMetadata) -> tuple[TableRequirement, ...]:
+def same_table(base: TableMetadata) -> tuple[TableRequirement, ...]:
+    """That the table is still the one that was changed."""
     return () if base.table_uuid is None else (AssertTableUUID(base.table_uuid),)

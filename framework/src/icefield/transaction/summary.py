@@ -12,9 +12,9 @@ from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.entries import ManifestEntries, partition_tuples
 from icefield.metadata import TableMetadata
-from icefield.partitioning import normalised_key
-from icefield.properties import WRITE_PARTITION_SUMMARY_LIMIT, get_int
-from icefield.snapshots import SummaryBuilder
+from icefield.metadata.properties import WRITE_PARTITION_SUMMARY_LIMIT, get_int
+from icefield.metadata.snapshots import SummaryBuilder
+from icefield.partitioning.spec import normalised_key
 
 
 class ChangeCounter:
@@ -65,7 +65,7 @@ class ChangeCounter:
             added=False,
             content=int(content),
             files=int(np.count_nonzero(mask)),
-            records=int(np.asarray(entries.column(f.RECORD_COUNT))[mask].sum()),
+            records=int(np.maximum(np.asarray(entries.column(f.RECORD_COUNT)), 0)[mask].sum()),
             size=int(np.asarray(entries.column(f.FILE_SIZE))[mask].sum()),
             dvs=dvs,
             path=path,

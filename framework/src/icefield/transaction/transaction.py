@@ -6,12 +6,22 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from icefield.commit import Proposal, TableHandle, TableState, WrittenFiles, commit_table, discard, load_table
+from icefield.commit import (
+    Proposal,
+    TableHandle,
+    TableState,
+    WrittenFiles,
+    commit_table,
+    discard_unexposed,
+    load_table,
+)
 from icefield.errors import InvalidArgument, NoSuchTable
 from icefield.metadata import TableMetadata, apply_updates
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import check
 from icefield.metadata.updates import AddSnapshot, TableUpdate
 from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.history import checked_branch, head_of
 from icefield.transaction.manage_snapshots import ManageSnapshots
 from icefield.transaction.row_changes import RowChanges
 from icefield.transaction.update_location import UpdateLocation
@@ -88,6 +98,15 @@ class Transaction(RowChanges, Generic[R]):
             self._shape = apply_updates(self._shape, changes.updates)
         self._actions.append(action)
 
+    def expect_branch(self, branch: str | None) -> None:
+        """Raise ``NoSuchSnapshot`` or ``InvalidArgument`` for a branch that takes no commit."""
+        name = checked_branch(branch) or MAIN_BRANCH
+        if name == MAIN_BRANCH or self._shape.head(name) is not None:
+            return
+        if not any(isinstance(action, ManageSnapshots) for action in self._actions):
+            current = self._current()  # somebody else may have created it meanwhile
+            head_of(self._shape if current is None else current.metadata, name)
+
     def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
         """Stage table properties to set."""
         UpdateProperties(self.stage).set(properties, **more).commit()
@@ -132,18 +151,23 @@ class Transaction(RowChanges, Generic[R]):
         Raises ``CommitFailed``, ``ValidationFailed``, ``CommitStateUnknown``, ``TableExists`` for a creation that lost.
         """
         self._check_open()
-        self._open = False
-        if self._state is not None and not self._actions:
-            return self._finish(self._state)
-        # Data was written since the table was loaded: meet the other writers' commits before the first attempt.
-        result = commit_table(self._handle, self._current(), self._build, written=self._context.written)
+        written = self._context.written
+        try:
+            self._open = False
+            if self._state is not None and not self._actions:
+                return self._finish(self._state)
+            # Data was written since the table was loaded: meet the other writers' commits before the first attempt.
+            result = commit_table(self._handle, self._current(), self._build, written=written)
+        except BaseException:  # an interrupt is one
+            discard_unexposed(self._handle, written)
+            raise
         return self._finish(result)
 
     def abort(self) -> None:
         """Give the transaction up, and delete the files that it wrote."""
         if self._open:
             self._open = False
-            discard(self._handle, self._context.written.all())
+            discard_unexposed(self._handle, self._context.written)
 
     def __enter__(self) -> Self:
         return self
@@ -151,21 +175,21 @@ class Transaction(RowChanges, Generic[R]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:
-            self.abort()
-        elif self._open:
-            self.commit_transaction()
+        try:
+            if kind is not None:
+                self.abort()
+            elif self._open:
+                self.commit_transaction()
+        except BaseException:  # an interrupt between two steps
+            discard_unexposed(self._handle, self._context.written)
+            raise
 
     def _current(self) -> TableState | None:
         if self._state is None:
             return None
-        try:
-            current = load_table(self._handle, self._state)
-            if current is None:
-                raise NoSuchTable(f"table '{self._handle.text}' was dropped", table=self._handle.name)
-        except BaseException:
-            discard(self._handle, self._context.written.all())
-            raise
+        current = load_table(self._handle, self._state)
+        if current is None:
+            raise NoSuchTable(f"table '{self._handle.text}' was dropped", table=self._handle.name)
         return current
 
     def _build(self, base: TableMetadata | None) -> Proposal | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.updates import SetLocation
+from icefield.secrets import has_password
 from icefield.transaction.action import Action, ActionContext, Changes
 
 
@@ -18,6 +19,11 @@ class UpdateLocation(Action):
         self._location = location.rstrip("/")
         if not self._location:
             raise InvalidArgument("a table's location cannot be empty")
+        if has_password(self._location):
+            raise InvalidArgument(
+                f"the location {self._location} holds a password, and metadata files are no place for one: write it "
+                "without, and give the credentials by properties of the catalog"
+            )
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Nothing when the location is the same."""

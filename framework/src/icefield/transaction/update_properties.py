@@ -7,10 +7,11 @@ from typing import Any, Self
 
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
+from icefield.metadata.properties import FORMAT_VERSION, check_properties
+from icefield.metadata.property_checks import check_values, warn_of_names
 from icefield.metadata.updates import RemoveProperties, SetProperties, TableUpdate
-from icefield.properties import FORMAT_VERSION, check_properties
-from icefield.property_checks import check_values, warn_of_names
 from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.old_snapshots import OldSnapshots
 from icefield.transaction.upgrade_format_version import upgrade
 
 
@@ -24,6 +25,7 @@ class UpdateProperties(Action):
         super().__init__(stage)
         self._sets: dict[str, str] = {}
         self._removals: dict[str, None] = {}
+        self._old = OldSnapshots()
 
     def set(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
         """Set properties; numbers and booleans are written as text. Raises ``InvalidArgument`` for other values."""
@@ -37,6 +39,7 @@ class UpdateProperties(Action):
     def remove(self, *keys: str) -> Self:
         """Remove properties; one that is not set is no error."""
         for key in keys:
+            check_key(key)
             self._not_both(key, self._sets)
             self._removals[key] = None
         return self
@@ -48,7 +51,7 @@ class UpdateProperties(Action):
         check_values(sets, context.io.plugins.names("file-formats"))
         version = sets.pop(FORMAT_VERSION.name, None)
         if version is not None:
-            updates += upgrade(base, int(version), context)
+            updates += upgrade(base, int(version), context, self._old)
         removals = tuple(key for key in self._removals if key in base.properties)
         if sets:
             updates.append(SetProperties(sets))
@@ -63,7 +66,15 @@ class UpdateProperties(Action):
 
 def property_texts(properties: Mapping[str, Any]) -> dict[str, str]:
     """Properties as the metadata holds them: text, always. Raises ``InvalidArgument``."""
+    for key in properties:
+        check_key(key)
     return {key: _text(key, value) for key, value in properties.items()}
+
+
+def check_key(key: object) -> None:
+    """Raise ``InvalidArgument`` for what is no name of a property."""
+    if not isinstance(key, str) or not key:
+        raise InvalidArgument(f"the name of a property must be a non-empty string, not {key!r}")
 
 
 def _text(key: str, value: Any) -> str:
@@ -71,4 +82,4 @@ def _text(key: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise InvalidArgument(f"table property {key!r} must be text, a number or a boolean, not {type(value).__name__}")
+    raise InvalidArgument(f"property {key!r} must be text, a number or a boolean, not {type(value).__name__}")

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from icefield.arrow_types import GivenType
 from icefield.errors import ValidationFailed
 from icefield.metadata import TableMetadata
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT, TABLE_PROPERTIES
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import (
     AssertCurrentSchemaId,
     AssertLastAssignedFieldId,
@@ -24,14 +25,14 @@ from icefield.metadata.updates import (
     SetProperties,
     TableUpdate,
 )
-from icefield.name_mapping import parse_name_mapping, update_name_mapping
 from icefield.partitioning import PartitionSpec
-from icefield.properties import NAME_MAPPING_DEFAULT, TABLE_PROPERTIES
-from icefield.refs import MAIN_BRANCH
-from icefield.schema import FieldName, Schema
-from icefield.schema_evolution import SchemaUpdate
+from icefield.partitioning.transforms import VoidTransform
+from icefield.schema import Schema, parse_name_mapping
+from icefield.schema.evolution import SchemaUpdate
+from icefield.schema.name_mapping import update_name_mapping
+from icefield.schema.schema import FieldName
 from icefield.transaction.action import Action, ActionContext, Changes
-from icefield.transforms import VoidTransform
+from icefield.types.arrow.types import GivenType
 
 
 class UpdateSchema(Action):

@@ -48,5 +48,5 @@ class UpdateSnapshot:
         return ReplacePartitions(self._stage, **self._options)
 
     def cherry_pick(self, snapshot_id: int) -> CherryPick:
-        """Append what a snapshot of another branch appended."""
+        """Publish a snapshot that was staged, or take over the change of one of another branch."""
         return CherryPick(self._stage, snapshot_id, **self._options)

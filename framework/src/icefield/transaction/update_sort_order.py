@@ -8,11 +8,11 @@ from typing import Self
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCurrentSchemaId, AssertDefaultSortOrderId
 from icefield.metadata.updates import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
-from icefield.schema import FieldName
-from icefield.sort_evolution import SortOrderUpdate
-from icefield.sorting import NullOrder
+from icefield.partitioning import NullOrder
+from icefield.partitioning.sort_evolution import SortOrderUpdate
+from icefield.partitioning.transforms import Transform
+from icefield.schema.schema import FieldName
 from icefield.transaction.action import Action, ActionContext, Changes
-from icefield.transforms import Transform
 
 
 class UpdateSortOrder(Action):

@@ -12,10 +12,10 @@ from icefield.metadata.requirements import (
     AssertLastAssignedPartitionId,
 )
 from icefield.metadata.updates import LAST_ADDED, AddPartitionSpec, SetDefaultSpec
-from icefield.partition_evolution import SpecUpdate
-from icefield.schema import FieldName
+from icefield.partitioning.spec_evolution import SpecUpdate
+from icefield.partitioning.transforms import Transform
+from icefield.schema.schema import FieldName
 from icefield.transaction.action import Action, ActionContext, Changes
-from icefield.transforms import Transform
 
 
 class UpdateSpec(Action):

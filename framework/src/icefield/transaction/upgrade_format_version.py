@@ -8,26 +8,36 @@ from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.updates import TableUpdate, UpgradeFormatVersion
 from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.old_snapshots import OldSnapshots
 
 
 class UpgradeTableVersion(Action):
-    """Raise the format version. Old snapshots keep the sequence number 0; a v1 table without a uuid is given one."""
+    """Raise the format version.
+
+    Old snapshots keep the sequence number 0, and get a manifest list where they have none; a v1 table without a uuid is
+    given one.
+    """
 
     def __init__(self, stage: Callable[[Action], None], format_version: int) -> None:
         super().__init__(stage)
         self._format_version = int(format_version)
+        self._old = OldSnapshots()
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
         """Raises ``InvalidArgument`` for a downgrade, ``UnsupportedFeature`` for a version that is not known."""
-        return Changes(tuple(upgrade(base, self._format_version, context)))
+        return Changes(tuple(upgrade(base, self._format_version, context, self._old)))
 
 
-def upgrade(base: TableMetadata, format_version: int, context: ActionContext) -> list[TableUpdate]:
-    """The update that raises the version; none when the table has it already."""
+def upgrade(base: TableMetadata, format_version: int, context: ActionContext, old: OldSnapshots) -> list[TableUpdate]:
+    """The update that raises the version; none when the table has it already.
+
+    Manifest lists are written for snapshots that have none, since only version 1 allows that.
+    """
     if base.format_version > format_version:
         raise InvalidArgument(
             f"table '{'.'.join(context.name)}' has format version {base.format_version}, which cannot be lowered to "
             f"{format_version}; write its data to a new table instead",
             table=context.name,
         )
-    return [] if base.format_version == format_version else [UpgradeFormatVersion(format_version)]
+    lists = old.lists(base, context) if format_version > 1 else {}
+    return [] if base.format_version == format_version else [UpgradeFormatVersion(format_version, lists)]

@@ -17,24 +17,24 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction
 from icefield.manifest.data_file import DataFile
-from icefield.properties import MERGE_MODE
-from icefield.refs import MAIN_BRANCH
-from icefield.reserved_fields import ROW_ID
-from icefield.row_lineage import with_lineage
+from icefield.metadata.properties import MERGE_MODE
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.snapshots import Operation
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.reading import read_task
 from icefield.schema import Schema
-from icefield.snapshots import Operation
+from icefield.schema.row_lineage import with_lineage
 from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.branch_head import Head
 from icefield.transaction.file_rewriter import DeletesOfHead, check_copies_on_write, file_key, keeps_lineage
 from icefield.transaction.filtering import RowFilter
-from icefield.transaction.head import Head
 from icefield.transaction.key_join import Keys, differing
 from icefield.transaction.matching import Mask
 from icefield.transaction.overwrite import operation_of
 from icefield.transaction.rows import conformed
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
-from icefield.values import from_arrow_scalar
+from icefield.types.reserved import ROW_ID
+from icefield.types.values import from_arrow_scalar
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 
@@ -154,8 +154,8 @@ class UpsertRows(SnapshotProducer):
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
         if keeps_lineage(task):
             writing, scan = writing.with_row_lineage(), replace(scan, projection=with_lineage(scan.projection))
-        files = write_batches(writing, self._new_rows(task, scan), task_id=len(self._merged))
-        context.written.add(*(file.file_path for file in files))
+        rows = self._new_rows(task, scan)
+        files = write_batches(writing, rows, task_id=len(self._merged), note=context.written.add)
         return _Merged(met, updated, tuple(files))
 
     def _new_rows(self, task: FileScanTask, scan: ScanContext) -> Iterator[pa.RecordBatch]:
@@ -192,8 +192,8 @@ class UpsertRows(SnapshotProducer):
         key = mask.tobytes()
         if key not in self._inserted:
             writing = WriteContext.from_metadata(head.metadata, context.io, operation_id=self._uuid)
-            files = write_batches(writing, self._rows.filter(pa.array(mask)), task_id=50_000 + len(self._inserted))
-            context.written.add(*(file.file_path for file in files))
+            new, task_id = self._rows.filter(pa.array(mask)), 50_000 + len(self._inserted)
+            files = write_batches(writing, new, task_id=task_id, note=context.written.add)
             self._inserted[key] = files
         return self._inserted[key]
 

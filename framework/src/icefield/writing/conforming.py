@@ -14,22 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.arrow_arrays import retype, unwrap
-from icefield.arrow_maps import has_repeated_keys
-from icefield.arrow_reshape import (
-    Convert,
-    Fill,
-    Path,
-    Rules,
-    Slot,
-    StructShape,
-    nulls_of,
-    resolve_struct,
-)
-from icefield.arrow_types import to_arrow_type
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.types import (
     BinaryType,
     DateType,
@@ -56,7 +42,11 @@ from icefield.types import (
     UUIDType,
     VariantType,
 )
-from icefield.values import constant_array, write_value
+from icefield.types.arrow.maps import has_repeated_keys
+from icefield.types.arrow.nested import map_entries, may_be_unsettled, retype, settled, unwrap
+from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Slot, StructShape, nulls_of, resolve_struct
+from icefield.types.arrow.types import to_arrow_type
+from icefield.types.values import constant_array, write_value
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _TEXT = (pa.string(), pa.large_string(), pa.string_view())
@@ -93,6 +83,7 @@ class Conforming:
         self._shape: StructShape = resolve_struct(schema.fields, list(incoming), _ByName())
         self._checked = [_holds(field.field_type, _CHECKED) for field in schema.fields]
         self._mapped = [_holds(field.field_type, (MapType,)) for field in schema.fields]
+        self._unsettled = [may_be_unsettled(column.type) for column in self.schema]
         self._required = [field.required or _has_required(field.field_type) for field in schema.fields]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -109,6 +100,8 @@ class Conforming:
                 _check_nulls(field, column, None, (field.name,))
         if not columns:
             return batch.select([])
+        settling = zip(columns, self._unsettled, strict=True)
+        columns = [settled(column) if unsettled else column for column, unsettled in settling]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _column(self, slot: Slot, columns: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -232,19 +225,10 @@ def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, pa
     else:
         lists = array if there is None else pc.if_else(there, array, pa.scalar(None, array.type))
         # Unlike `values`, this leaves out what lies below null lists.
-        elements = lists.flatten() if isinstance(kind, ListType) else _entries(lists)
+        elements = lists.flatten() if isinstance(kind, ListType) else map_entries(lists).flatten()
         for position, child in enumerate(_children(kind)):
             part = elements if isinstance(kind, ListType) else elements.field(position)
             _check_nulls(child, part, None, (*path, child.name))
-
-
-def _entries(array: pa.Array) -> pa.StructArray:
-    """The pairs of a map's rows, without those below null maps."""
-    fields = [array.type.key_field, array.type.item_field]
-    pairs = pa.StructArray.from_arrays([array.keys, array.items], fields=fields)
-    lists = pa.list_(pa.field("entries", pairs.type, nullable=False))
-    whole = pa.Array.from_buffers(lists, len(array), array.buffers()[:2], array.null_count, array.offset, [pairs])
-    return whole.flatten()
 
 
 def _lacking(array: pa.Array, there: pa.Array | None) -> bool:

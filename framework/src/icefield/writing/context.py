@@ -8,13 +8,14 @@ from typing import Any
 from uuid import uuid4
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.file_io import FileIO
-from icefield.locations import LocationProvider
 from icefield.metadata import TableMetadata
+from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata.properties import WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
 from icefield.partitioning import PartitionSpec
-from icefield.properties import WRITE_FORMAT_DEFAULT, WRITE_TARGET_FILE_SIZE, get_int, get_str
-from icefield.row_lineage import with_lineage
 from icefield.schema import Schema
+from icefield.schema.row_lineage import with_lineage
+from icefield.storage import FileIO, LocationProvider
+from icefield.types import DecimalType
 
 BUFFER_BYTES = 512 << 20
 """Bytes of rows that wait for their files; beyond it the partition with the most is written out."""
@@ -50,6 +51,14 @@ class WriteContext:
                 f"partition field '{unknown[0].name}' has the transform '{unknown[0].transform}', which this version"
                 " cannot compute: no rows can be written with this partition spec"
             )
+        for each in self.schema.id_to_field.values():
+            kind = each.field_type
+            if isinstance(kind, DecimalType) and kind.scale > kind.precision:
+                raise UnsupportedFeature(
+                    f"column '{each.name}' is of type {kind}, of which no file format holds values: no rows can be "
+                    "written; delete the column",
+                    field_id=each.field_id,
+                )
         if self.target_file_bytes < 1 or self.buffer_bytes < 1:
             raise InvalidArgument("target_file_bytes and buffer_bytes must be positive")
 
@@ -66,8 +75,9 @@ class WriteContext:
         """The context for a table: its current schema, default spec and properties.
 
         ``properties`` go over the table's for this write. Raises ``InvalidArgument`` for a property that cannot be
-        used, ``UnsupportedFeature`` for a spec with an unknown transform.
+        used, ``UnsupportedFeature`` for a spec with an unknown transform and for an encrypted table.
         """
+        refuse_plain_files(metadata)
         merged = {**metadata.properties, **(properties or {})}
         context = cls(
             schema=metadata.schema(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -29,17 +29,19 @@ def write_batches(
     *,
     task_id: int = 0,
     attempt: int = 0,
+    note: Callable[[str], None] | None = None,
 ) -> list[DataFile]:
     """Write rows into new data files and describe these; nothing is committed.
 
     ``batches`` may be an endless stream: memory is bounded by ``context.buffer_bytes``. Rows are brought under the
     table's schema by the names of their columns, partitioned, and rolled into files of about the target size. Within
-    a partition they keep their order. ``task_id`` and ``attempt`` go into the files' names.
+    a partition they keep their order. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called with the
+    location of each file before it is begun, by any thread, for a caller that must know it whatever happens.
 
     On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for rows
     that the table cannot hold, ``StorageError`` and its kind for files that cannot be written.
     """
-    files = FileSet(context, task_id, attempt)
+    files = FileSet(context, task_id, attempt, note)
     threads = Threads(context.workers or default_workers())
     try:
         if context.spec.is_unpartitioned:
@@ -47,11 +49,13 @@ def write_batches(
         else:
             _write_partitioned(context, _conformed(context, batches), files, threads)
         threads.finish()
+        return files.data_files()
     except BaseException:
-        threads.cancel()
-        files.abandon()
+        try:
+            threads.cancel()
+        finally:
+            files.abandon()
         raise
-    return files.data_files()
 
 
 def _write_unpartitioned(

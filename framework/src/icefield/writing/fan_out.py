@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from icefield.partitioning import normalised_key
+from icefield.partitioning.spec import normalised_key
 from icefield.writing.context import WriteContext
 from icefield.writing.files import FileSet, Partition
 from icefield.writing.rolling import RollingWriter
@@ -30,7 +30,7 @@ _SPILL_TO = 0.75
 """The part of the bound that may stay held when rows are written out early."""
 
 
-class _Lane:
+class _Buffer:
     """The rows of one partition that wait, and its open file. ``writer`` is touched by one job at a time."""
 
     __slots__ = ("batches", "held", "last", "partition", "writer")
@@ -54,75 +54,75 @@ class FanOut:
         self._turns = turns
         self._turn = 0
         self._helping = max(1, min(_HELPING_BYTES, context.buffer_bytes // 4))
-        self._lanes: dict[Hashable, _Lane] = {}
-        self._open: OrderedDict[int, _Lane] = OrderedDict()
+        self._buffers: dict[Hashable, _Buffer] = {}
+        self._open: OrderedDict[int, _Buffer] = OrderedDict()
         self._held = 0
 
     def add(self, values: tuple[Any, ...], batch: pa.RecordBatch, *, last: bool = False) -> None:
         """Take rows of one partition, ``last`` if no more will come. Raises the error of an earlier file."""
-        lane = self._lane(values)
+        buffer = self._buffer(values)
         size = batch.nbytes
-        lane.batches.append(batch)
-        lane.held += size
+        buffer.batches.append(batch)
+        buffer.held += size
         self._held += size
         if last:
-            self._hand_over(lane, close=True)
-        elif lane.held >= self._helping:
-            self._serve(lane)
+            self._hand_over(buffer, close=True)
+        elif buffer.held >= self._helping:
+            self._serve(buffer)
         if self._held + self._threads.in_flight > self._context.buffer_bytes:
             self._make_room()
 
     def close(self) -> None:
         """Write whatever waits and complete every file."""
-        for lane in self._lanes.values():
-            if lane.batches or id(lane) in self._open:
-                self._hand_over(lane, close=True)
+        for buffer in self._buffers.values():
+            if buffer.batches or id(buffer) in self._open:
+                self._hand_over(buffer, close=True)
 
-    def _lane(self, values: tuple[Any, ...]) -> _Lane:
+    def _buffer(self, values: tuple[Any, ...]) -> _Buffer:
         key = (normalised_key(values), self._turn)
-        lane = self._lanes.get(key)
-        if lane is None:
+        buffer = self._buffers.get(key)
+        if buffer is None:
             spec, schema = self._context.spec, self._context.schema
             path = spec.partition_path(schema, values) if spec.fields else ""
-            lane = self._lanes[key] = _Lane(Partition(values, path, len(self._lanes)))
-        return lane
+            buffer = self._buffers[key] = _Buffer(Partition(values, path, len(self._buffers)))
+        return buffer
 
-    def _serve(self, lane: _Lane) -> None:
+    def _serve(self, buffer: _Buffer) -> None:
         """Send a helping to the partition's file, which stays open unless too many are."""
-        self._hand_over(lane, close=False)
-        self._open[id(lane)] = lane
-        self._open.move_to_end(id(lane))
+        self._hand_over(buffer, close=False)
+        self._open[id(buffer)] = buffer
+        self._open.move_to_end(id(buffer))
         self._turn = (self._turn + 1) % self._turns
         if len(self._open) > _MAX_OPEN:
             self._hand_over(next(iter(self._open.values())), close=True)
 
     def _make_room(self) -> None:
         if self._held > self._context.buffer_bytes * _SPILL_TO:
-            for lane in sorted(self._lanes.values(), key=lambda each: -each.held):
+            for buffer in sorted(self._buffers.values(), key=lambda each: -each.held):
                 if self._held <= self._context.buffer_bytes * _SPILL_TO:
                     break
-                self._hand_over(lane, close=True)
+                self._hand_over(buffer, close=True)
         self._threads.wait_below(self._context.buffer_bytes - self._held)
 
-    def _hand_over(self, lane: _Lane, *, close: bool) -> None:
-        batches, size, before = lane.batches, lane.held, lane.last
-        lane.batches, lane.held = [], 0
+    def _hand_over(self, buffer: _Buffer, *, close: bool) -> None:
+        batches, size, before = buffer.batches, buffer.held, buffer.last
+        buffer.batches, buffer.held = [], 0
         self._held -= size
         if close:
-            self._open.pop(id(lane), None)
+            self._open.pop(id(buffer), None)
 
         def job() -> None:
             if before is not None:
                 before.result()  # jobs begin in their order, so that one is running or done
-            self._write(lane, batches, close)
+            self._write(buffer, batches, close)
 
-        lane.last = self._threads.submit(job, size)
+        buffer.last = self._threads.submit(job, size)
 
-    def _write(self, lane: _Lane, batches: list[pa.RecordBatch], close: bool) -> None:
-        if lane.writer is None:
-            lane.writer = RollingWriter(self._files, lane.partition, self._context.target_file_bytes)
+    def _write(self, buffer: _Buffer, batches: list[pa.RecordBatch], close: bool) -> None:
+        if buffer.writer is None:
+            buffer.writer = RollingWriter(self._files, buffer.partition, self._context.target_file_bytes)
         for batch in batches:
-            lane.writer.write(batch)
+            buffer.writer.write(batch)
         if close:
-            lane.writer.close()
-            lane.writer = None
+            buffer.writer.close()
+            buffer.writer = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
@@ -13,7 +14,7 @@ import pyarrow as pa
 from icefield.abc import FormatWriter, WrittenFile
 from icefield.errors import IcefieldError
 from icefield.manifest import DataFile
-from icefield.metrics import MetricsConfig, apply_modes
+from icefield.metadata.metrics import MetricsConfig, apply_modes
 from icefield.writing.context import WriteContext
 
 
@@ -23,8 +24,12 @@ class FileSet:
     Names are ``<task>-<attempt>-<operation>-<number>.<extension>``, so no two tasks, attempts or operations meet.
     """
 
-    def __init__(self, context: WriteContext, task_id: int, attempt: int) -> None:
+    def __init__(
+        self, context: WriteContext, task_id: int, attempt: int, note: Callable[[str], None] | None = None
+    ) -> None:
+        """``note`` is called with the location of each file before it is begun."""
         self._context = context
+        self._note = note
         self._prefix = f"{task_id:05d}-{attempt}-{context.operation_id}"
         self._format = context.io.file_format(context.file_format)
         self._open_writer = self._format.writers(context.schema, properties=context.properties)
@@ -41,16 +46,18 @@ class FileSet:
             number = next(self._numbers)
         name = f"{self._prefix}-{number:05d}.{self._format.extension}"
         location = self._context.locations.data_location(name, partition.path)
+        if self._note is not None:
+            self._note(location)
         sink = self._context.io.open_output(location)
         try:
             writer = self._open_writer(sink)
+            opened = OpenFile(number, location, partition, writer)
+            with self._lock:
+                self._open.add(opened)
+                abandoned = self._abandoned
         except BaseException:
             sink.abort()
             raise
-        opened = OpenFile(number, location, partition, writer)
-        with self._lock:
-            self._open.add(opened)
-            abandoned = self._abandoned
         if abandoned:
             self._discard(opened)
         return opened
@@ -72,7 +79,8 @@ class FileSet:
         with self._lock:
             self._abandoned = True
             open_files = list(self._open)
-            locations = [file.file_path for _, _, file in self._finished]
+            # One that is open here may have been closed, and so published, when an interrupt came.
+            locations = [*(file.file_path for _, _, file in self._finished), *(each.location for each in open_files)]
         for opened in open_files:
             self._discard(opened)
         # The error that led here is what the caller must hear of; files that stay are orphans, which upkeep removes.

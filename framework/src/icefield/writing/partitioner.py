@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.partitioning import PartitionSpec, check_partition_values, partition_batch
+from icefield.partitioning import PartitionSpec
+from icefield.partitioning.spec import check_partition_values, partition_batch
 from icefield.schema import Schema
-from icefield.values import from_arrow_array
+from icefield.types.values import from_arrow_array
 
 _SMALL = 1 << 16
 """NumPy sorts keys of 16 bits by counting, which is several times as fast as comparing."""

@@ -1,7 +1,8 @@
 """Which account a location belongs to, where it answers, and with which credentials it is asked.
 
-The host of a location comes from a table, and a table is not trusted. Credentials go to Azure's own hosts and to the
-hosts that the properties name; and those of one account (its key, its shared access signature) to that account only.
+The host of a location comes from a table, and a table is not trusted. Credentials go to the hosts that the
+configuration names, and to no other; those of one account (its key, its shared access signature) to that account only.
+Without credentials, Azure's own hosts are asked, and no other.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ from typing import Any, Final
 
 from azure.core.credentials import AccessToken, AzureNamedKeyCredential, AzureSasCredential
 from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, LocationRefused
+from icefield.toolkit import authorities_named, credentials_refused, endpoint_of
 
-_CLOUDS: Final = (
-    ".core.windows.net",
-    ".core.usgovcloudapi.net",
-    ".core.chinacloudapi.cn",
-    ".storage.azure.net",
-    ".fabric.microsoft.com",
-)
+from icefield_adls.hosts import blob_host, is_azure
+from icefield_adls.locations import SCHEMES, place_of
+
+_AUTHORITY: Final = ".blob.core.windows.net"
+_OF_ONE_HOST: Final = ("sas-token", "connection-string")
 _OF_ONE_ACCOUNT: Final = ("connection-string", "account-key", "sas-token", "credential")
 _OF_A_TENANT: Final = ("token", "client-id", "client-secret", "tenant-id")
 _IN_JAVA: Final = {"account-name": "auth.shared-key.account.name", "account-key": "auth.shared-key.account.key"}
@@ -72,11 +72,12 @@ class StaticToken:
         await self.close()
 
 
-def account_of(properties: Mapping[str, str], host: str | None) -> Account:
+def account_of(properties: Mapping[str, str], host: str | None, location: str = "") -> Account:
     """The account of a location's host; without a host, the one that the properties name.
 
-    Raises ``InvalidArgument`` when none is named, when the host is not one that credentials may go to, and when the
-    credentials are those of another account.
+    Raises ``InvalidArgument`` when none is named, and ``LocationRefused`` when the host is not one that the
+    configuration names, unless access is anonymous and the host Azure's, and when the credentials are those of another
+    account.
     """
     given = _Given(properties)
     host = host or given.only_host()
@@ -86,19 +87,26 @@ def account_of(properties: Mapping[str, str], host: str | None) -> Account:
             "the location names no account: write abfss://container@account.dfs.core.windows.net/path, or set "
             "adls.account-name"
         )
+    location = location or f"abfss://container@{host or name}"
+    url = given.url(name, host, location)
+    if host is not None and blob_host(host) not in given.hosts():
+        if given.is_anonymous():
+            return Account(name, url, source="anonymous, by adls.anon")
+        named = f"adls.account-name, or adls.sas-token.{host}"
+        raise credentials_refused(location, f"the account '{name}', at {host}", named)
     own = given.for_host(host or name)
     if "connection-string" in own:
         return _by_connection_string(own["connection-string"], name, "a connection string of its own")
-    url = given.url(name, host)
     if "sas-token" in own:
         return Account(name, url, _signature(own["sas-token"]), source="a shared access signature of its own")
-    return given.shared(name, url)
+    return given.shared(name, url, location)
 
 
 class _Given:
     """The properties ``adls.*``; where they hold no credential, the environment's."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
         self._all = {name[5:]: value for name, value in properties.items() if name.startswith("adls.") and value}
         self._all |= {
             name: self._all[java] for name, java in _IN_JAVA.items() if java in self._all and name not in self._all
@@ -115,6 +123,9 @@ class _Given:
         """Where a property comes from, in words."""
         return f"adls.{name}" if name in self._all else f"{_ENVIRONMENT[name]} of the environment"
 
+    def is_anonymous(self) -> bool:
+        return (self.get("anon") or "").lower() == "true"
+
     def name(self) -> str | None:
         """The account that the credentials of one account are of; None when that is not said."""
         text = self.get("connection-string")
@@ -122,42 +133,69 @@ class _Given:
 
     def only_host(self) -> str | None:
         """The one host that has a property of its own, when no account is named otherwise."""
-        hosts = {key.split(".", 1)[1] for key in self._all if key.startswith(("sas-token.", "connection-string."))}
+        hosts = {self._full(key.split(".", 1)[1]) for key in self._all if key.startswith(_with_dots(_OF_ONE_HOST))}
         return hosts.pop() if len(hosts) == 1 and self.name() is None else None
+
+    def hosts(self) -> set[str]:
+        """The hosts that the configuration names, as those of blobs."""
+        found = {place_of("://".join(place[:2])).host for place in authorities_named(self._properties, SCHEMES)}
+        found |= {self._full(key.split(".", 1)[1]) for key in self._all if key.startswith(_with_dots(_OF_ONE_HOST))}
+        if own := self.get("account-host"):
+            found.add(str(self._endpoint(own).host))
+        if name := self.get("account-name"):
+            found.add(self._full(name))
+        if text := self.get("connection-string"):
+            parts = _parts(text)
+            if address := parts.get("blobendpoint"):
+                found.add(str(endpoint_of(address, "the BlobEndpoint of adls.connection-string").host))
+            if name := parts.get("accountname"):
+                found.add(f"{name}.blob.{parts.get('endpointsuffix') or 'core.windows.net'}")
+        return {blob_host(host) for host in found if host}
 
     def for_host(self, host: str) -> dict[str, str]:
         """``adls.sas-token.<host>`` and ``adls.connection-string.<host>``, by the host's or the account's name."""
-        wanted = {_plain(host), host.partition(".")[0]}
-        found = {}
-        for kind in ("sas-token", "connection-string"):
-            for key, value in self._all.items():
-                if key.startswith(f"{kind}.") and _plain(key[len(kind) + 1 :]) in wanted:
-                    found[kind] = value
-        return found
+        wanted = blob_host(self._full(host))
+        return {
+            kind: value
+            for kind in _OF_ONE_HOST
+            for key, value in self._all.items()
+            if key.startswith(f"{kind}.") and blob_host(self._full(key[len(kind) + 1 :])) == wanted
+        }
 
-    def url(self, name: str, host: str | None) -> str:
+    def url(self, name: str, host: str | None, location: str) -> str:
         """Where the account's blobs answer."""
         scheme = self.get("blob-storage-scheme") or "https"
-        own = self.get("account-host")
-        if own and (host is None or self.name() in (None, name) or host == own):
-            return f"{scheme}://{own}"
-        authority = self.get("blob-storage-authority")
+        own = self._endpoint(self.get("account-host"))
+        if own and (host is None or host == str(own.host) or name == self._name_at(own)):
+            return f"{scheme}://{own.host}{own.path}"
         if host is None:
-            return f"{scheme}://{name}{authority or '.blob.core.windows.net'}"
-        blob = host.replace(".dfs.", ".blob.", 1)
-        if not blob.endswith(_CLOUDS) and not (authority and blob == name + authority):
-            raise InvalidArgument(
-                f"{host} is no host of Azure, and credentials do not go there: name it with adls.account-host or "
-                f"adls.connection-string.{host}"
+            return f"{scheme}://{self._full(name)}"
+        blob = blob_host(host)
+        if not is_azure(blob) and blob not in self.hosts():
+            raise LocationRefused(
+                f"{location} is refused: {host} is no host of Azure, and nothing goes there unless the configuration "
+                f"names it, by adls.account-host or adls.connection-string.{host}",
+                location=location,
             )
         return f"{scheme}://{blob}"
 
-    def shared(self, name: str, url: str) -> Account:
+    def _full(self, name: str) -> str:
+        """The host of an account, of its name; a host is left as it is."""
+        return name if "." in name else f"{name}{self.get('blob-storage-authority') or _AUTHORITY}"
+
+    def _endpoint(self, text: str | None) -> Any:
+        return endpoint_of(text, "adls.account-host") if text else None
+
+    def _name_at(self, own: Any) -> str:
+        """The account that answers at ``adls.account-host``."""
+        return self.name() or str(own.path).rpartition("/")[2] or str(own.host).partition(".")[0]
+
+    def shared(self, name: str, url: str, location: str) -> Account:
         """The credentials that are not of one host."""
         mine = self.name() in (None, name)
         if mine and (text := self.get("connection-string")):
             return _by_connection_string(text, name, self.origin("connection-string"))
-        if (self.get("anon") or "").lower() == "true":
+        if self.is_anonymous():
             return Account(name, url, source="anonymous, by adls.anon")
         if token := self.get("token"):
             return Account(name, url, StaticToken(token), source=self.origin("token"))
@@ -172,9 +210,10 @@ class _Given:
                 found = _signature(secret) if "sig=" in secret else AzureNamedKeyCredential(name, secret)
                 return Account(name, url, found, source=self.origin(kind))
         if not mine and any(self.get(kind) for kind in _OF_ONE_ACCOUNT):
-            raise InvalidArgument(
-                f"the credentials are those of account '{self.name()}', and the location lies on '{name}': set "
-                f"adls.sas-token.{name}.dfs.core.windows.net or adls.connection-string.{name}.dfs.core.windows.net"
+            raise LocationRefused(
+                f"the credentials are those of account '{self.name()}', and {location} lies on '{name}': set "
+                f"adls.sas-token.{name}.dfs.core.windows.net or adls.connection-string.{name}.dfs.core.windows.net",
+                location=location,
             )
         options = {"managed_identity_client_id": client} if client else {}
         return Account(name, url, DefaultAzureCredential(**options), source="the SDK's default chain")
@@ -197,5 +236,5 @@ def _signature(text: str) -> AzureSasCredential:
     return AzureSasCredential(text.lstrip("?"))
 
 
-def _plain(host: str) -> str:
-    return host.lower().replace(".blob.", ".dfs.", 1)
+def _with_dots(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name}." for name in names)

@@ -14,20 +14,13 @@ from typing import Any
 from azure.core.exceptions import ClientAuthenticationError
 from azure.storage.blob.aio import BlobPrefix
 from fsspec.asyn import sync
-from icefield.abc import (
-    FileInfo,
-    FileSystemAbility,
-    FsspecFileSystem,
-    InputFile,
-    OutputStream,
-    PutMode,
-    SharedClients,
-)
+from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
+from icefield.toolkit import FsspecFileSystem, SharedClients, authorities_named, located, unquoted_etag
 
 from icefield_adls.accounts import account_of
-from icefield_adls.client import Client, is_passing, status_of
-from icefield_adls.locations import place_of
+from icefield_adls.client import Client, is_transient, status_of
+from icefield_adls.locations import SCHEMES, place_of
 from icefield_adls.reading import AdlsInput
 from icefield_adls.settings import PREFIX, settings_of
 from icefield_adls.writing import AdlsOutput
@@ -38,28 +31,28 @@ _CLIENTS: SharedClients[Client] = SharedClients()
 class AdlsFileSystem(FsspecFileSystem):
     """Files of Azure's storage accounts. Properties begin with ``adls.``."""
 
-    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
-    distant = True
+    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE})
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
         self._clients: dict[tuple[int, str | None], Client] = {}
 
-    def connect(self, host: str | None = None) -> Client:
-        return Client(account_of(self.properties, host), settings_of(self.properties))
+    def connect(self, host: str | None = None, location: str = "") -> Client:
+        return Client(account_of(self.properties, host, location), settings_of(self.properties))
 
     @property
     def fs(self) -> Client:
         """The client of the account that the properties name."""
         return self.client(None)
 
-    def client(self, host: str | None) -> Client:
-        """The client of this process for the account of a host."""
+    def client(self, host: str | None, location: str = "") -> Client:
+        """The client of this process for the account of a host. ``location`` is named where it is refused."""
         here = (os.getpid(), host)
         client = self._clients.get(here)
         if client is None:
-            mine = sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX))
-            client = _CLIENTS.get((host, *mine), lambda: self.connect(host))
+            mine = sorted(item for item in self.properties.items() if item[0].startswith(PREFIX))
+            named = sorted({*authorities_named(self.properties, SCHEMES)})
+            client = _CLIENTS.get((host, *mine, *named), lambda: self.connect(host, location))
             self._clients[here] = client
         return client
 
@@ -67,8 +60,8 @@ class AdlsFileSystem(FsspecFileSystem):
         place = place_of(location)
         return f"{place.container}/{place.path}"
 
-    def is_passing(self, error: Exception) -> bool:
-        return is_passing(error)
+    def is_transient(self, error: Exception) -> bool:
+        return is_transient(error)
 
     def open_input(self, location: str) -> InputFile:
         with self.translated(location):
@@ -91,11 +84,11 @@ class AdlsFileSystem(FsspecFileSystem):
                 raise FileNotFoundError
             return _info(location, found)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         root = prefix.rstrip("/")
         with self.translated(prefix):
             place = place_of(root)
-            client = self.client(place.host)
+            client = self.client(place.host, prefix)
         folder = f"{place.path}/" if place.path else ""
         token: str | None = None
         while True:
@@ -123,12 +116,12 @@ class AdlsFileSystem(FsspecFileSystem):
             containers.setdefault((place.host, place.container), []).append(place.path)
         for (host, container), paths in containers.items():
             with self.translated(found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"):
-                client = self.client(host)
+                client = self.client(host, found[0])
                 sync(client.loop, client.delete, container, paths)
 
     def credentials(self, location: str) -> str | None:
         with self.translated(location):
-            account = self.client(place_of(location).host).account
+            account = self.client(place_of(location).host, location).account
             return f"{account.source}, for the account '{account.name}'"
 
     @contextmanager
@@ -136,8 +129,8 @@ class AdlsFileSystem(FsspecFileSystem):
         """Turn errors of the SDK into Icefield's. Their texts are not shown: they may hold what was sent."""
         try:
             yield
-        except IcefieldError:
-            raise
+        except IcefieldError as error:
+            raise located(error, location) from None
         except FileNotFoundError:
             if writing:
                 message = f"cannot write {location}: the container is not there; create it, or correct the location"
@@ -148,7 +141,7 @@ class AdlsFileSystem(FsspecFileSystem):
         except Exception as error:
             message = f"Azure Storage failed on {location}: {_said(error)}"
             kind = AccessDenied if status_of(error) == 403 else StorageError
-            raise kind(message, retryable=is_passing(error), location=location) from None
+            raise kind(message, retryable=is_transient(error), location=location) from None
 
     def _translated_in_writing(self, location: str) -> Any:
         return self.translated(location, writing=True)
@@ -157,7 +150,7 @@ class AdlsFileSystem(FsspecFileSystem):
         place = place_of(location)
         if not place.path:
             raise FileMissing(f"{location} is no file: it names a container", location=location)
-        return self.client(place.host), location, place.container, place.path
+        return self.client(place.host, location), location, place.container, place.path
 
 
 def _is_folder(entry: Any) -> bool:
@@ -168,7 +161,8 @@ def _is_folder(entry: Any) -> bool:
 
 def _info(location: str, entry: Any) -> FileInfo:
     modified = entry.last_modified
-    return FileInfo(location, int(entry.size or 0), int(modified.timestamp() * 1_000) if modified else None)
+    modified_ms = int(modified.timestamp() * 1_000) if modified else None
+    return FileInfo(location, int(entry.size or 0), modified_ms, unquoted_etag(entry.etag))
 
 
 def _said(error: Exception) -> str:
@@ -188,7 +182,7 @@ def _said(error: Exception) -> str:
         return f"it answers {status}"
     if isinstance(error, TimeoutError):
         return "no answer in time; check adls.account-host and the network, or raise adls.retry.total-timeout-ms"
-    if is_passing(error):
+    if is_transient(error):
         return f"no connection ({type(error).__name__}); check adls.account-host and the network"
     if isinstance(error, ValueError) or type(error).__name__ == "AzureSigningError":
         return "the credentials have a wrong form; check adls.account-key, adls.connection-string and the like"

@@ -29,7 +29,8 @@ from azure.core.exceptions import (
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import BlobBlock
 from azure.storage.blob.aio import BlobServiceClient
-from icefield.patience import persist, together
+from icefield.errors import IcefieldError, StorageError
+from icefield.toolkit import BoundedBody, answer_limit, persist, refusal_in, together
 
 from icefield_adls.accounts import Account
 from icefield_adls.settings import Settings
@@ -38,6 +39,16 @@ _PARALLEL: Final = 4
 _BLOCK: Final = 256 * 1024
 _MOST_IN_ONE: Final = 5_000 * 1024 * 1024  # what the store takes in one request
 T = TypeVar("T")
+
+
+class Answer(aiohttp.ClientResponse):
+    """An answer that is read no further than it may be long."""
+
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        """Read status and headers."""
+        await super().start(connection)
+        self.content = BoundedBody(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
+        return self
 
 
 class Transport(AioHttpTransport):  # type: ignore[misc]
@@ -50,7 +61,8 @@ class Transport(AioHttpTransport):  # type: ignore[misc]
     async def open(self) -> None:
         """Open the session."""
         await super().open()
-        self.session._retry_connection = False
+        self.session._retry_connection, self.session._response_class = False, Answer
+        self.session.headers["Accept-Encoding"] = "identity"  # the SDK would inflate without a limit
 
 
 class Client(AzureBlobFileSystem):  # type: ignore[misc]
@@ -99,8 +111,12 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 return await attempt()
             except ResourceNotFoundError as error:
                 raise FileNotFoundError(_code(error)) from None
+            except Exception as error:
+                if (refusal := refusal_in(error)) is not None:
+                    raise refusal from None
+                raise
 
-        return await persist(self.settings.patience, once, is_passing)
+        return await persist(self.settings.limits, once, is_transient)
 
     async def put_blob(self, container: str, path: str, data: bytes, *, create: bool) -> None:
         """Upload a whole blob in one request; with ``create`` only if none has the name, which the store decides."""
@@ -128,6 +144,10 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 if status_of(error) != 416:  # nothing lies there
                     raise
                 return b"", int((await blob.get_blob_properties()).size)
+            except ValueError as error:
+                if "Content-Range" not in str(error):
+                    raise
+                raise StorageError("the server does not send the range that it was asked for") from None
             return data, int(str(stream.properties.content_range).rpartition("/")[2])
 
         return await self._persist(attempt)
@@ -256,8 +276,10 @@ def _code(error: BaseException) -> str:
     return str(getattr(code, "value", code) or "")
 
 
-def is_passing(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether trying again may help."""
+    if isinstance(error, IcefieldError):
+        return error.retryable
     status = status_of(error)
     if status is not None:
         return status in (408, 429) or (status >= 500 and status not in (501, 505))

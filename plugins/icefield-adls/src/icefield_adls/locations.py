@@ -6,14 +6,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
-from icefield.errors import FileMissing
+from icefield.errors import FileMissing, LocationRefused
+from icefield.toolkit import split_host, split_location
+
+SCHEMES: Final = frozenset({"abfs", "abfss", "az", "wasb", "wasbs"})
+_CONTAINER: Final = re.compile(r"\$?[A-Za-z0-9][A-Za-z0-9._-]{0,62}")  # workspaces of OneLake are spelt freely
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a location leads: the host as written, or None; the container; the path in it, to the letter."""
+    """Where a location leads: the host in lower case, or None; the container; the path in it, to the letter."""
 
     host: str | None
     container: str
@@ -21,10 +27,15 @@ class Place:
 
 
 def place_of(location: str) -> Place:
-    """Take a location apart. Raises ``FileMissing`` where it names no container."""
-    authority, _, path = location.partition("://")[2].partition("/")
+    """Take a location apart.
+
+    Raises ``FileMissing`` where it names no container, ``LocationRefused`` where container or host are none.
+    """
+    _, authority, path = split_location(location)
     container, at, host = authority.partition("@")
     if not container or (at and not host):
         message = f"{location} is no location: write abfss://container@account.dfs.core.windows.net/path"
         raise FileMissing(message, location=location)
-    return Place(host.lower() if at else None, container, path)
+    if _CONTAINER.fullmatch(container) is None:
+        raise LocationRefused(f"{location} is refused: '{container}' is no name of a container", location=location)
+    return Place(str(split_host(host, location)) if at else None, container, path)

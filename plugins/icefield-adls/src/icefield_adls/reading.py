@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from fsspec.asyn import sync
-from icefield.abc import FetchedRange, RangedInput
+from icefield.toolkit import FetchedRange, RangedInput
 
 from icefield_adls.client import Client
 

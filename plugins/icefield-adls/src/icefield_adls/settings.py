@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from icefield.abc import whole_number
-from icefield.patience import Patience
+from icefield.toolkit import RetryLimits, whole_number
 
 PREFIX: Final = "adls."
 _MIB: Final = 1024 * 1024
@@ -22,7 +21,7 @@ class Settings:
     batch: int
     connect_timeout: int
     request_timeout: int
-    patience: Patience
+    limits: RetryLimits
 
 
 def settings_of(properties: Mapping[str, str]) -> Settings:
@@ -33,5 +32,5 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
         batch=min(whole_number(properties, "adls.delete.batch-size", 256, 1), 256),  # it takes no more
         connect_timeout=whole_number(properties, "adls.connect-timeout", 5, 1),
         request_timeout=whole_number(properties, "adls.request-timeout", 20, 1),
-        patience=Patience.of(properties, PREFIX),
+        limits=RetryLimits.of(properties, PREFIX),
     )

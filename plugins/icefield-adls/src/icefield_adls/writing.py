@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from uuid import uuid4
 
 from fsspec.asyn import sync
-from icefield.abc import PartedOutput
+from icefield.toolkit import PartedOutput
 
 from icefield_adls.client import Client
 

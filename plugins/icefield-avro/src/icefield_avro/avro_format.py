@@ -11,7 +11,7 @@ from icefield.schema import Schema
 
 from icefield_avro.appending import append_blocks
 from icefield_avro.container import Container
-from icefield_avro.reader import AvroReader, read_together
+from icefield_avro.reader import AvroReader, read_apart, read_together
 from icefield_avro.writer import AvroWriter
 
 
@@ -39,7 +39,7 @@ class AvroFormat(FileFormat):
         """The rows of several files, decoded in one go where they have one schema."""
         ours = [reader for reader in readers if isinstance(reader, AvroReader)]
         together = read_together(ours, request) if len(ours) == len(readers) else None
-        return super().read_together(readers, request) if together is None else together
+        return read_apart(readers, request) if together is None else together
 
     def open_writer(
         self,

@@ -8,10 +8,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from icefield_avro.lockstep import Doubt, LockStepDecoder, Memory, Unfit
 from icefield_avro.nodes import Record
 from icefield_avro.scalar import ScalarDecoder
 from icefield_avro.selection import Selection, select
+from icefield_avro.vectorized import Memory, Unfit, Unproven, VectorizedDecoder
 
 _FEW_ROWS: Final = 16
 _FEW_BYTES: Final = 16 * 1024
@@ -47,7 +47,7 @@ class Decoder:
                     yield rows
                     done += len(rows)
                 return
-            except Doubt:
+            except Unproven:
                 pass
         yield from self._by_value(payloads, counts, done)
 
@@ -86,10 +86,10 @@ class _Key:
 
 
 @lru_cache(maxsize=256)
-def _compiled(key: _Key) -> tuple[Selection, LockStepDecoder | None]:
+def _compiled(key: _Key) -> tuple[Selection, VectorizedDecoder | None]:
     """What is compiled for a request: the manifests of a table are all read by one or two of these."""
     selection = select(key.record, key.columns, key.keys)
     try:
-        return selection, LockStepDecoder(key.record, selection)
+        return selection, VectorizedDecoder(key.record, selection)
     except Unfit:
         return selection, None

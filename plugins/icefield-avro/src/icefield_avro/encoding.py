@@ -9,9 +9,9 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument
 
 from icefield_avro.arrays import Vector, booleans, both, offsets, valid_rows, values
-from icefield_avro.few_rows import encode_few
 from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
 from icefield_avro.row_bytes import EncodedRows, RowBytes
+from icefield_avro.scalar_encoding import encode_few
 
 FEW_ROWS: Final = 12
 _FEW_BYTES: Final = 32 * 1024

@@ -12,16 +12,16 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from icefield.abc import FormatReader, ReadRequest, Split
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metrics import Metrics
+from icefield.toolkit import Metrics
 
 from icefield_avro.codecs import inflater
 from icefield_avro.container import SCHEMA_KEY, SPLIT_EVERY, SYNC_SIZE, Container
 from icefield_avro.decoding import Decoder
-from icefield_avro.lockstep import Memory
 from icefield_avro.nodes import Record, minimum_size
 from icefield_avro.schema_reading import arrow_schema, parse_schema
 from icefield_avro.single_records import single_records
 from icefield_avro.varints import Malformed
+from icefield_avro.vectorized import Memory
 
 GROUP_BYTES: Final = 8 * 1024 * 1024
 """Blocks are decoded together until they make up this many bytes, inflated."""
@@ -30,6 +30,12 @@ GROUP_ROWS: Final = 262_144
 
 MAX_EMPTY_RECORDS: Final = 1 << 20
 """The most records that a block may claim to hold when a record may take no byte at all."""
+
+_MOST_TOGETHER: Final = 256 * 1024 * 1024
+"""Files that inflate to more bytes are read apart, a group of blocks at a time."""
+
+_MOST_TIMES: Final = 256
+"""How many times its size a file may hold that is read among others, beyond ``_MOST_TOGETHER``."""
 
 _WORTH_A_THREAD: Final = 16 * 1024
 
@@ -239,9 +245,13 @@ def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[l
     payloads: list[bytes] = []
     counts: list[int] = []
     rows_of = []
+    held = 0
     for reader in readers:
         before = len(counts)
         for group in reader.groups():
+            held += sum(map(len, group.payloads))
+            if held > _MOST_TOGETHER:
+                return None
             payloads += group.payloads
             counts += group.counts
         rows_of.append(sum(counts[before:]))
@@ -255,6 +265,25 @@ def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[l
     return [
         [to_batch(rows, request.columns, None) for rows in pieces if len(rows)] for pieces in _dealt(parts, rows_of)
     ]
+
+
+def read_apart(readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
+    """The batches of each file. Raises ``InvalidFile`` for a small file that holds very many bytes of rows."""
+    return [
+        _bounded(reader, request) if isinstance(reader, AvroReader) else [*reader.read(request)] for reader in readers
+    ]
+
+
+def _bounded(reader: AvroReader, request: ReadRequest) -> list[pa.RecordBatch]:
+    size = reader._container.size
+    most = max(_MOST_TOGETHER, _MOST_TIMES * size)
+    found, held = [], 0
+    for batch in reader.read(request):
+        held += batch.nbytes
+        if held > most:
+            raise reader._container.invalid(f"{size:,} bytes hold more than {most:,}, which is refused")
+        found.append(batch)
+    return found
 
 
 def _dealt(parts: list[pa.Array], rows_of: list[int]) -> Iterator[list[pa.Array]]:

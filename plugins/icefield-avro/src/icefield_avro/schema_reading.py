@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
-from icefield.arrow_types import DOC_KEY, FIELD_ID_KEY, TYPE_KEY
 from icefield.errors import UnsupportedFeature
+from icefield.toolkit import DOC_KEY, FIELD_ID_KEY, TYPE_KEY
 
 from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
 from icefield_avro.varints import Malformed

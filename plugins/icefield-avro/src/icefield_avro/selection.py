@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
-from icefield.arrow_types import child_fields, field_id
 from icefield.errors import InvalidArgument
+from icefield.toolkit import child_fields, field_id
 
 from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
 from icefield_avro.schema_reading import arrow_type

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from icefield_avro.nodes import VARINTS, Array, Map, Node, Optional, Primitive, Record, item_size
+from icefield_avro.nodes import SIZED, VARINTS, Array, Map, Node, Optional, Primitive, Record, item_size
 from icefield_avro.varints import Data, Malformed, Truncated, read_long
 
 Skip = Callable[[Data, int], int]
@@ -52,12 +52,14 @@ def skipper(node: Node, budget: Budget) -> Skip:
         case Map():
             if _is_integer(node.key.node) and _is_integer(node.value.node):
                 return _skip_runs(2, ItemCount(node, budget))
+            if _is_integer(node.key.node) and isinstance(node.value.node, Primitive) and node.value.node.wire in SIZED:
+                return _skip_sized_entries(ItemCount(node, budget))
             entry = _skip_record([skipper(node.key.node, budget), skipper(node.value.node, budget)])
             return _skip_items(entry, ItemCount(node, budget))
     width = node.width
     if width is not None:
         return skip_fixed(width)
-    return skip_sized if node.wire in ("bytes", "string") else _skip_long
+    return skip_sized if node.wire in SIZED else _skip_long
 
 
 def _skip_long(data: Data, position: int) -> int:
@@ -140,6 +142,29 @@ def _skip_items(item: Skip, read_count: ItemCount) -> Skip:
                 return position
             for _ in range(count):
                 position = item(data, position)
+
+    return skip
+
+
+def _skip_sized_entries(read_count: ItemCount) -> Skip:
+    """Pass maps from integers to byte strings, as manifests hold bounds in, of which there may be very many."""
+
+    def skip(data: Data, position: int) -> int:
+        size = len(data)
+        while True:
+            count, position = read_count(data, position)
+            if count == 0:
+                return position
+            try:
+                for _ in range(count):
+                    position = position + 1 if data[position] < 0x80 else read_long(data, position)[1]
+                    length = data[position]
+                    # Of one byte and not negative, as nearly all are; else looked at more closely.
+                    position = skip_sized(data, position) if length & 0x81 else position + 1 + (length >> 1)
+            except IndexError:
+                raise Truncated from None
+            if position > size:
+                raise Truncated
 
     return skip
 

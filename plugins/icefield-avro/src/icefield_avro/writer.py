@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 from icefield.abc import FormatWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument
-from icefield.metrics import Metrics, MetricsCollector
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.schema_json import schema_to_json
+from icefield.schema import Schema, schema_to_arrow, schema_to_json
+from icefield.toolkit import Metrics, MetricsCollector
 
 from icefield_avro.codecs import MAX_INFLATED, codec_of, deflater
 from icefield_avro.container import CODEC_KEY, SCHEMA_KEY, SPLIT_EVERY, SYNC_SIZE, encode_header

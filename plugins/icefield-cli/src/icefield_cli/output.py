@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from icefield.toolkit import without_userinfo
+
 _MAX_CELL = 80
 _ROWS_MEASURED = 1_000
 """Rows whose widths make the columns' widths; those after them are printed as they come."""
@@ -35,6 +37,7 @@ def _aligned(heading: list[str], cells: Iterator[list[str]]) -> Iterator[str]:
 
 def print_record(record: Mapping[str, Any], *, json: bool) -> None:
     """Print one record: a JSON object, or a line a key."""
+    record = {key: _shown(value) for key, value in record.items()}
     if json:
         print(_json(record, indent=2))
         return
@@ -50,6 +53,15 @@ def print_record(record: Mapping[str, Any], *, json: bool) -> None:
                 print(f"  {_text(item)}")
         else:
             print(f"{clean(key).ljust(width)}  {_text(value)}")
+
+
+def _shown(value: Any) -> Any:
+    """What is said of a table, without the passwords of locations that other engines gave it."""
+    if isinstance(value, str):
+        return without_userinfo(value)
+    if isinstance(value, Mapping):
+        return {key: _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, list) else value
 
 
 def clean(text: str) -> str:

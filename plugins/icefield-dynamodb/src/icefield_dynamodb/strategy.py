@@ -6,16 +6,14 @@ that was paused past its lease cannot overwrite. On storage with neither, an ite
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
-from uuid import uuid4
 
 from icefield.abc import Committed, Conflict, FileSystem, FileSystemAbility, Pointer
 from icefield.metadata import TableMetadata
-from icefield.publishing import publish_by_create, publish_by_rename
-from icefield.versioned import VersionedStrategy
+from icefield.toolkit import VersionedStrategy, publish_by_create, publish_by_rename, temporary_metadata_name
 
-from icefield_dynamodb.decided import DecidedByItem
+from icefield_dynamodb.item_strategy import ItemStrategy
 from icefield_dynamodb.items import ItemTable
 from icefield_dynamodb.lease import Lease, entity_of
 from icefield_dynamodb.options import ClientOptions, LockOptions
@@ -36,7 +34,7 @@ class FencedByStore(VersionedStrategy):
         self._locks = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
 
     def publish(self, target: str, data: bytes) -> bool:
-        temporary = f"{target.rpartition('/')[0]}/{uuid4()}.metadata.json"
+        temporary = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
         lease = Lease(self._locks, self._options, entity_of(target), entity_of(temporary))
         if not lease.acquire(lambda: self.exists(target)):
             return False
@@ -62,7 +60,7 @@ class DynamoDbLockStrategy(VersionedStrategy):
     ) -> None:
         super().__init__(table, location, file_system, properties)
         fences = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME}
-        road = FencedByStore if file_system.abilities & fences else DecidedByItem
+        road = FencedByStore if file_system.abilities & fences else ItemStrategy
         self._road: VersionedStrategy = road(table, location, file_system, properties)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -87,3 +85,6 @@ class DynamoDbLockStrategy(VersionedStrategy):
 
     def publish(self, target: str, data: bytes) -> bool:
         return self._road.publish(target, data)
+
+    def forget(self, targets: Iterable[str]) -> None:
+        self._road.forget(targets)

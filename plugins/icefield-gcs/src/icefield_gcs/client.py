@@ -14,7 +14,8 @@ from uuid import uuid4
 import aiohttp
 from gcsfs.core import GCSFileSystem  # type: ignore[import-untyped]
 from gcsfs.retry import NonRetryableError, is_retriable, validate_response  # type: ignore[import-untyped]
-from icefield.patience import persist, together
+from icefield.errors import IcefieldError
+from icefield.toolkit import BoundedBody, answer_limit, persist, together
 
 from icefield_gcs.settings import Settings
 
@@ -22,6 +23,16 @@ _PARALLEL: Final = 4
 _GONE: Final = {404, 410}
 _ANSWER: Final = re.compile(rb"^HTTP/[\d.]+ +(\d{3})", re.MULTILINE)
 Reply = tuple[int, Mapping[str, str], bytes]
+
+
+class Answer(aiohttp.ClientResponse):
+    """An answer that is read no further than it may be long."""
+
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        """Read status and headers."""
+        await super().start(connection)
+        self.content = BoundedBody(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
+        return self
 
 
 class Client(GCSFileSystem):  # type: ignore[misc]
@@ -42,7 +53,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             endpoint_url=settings.endpoint,
             requester_pays=settings.user_project,
             default_location=settings.location,
-            session_kwargs=settings.session,
+            session_kwargs={**settings.session, "response_class": Answer},
             requests_timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=settings.connect_timeout, sock_read=settings.request_timeout
             ),
@@ -67,7 +78,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             url = self._format_path(path, args)
             return await self._once(method, url, headers, self._get_params(params), json=json, data=data)
 
-        return await persist(self.settings.patience, attempt, is_passing)
+        return await persist(self.settings.limits, attempt, is_transient)
 
     async def _once(
         self, method: str, url: str, headers: Mapping[str, str] | None, params: Mapping[str, Any], **body: Any
@@ -136,7 +147,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             return await self._pieces("GET", url, {"Range": wanted}, self._get_params({}))
 
         try:
-            status, headers, _, pieces = await persist(self.settings.patience, attempt, is_passing)
+            status, headers, _, pieces = await persist(self.settings.limits, attempt, is_transient)
         except Exception as error:
             if status_of(error) != 416:  # nothing lies there
                 raise
@@ -174,7 +185,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             delimiter=delimiter or None,
             pageToken=token,
             maxResults="1000",
-            fields="nextPageToken,prefixes,items(name,size,updated)",
+            fields="nextPageToken,prefixes,items(name,size,updated,etag)",
         )
         page: dict[str, Any] = json.loads(contents)
         return page
@@ -255,8 +266,10 @@ def status_of(error: BaseException) -> int | None:
         return None
 
 
-def is_passing(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether trying again may help."""
+    if isinstance(error, IcefieldError):
+        return error.retryable
     if isinstance(error, NonRetryableError):
         return False
     status = status_of(error)

@@ -7,41 +7,36 @@ properties are in the plugin's README.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import google.auth.exceptions
 from fsspec.asyn import sync
 from gcsfs.retry import NonRetryableError  # type: ignore[import-untyped]
-from icefield.abc import (
-    FileInfo,
-    FileSystemAbility,
-    FsspecFileSystem,
-    InputFile,
-    OutputStream,
-    PutMode,
-    SharedClients,
-)
-from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
+from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
+from icefield.toolkit import FsspecFileSystem, SharedClients, located, split_location, unquoted_etag
 
-from icefield_gcs.client import Client, is_passing, status_of
+from icefield_gcs.client import Client, is_transient, status_of
 from icefield_gcs.reading import GcsInput
 from icefield_gcs.settings import PREFIX, given_credentials, settings_of
 from icefield_gcs.writing import GcsOutput
 
+_BUCKET: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,221}(?<!\.)")
 _CLIENTS: SharedClients[Client] = SharedClients()
 
 
 class GcsFileSystem(FsspecFileSystem):
     """Files of Google Cloud Storage. Properties begin with ``gcs.``."""
 
-    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
-    distant = True
+    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE})
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
+        self._fs: Client | None = None
         self._process = os.getpid()
 
     def connect(self) -> Client:
@@ -53,14 +48,13 @@ class GcsFileSystem(FsspecFileSystem):
         if self._fs is None or self._process != os.getpid():
             mine = tuple(sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX)))
             self._fs, self._process = _CLIENTS.get(mine, self.connect), os.getpid()
-        connected: Client = self._fs
-        return connected
+        return self._fs
 
     def path(self, location: str) -> str:
         return "/".join(_split(location))
 
-    def is_passing(self, error: Exception) -> bool:
-        return is_passing(error)
+    def is_transient(self, error: Exception) -> bool:
+        return is_transient(error)
 
     def open_input(self, location: str) -> InputFile:
         with self.translated(location):
@@ -83,7 +77,7 @@ class GcsFileSystem(FsspecFileSystem):
                 raise FileNotFoundError  # what some tools put there to have a folder
             return _info(location, found)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         root = prefix.rstrip("/")
         with self.translated(prefix):
             bucket, folder = _split_folder(root)
@@ -125,8 +119,8 @@ class GcsFileSystem(FsspecFileSystem):
         """Turn errors of gcsfs into Icefield's. Their texts are not shown: they may hold what was sent."""
         try:
             yield
-        except IcefieldError:
-            raise
+        except IcefieldError as error:
+            raise located(error, location) from None
         except FileNotFoundError:
             if writing:
                 message = f"cannot write {location}: the bucket is not there; create it, or correct the location"
@@ -137,7 +131,7 @@ class GcsFileSystem(FsspecFileSystem):
         except Exception as error:
             message = f"Google Cloud Storage failed on {location}: {_said(error)}"
             kind = AccessDenied if _is_denied(error) else StorageError
-            raise kind(message, retryable=is_passing(error), location=location) from None
+            raise kind(message, retryable=is_transient(error), location=location) from None
 
     def _translated_in_writing(self, location: str) -> Any:
         return self.translated(location, writing=True)
@@ -145,22 +139,31 @@ class GcsFileSystem(FsspecFileSystem):
 
 def _split(location: str) -> tuple[str, str]:
     """Bucket and key, to the letter."""
-    bucket, _, key = location.partition("://")[2].partition("/")
-    if not bucket or not key:
+    bucket, key = _split_bucket(location)
+    if not key:
         raise FileMissing(f"{location} is no file: a file is gs://bucket/path", location=location)
     return bucket, key
 
 
 def _split_folder(root: str) -> tuple[str, str]:
     """Bucket and prefix of what lies below a folder, or in the whole bucket."""
-    bucket, _, key = root.partition("://")[2].partition("/")
+    bucket, key = _split_bucket(root)
     return bucket, f"{key}/" if key else ""
+
+
+def _split_bucket(location: str) -> tuple[str, str]:
+    _, bucket, key = split_location(location)
+    if not bucket:
+        raise FileMissing(f"{location} is no file: a file is gs://bucket/path", location=location)
+    if _BUCKET.fullmatch(bucket) is None:
+        raise LocationRefused(f"{location} is refused: '{bucket}' is no name of a bucket", location=location)
+    return bucket, key
 
 
 def _info(location: str, entry: Mapping[str, Any]) -> FileInfo:
     updated = entry.get("updated")
     modified = int(datetime.fromisoformat(updated).timestamp() * 1_000) if updated else None
-    return FileInfo(location, int(entry.get("size") or 0), modified)
+    return FileInfo(location, int(entry.get("size") or 0), modified, unquoted_etag(entry.get("etag")))
 
 
 def _is_denied(error: Exception) -> bool:
@@ -180,6 +183,6 @@ def _said(error: Exception) -> str:
         return f"it answers {status}"
     if isinstance(error, TimeoutError):
         return "no answer in time; check gcs.service.host and the network, or raise gcs.retry.total-timeout-ms"
-    if is_passing(error):
+    if is_transient(error):
         return f"no connection ({type(error).__name__}); check gcs.service.host and the network"
     return type(error).__name__

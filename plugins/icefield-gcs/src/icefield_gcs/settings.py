@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from google.oauth2.credentials import Credentials
-from icefield.abc import is_true, whole_number
 from icefield.errors import InvalidArgument
-from icefield.patience import Patience
+from icefield.toolkit import RetryLimits, endpoint_of, is_true, whole_number
 
 PREFIX: Final = "gcs."
 _QUARTER_MIB: Final = 256 * 1024  # what the parts of an upload must be multiples of
@@ -38,7 +37,7 @@ class Settings:
     batch: int
     connect_timeout: float
     request_timeout: float
-    patience: Patience
+    limits: RetryLimits
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -66,7 +65,7 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
         batch=min(whole_number(properties, "gcs.delete.batch-size", 100, 1), 100),  # it takes no more
         connect_timeout=whole_number(properties, "gcs.connect-timeout", 5, 1),
         request_timeout=whole_number(properties, "gcs.request-timeout", 20, 1),
-        patience=Patience.of(properties, PREFIX),
+        limits=RetryLimits.of(properties, PREFIX),
     )
 
 
@@ -108,7 +107,7 @@ def _token(properties: Mapping[str, str]) -> Any:
 def _endpoint(host: str | None) -> str | None:
     if not host:
         return None
-    return (host if "://" in host else f"https://{host}").rstrip("/")
+    return str(endpoint_of(host, "gcs.service.host"))
 
 
 def _session(properties: Mapping[str, str]) -> dict[str, Any]:

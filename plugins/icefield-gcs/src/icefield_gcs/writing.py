@@ -8,10 +8,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from fsspec.asyn import sync
-from icefield.abc import PartedOutput
-from icefield.patience import persist
+from icefield.toolkit import PartedOutput, persist
 
-from icefield_gcs.client import Client, is_passing, status_of
+from icefield_gcs.client import Client, is_transient, status_of
 
 _ARRIVED = re.compile(r"bytes=0-(\d+)")
 
@@ -78,7 +77,7 @@ class GcsOutput(PartedOutput):
                     raise ConnectionError("nothing of a part has arrived")
             in_doubt = False
 
-        await persist(self._client.settings.patience, attempt, is_passing)
+        await persist(self._client.settings.limits, attempt, is_transient)
 
     async def _send_rest(self, start: int, data: bytes, size: int | None) -> int:
         """One request with bytes from ``start`` on; up to where all has arrived then."""

@@ -15,7 +15,16 @@ from typing import Final
 from uuid import uuid4
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
-from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, InvalidArgument, StorageError
+from icefield.errors import (
+    AccessDenied,
+    FileExists,
+    FileMissing,
+    IcefieldError,
+    InvalidArgument,
+    LocationRefused,
+    StorageError,
+)
+from icefield.toolkit import LocationParts, split_host, split_location
 
 from icefield_hdfs.client import Client, HdfsFailure, Status
 from icefield_hdfs.streams import HdfsInput, HdfsOutput
@@ -23,6 +32,7 @@ from icefield_hdfs.streams import HdfsInput, HdfsOutput
 TEMPORARY_SUFFIX: Final = ".icefield-tmp"
 """Names ending so are of files that were never published; orphan removal takes them."""
 
+_SCHEMES: Final = ("hdfs", "viewfs", "webhdfs", "swebhdfs")
 _THREADS: Final = 8
 _WAITS: Final = (0.1, 0.5)
 
@@ -35,6 +45,10 @@ class HadoopFileSystem(FileSystem):
     @abstractmethod
     def client(self, location: str) -> Client:
         """The client of the name node that the location names."""
+
+    @abstractmethod
+    def check(self, location: str) -> None:
+        """Raise ``LocationRefused`` for a host to which no credential goes. Nothing is asked."""
 
     def open_input(self, location: str) -> InputFile:
         return HdfsInput(location, lambda: self._client(location).open(path_of(location)), self.translated).open()
@@ -75,7 +89,7 @@ class HadoopFileSystem(FileSystem):
             raise FileMissing(f"{location} is no file", location=location)
         return FileInfo(location, found.size, found.modified_ms)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         root = path_of(prefix).rstrip("/")
         above = prefix.rstrip("/")
         folders = [root]
@@ -98,6 +112,12 @@ class HadoopFileSystem(FileSystem):
 
     def rename(self, source: str, target: str) -> None:
         with self.translated(source, target):
+            here, there = (authority_of(location)[1].lower() for location in (source, target))
+            if here != there:
+                for location in (source, target):
+                    self.check(location)
+            if here and there and here != there:
+                raise InvalidArgument(f"{target} is no new name of {source}: it is on another host", location=target)
             self._rename(self._client(source), path_of(source), path_of(target))
 
     def remove_empty_folder(self, location: str) -> None:
@@ -197,21 +217,24 @@ def _is_there(client: Client, path: str) -> bool:
 
 def path_of(location: str) -> str:
     """The path of a location, to the letter: nothing is decoded."""
-    rest = _after_scheme(location)
-    return "/" + (rest[2:].partition("/")[2] if rest.startswith("//") else rest[1:])
+    return f"/{_parts_of(location).path}"
 
 
 def authority_of(location: str) -> tuple[str, str]:
-    """Scheme and authority of a location; the authority may be empty, as in ``hdfs:/path``."""
-    rest = _after_scheme(location)
-    return location.partition(":")[0].lower(), rest[2:].partition("/")[0] if rest.startswith("//") else ""
+    """Scheme and authority of a location; the authority may be empty, as in ``hdfs:/path``, else it is a host's."""
+    scheme, authority, _ = _parts_of(location)
+    if scheme not in _SCHEMES:  # by a file IO none other comes here
+        raise LocationRefused(f"{location} is refused: HDFS has the schemes {', '.join(_SCHEMES)}", location=location)
+    if authority:
+        split_host(authority, location)
+    return scheme, authority
 
 
-def _after_scheme(location: str) -> str:
+def _parts_of(location: str) -> LocationParts:
     _, separator, rest = location.partition(":")
     if not separator or not rest.startswith("/"):
         raise InvalidArgument(f"{location} is no location of HDFS: write hdfs://namenode:8020/path")
-    return rest
+    return split_location(location)
 
 
 def _temporary(path: str) -> str:

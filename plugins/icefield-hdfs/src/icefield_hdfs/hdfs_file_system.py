@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 
-from icefield.abc import whole_number
 from icefield.errors import InvalidArgument
+from icefield.toolkit import credentials_refused, endpoint_of, whole_number
 
 from icefield_hdfs.client import Client
 from icefield_hdfs.hadoop_file_system import HadoopFileSystem, authority_of
+from icefield_hdfs.named import is_name_node, uses_kerberos
 from icefield_hdfs.native import Settings, client_of, config_of
 
 _ATTEMPTS = "dfs.client.failover.max.attempts"
@@ -22,6 +23,9 @@ class HdfsFileSystem(HadoopFileSystem):
 
     def client(self, location: str) -> Client:
         return client_of(self.settings(location))
+
+    def check(self, location: str) -> None:
+        self.settings(location)
 
     def credentials(self, location: str) -> str | None:
         properties = self.properties
@@ -41,8 +45,12 @@ class HdfsFileSystem(HadoopFileSystem):
         """How the name node of a location is reached."""
         properties = self.properties
         scheme, authority = authority_of(location)
-        if not authority and scheme == "hdfs":
-            authority = self._default_authority()
+        own = self._default_authority() if scheme == "hdfs" else ""
+        if authority and scheme == "hdfs":  # a view leads where Hadoop's settings say
+            if uses_kerberos(properties) and not is_name_node(properties, authority, own):
+                raise credentials_refused(location, f"the name node '{authority}'", "hdfs.host")
+        else:
+            authority = authority or own
         config = config_of(properties)
         if ":" in authority:
             # One name node and no other to turn to: do not wait for minutes when its address is wrong.
@@ -64,6 +72,8 @@ class HdfsFileSystem(HadoopFileSystem):
         port = whole_number(self.properties, "hdfs.port", 0, 1)
         if port and not host:
             raise InvalidArgument("hdfs.port is set without hdfs.host")
+        if host:
+            endpoint_of(f"http://{host}", "hdfs.host")
         return f"{host}:{port}" if port and ":" not in host else host
 
 

@@ -18,7 +18,7 @@ from icefield.errors import InvalidArgument
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.forking import READS
-from icefield_hdfs.patience import GaveUp, Impatient
+from icefield_hdfs.time_limits import GaveUp, TimeLimit
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ class NativeClient:
         _act_as(settings.user)
         self._settings = settings
         self._process = os.getpid()
-        self._impatient = Impatient(settings.timeout)
+        self._time_limit = TimeLimit(settings.timeout)
         with _translated(settings.url):
             self._connection = Connection(
                 settings.url,
@@ -148,7 +148,7 @@ class NativeClient:
             raise HdfsFailure("the file was opened by the process that this one is a fork of", passing=False)
         try:
             with _translated(path):
-                return self._impatient.run(action)
+                return self._time_limit.run(action)
         except GaveUp as error:
             _forget(self._settings, self)
             said = f"no answer for {self._settings.timeout} s; check the cluster and the network, or set hdfs.timeout"

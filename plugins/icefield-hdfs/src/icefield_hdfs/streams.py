@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
-from icefield.abc import FetchedRange, OutputStream, RangedInput
+from icefield.abc import OutputStream
+from icefield.toolkit import FetchedRange, RangedInput
 
 from icefield_hdfs.client import Reader, Writer
 

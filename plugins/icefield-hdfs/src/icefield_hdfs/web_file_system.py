@@ -1,21 +1,19 @@
 """WebHDFS and HttpFS: ``webhdfs://host:9870/path`` over HTTP, ``swebhdfs://host:9871/path`` over HTTPS.
 
-The properties are in the plugin's README.
+The properties are in the plugin's README. A delegation token goes to servers that the configuration names, and to no
+other.
 """
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from icefield.abc import is_true, whole_number
 from icefield.errors import InvalidArgument
+from icefield.toolkit import Host, credentials_refused, is_true, split_host, whole_number
 
 from icefield_hdfs.client import Client
 from icefield_hdfs.hadoop_file_system import HadoopFileSystem, authority_of
+from icefield_hdfs.named import WEB_PORTS, default_gateway, is_gateway
 from icefield_hdfs.web import WebClient
 from icefield_hdfs.web_requests import Address, Requests
-
-_PORTS = {"webhdfs": 9870, "swebhdfs": 9871}
 
 
 class WebHdfsFileSystem(HadoopFileSystem):
@@ -29,17 +27,26 @@ class WebHdfsFileSystem(HadoopFileSystem):
                 "webhdfs.kerberos: tickets are not sent over HTTP; give a delegation token in webhdfs.token, or use "
                 "hdfs:// locations, which take tickets"
             )
-        host, port = _split(authority, location)
-        if not host:
-            host, port = properties.get("webhdfs.host", ""), whole_number(properties, "webhdfs.port", 0, 1)
-        if not host:
-            raise InvalidArgument(f"{location} names no host: write {scheme}://host:port/path, or set webhdfs.host")
-        address = Address(scheme == "swebhdfs", host, port or _PORTS[scheme])
+        if authority:
+            host, port = split_host(authority, location)
+            address = Address(scheme == "swebhdfs", host, port or WEB_PORTS[scheme])
+        else:
+            own = default_gateway(properties, scheme)
+            if own is None:
+                raise InvalidArgument(f"{location} names no host: write {scheme}://host:port/path, or set webhdfs.host")
+            address = Address(scheme == "swebhdfs", own.name, own.port or WEB_PORTS[scheme])
+        identity = self._identity()
+        if "delegation" in identity and not is_gateway(properties, scheme, Host(address.host, address.port)):
+            what = f"{address.host}:{address.port}, reached by {scheme}"
+            raise credentials_refused(location, what, "webhdfs.host and webhdfs.port")
         requests = Requests(
             timeout=whole_number(properties, "webhdfs.timeout", 60, 1),
             ca_file=properties.get("webhdfs.ca-file"),
         )
-        return WebClient(address, requests, self._identity())
+        return WebClient(address, requests, identity)
+
+    def check(self, location: str) -> None:
+        self.client(location)
 
     def credentials(self, location: str) -> str | None:
         identity = self._identity()
@@ -56,12 +63,3 @@ class WebHdfsFileSystem(HadoopFileSystem):
         user = properties.get("webhdfs.user") or properties.get("hdfs.user")
         proxied = properties.get("webhdfs.proxy-user")
         return {**({"user.name": user} if user else {}), **({"doas": proxied} if proxied else {})}
-
-
-def _split(authority: str, location: str) -> tuple[str, int]:
-    """Host and port of an authority; 0 for a port that is not given."""
-    try:
-        parts = urlsplit(f"//{authority}")
-        return parts.hostname or "", parts.port or 0
-    except ValueError as error:
-        raise InvalidArgument(f"{location} names no host and port: {error}") from error

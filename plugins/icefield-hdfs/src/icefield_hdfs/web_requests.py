@@ -11,6 +11,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any
 from urllib.parse import urlsplit
 
+from icefield.errors import LocationRefused
+from icefield.toolkit import split_host
+
 from icefield_hdfs.client import HdfsFailure
 
 _PASSING = {"StandbyException", "RetriableException", "SafeModeException", "ServerTooBusyException"}
@@ -59,13 +62,17 @@ class Requests:
 
     def follow(self, address: Address, location: str | None) -> tuple[Address, str]:
         """Where a redirection leads; never from HTTPS to HTTP, since the token goes along."""
-        parts = urlsplit(location or "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(location or "")
+            host, port = split_host(parts.netloc, "the address")
+        except (ValueError, LocationRefused):
+            raise HdfsFailure("the server redirects to nowhere", passing=False) from None
+        if parts.scheme not in ("http", "https"):
             raise HdfsFailure("the server redirects to nowhere", passing=False)
         if address.secure and parts.scheme != "https":
             raise HdfsFailure("the server redirects from HTTPS to HTTP, which is refused", passing=False)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        return Address(parts.scheme == "https", parts.hostname, port), f"{parts.path}?{parts.query}"
+        port = port or (443 if parts.scheme == "https" else 80)
+        return Address(parts.scheme == "https", host, port), f"{parts.path}?{parts.query}"
 
 
 def read_answer(response: HTTPResponse) -> Answer:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
 from icefield.errors import (
     IcefieldError,
     InvalidArgument,
@@ -18,9 +18,8 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.file_io import FileIO
 from icefield.metadata import decode_metadata
-from icefield.metastore import OutcomeUnknown
+from icefield.toolkit import OutcomeUnknown
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import Refused
@@ -50,7 +49,7 @@ class HiveBackend(CatalogBackend):
 
     supports_nested_namespaces = False
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         super().__init__(name, properties, io)
         self._metastore = Metastore(name, self.properties)
 
@@ -160,7 +159,7 @@ class HiveBackend(CatalogBackend):
     def register_table(self, table: TableName, metadata_location: str) -> None:
         name = self._table_name(table)
         self._require(table[:-1])
-        metadata = decode_metadata(self.io.read(metadata_location), metadata_location)
+        metadata = decode_metadata(self.io.read_metadata(metadata_location), metadata_location)
         file_system = self.io.storage(metadata_location)
         strategy = HiveStrategy(table, metadata_location, file_system, self.properties, self._metastore)
         try:

@@ -118,6 +118,8 @@ class HiveLock:
         except (Refused, ConnectionLost) as error:
             if not (isinstance(error, Refused) and error.kind == "NoSuchLock"):
                 _log.warning("the lock %d on %s could not be given back: %s", self._id, self._text, error)
+        except Exception:  # an answer that makes no sense: the change under the lock may be made, and stays made
+            _log.warning("the lock %d on %s could not be given back", self._id, self._text, exc_info=True)
 
     @property
     def _text(self) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from icefield.abc import is_true, whole_number
 from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.toolkit import is_true, whole_number
 
 _DEFAULT_PORT: Final = 9083
 

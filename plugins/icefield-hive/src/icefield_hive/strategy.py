@@ -17,8 +17,7 @@ from icefield.errors import (
     UnsupportedFeature,
 )
 from icefield.metadata import TableMetadata, decode_metadata
-from icefield.metastore import MetastoreStrategy, OutcomeUnknown
-from icefield.publishing import read_whole
+from icefield.toolkit import MetastoreStrategy, OutcomeUnknown, read_whole
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused

@@ -12,9 +12,8 @@ from typing import Any, Final
 from icefield.abc import TableName
 from icefield.errors import NotSupportedByCatalog
 from icefield.metadata import TableMetadata
-from icefield.partitioning import spec_to_json
-from icefield.schema_json import schema_to_json
-from icefield.sorting import sort_order_to_json
+from icefield.partitioning import sort_order_to_json, spec_to_json
+from icefield.schema import schema_to_json
 
 from icefield_hive.columns import columns_of
 from icefield_hive.settings import Settings

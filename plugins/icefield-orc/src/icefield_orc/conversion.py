@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from icefield.arrow_arrays import retype, struct_array
+from icefield.toolkit import retype, struct_array
 
 from icefield_orc.picking import Pick
 from icefield_orc.schema import TIMESTAMPS, Kind

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from icefield.arrow_types import child_fields, field_id
 from icefield.errors import InvalidArgument
+from icefield.toolkit import child_fields, field_id
 
 from icefield_orc.schema import Kind, Node
 

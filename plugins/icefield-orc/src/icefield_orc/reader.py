@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.orc as po
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.errors import UnsupportedFeature
-from icefield.metrics import Metrics
+from icefield.toolkit import Metrics
 
 from icefield_orc.checking import Ahead, check_stripe
 from icefield_orc.conversion import check_nulls, converter
 from icefield_orc.errors import damaged, reading
-from icefield_orc.far_timestamps import has_timestamps, out_of_range, read_columns
+from icefield_orc.out_of_range_timestamps import has_timestamps, out_of_range, read_columns
 from icefield_orc.picking import Pick, Selection, decoded, select, whole
 from icefield_orc.schema import Node, read_tree
 from icefield_orc.skipping import may_match
@@ -59,6 +59,10 @@ class OrcReader(FormatReader):
     @property
     def metadata(self) -> Mapping[str, bytes]:
         return self._tail.metadata
+
+    @property
+    def record_count(self) -> int:
+        return self._tail.rows
 
     @property
     def split_offsets(self) -> list[int] | None:

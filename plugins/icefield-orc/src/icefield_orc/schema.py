@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import pyarrow as pa
-from icefield.arrow_types import FIELD_ID_KEY, VARIANT_ARROW
 from icefield.errors import UnsupportedFeature
+from icefield.toolkit import FIELD_ID_KEY, VARIANT_ARROW
 
 from icefield_orc.tail import TypeEntry
 

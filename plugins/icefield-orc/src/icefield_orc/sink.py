@@ -1,8 +1,8 @@
 """The stream that pyarrow writes an ORC file to, whose end is completed before it goes out.
 
 pyarrow writes no user metadata, so the last bytes of a file are held back, and its footer is written anew with them.
-From the first moment on that pyarrow stores as only some readers understand it (``old_moments``), whole stripes are
-held back as well.
+From the first timestamp on that pyarrow stores as only some readers understand it (``early_timestamps``), whole stripes
+are held back as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from icefield.abc import OutputStream
 
 from icefield_orc.compression import pack, unpack
-from icefield_orc.old_moments import rebuilt, rewritten_footer, rewritten_statistics, timestamp_columns
+from icefield_orc.early_timestamps import rebuilt, rewritten_footer, rewritten_statistics, timestamp_columns
 from icefield_orc.protobuf import items, write_bytes, write_item
 from icefield_orc.schema import Node, read_tree
 from icefield_orc.stripes import StripeFooter, column_sizes, parse_stripe_footer
@@ -72,9 +72,10 @@ class Sink:
         if self._held is None and (len(self._ends) + 1) * self._window <= _MOST_KEPT:
             self._ends[self._length] = self._last
 
-    def complete(self, metadata: Mapping[str, bytes], old_moments: bool) -> tuple[Tail, dict[int, int]]:
-        """Write out what was kept back, with user metadata in the footer. With ``old_moments`` the stripes that were
-        kept back are put together anew.
+    def complete(self, metadata: Mapping[str, bytes], early_timestamps: bool) -> tuple[Tail, dict[int, int]]:
+        """Write out what was kept back, with user metadata in the footer.
+
+        With ``early_timestamps`` the stripes that were kept back are put together anew.
 
         Returns what the tail tells, and the sizes of columns by field id if they are known.
         """
@@ -93,7 +94,7 @@ class Sink:
         tail = parse_footer(footer, postscript, self._length)
         root = read_tree(tail.types, tail.metadata)
         footers = [self._stripe_footer(stripe, tail) for stripe in tail.stripes]
-        if old_moments:
+        if early_timestamps:
             stripes = self._rebuild(tail, root, footer, footers)
             columns = timestamp_columns(root)
             footer = rewritten_footer(footer, stripes, columns)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from icefield.arrow_types import child_fields, field_id, to_arrow_type
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
+from icefield.toolkit import child_fields, field_id, to_arrow_type
 
 from icefield_orc.picking import Pick, Selection
 from icefield_orc.schema import Kind, Node

@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from icefield.metrics import Metrics
-from icefield.values import decimal_from_unscaled
+from icefield.toolkit import Metrics, decimal_from_unscaled
 
 from icefield_orc.protobuf import blob, integer, items, zigzag
 from icefield_orc.schema import TIMESTAMPS, Kind, Node

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from icefield.arrow_arrays import retype
-from icefield.arrow_types import to_arrow_type
 from icefield.errors import UnsupportedFeature
 from icefield.schema import Schema
+from icefield.toolkit import retype, to_arrow_type
 from icefield.types import (
     FixedType,
     GeographyType,
@@ -141,11 +140,11 @@ def _stored_arrays(arrays: Sequence[pa.Array], fields: Sequence[NestedField], st
 
 
 def _stored_array(array: pa.Array, kind: IcebergType, wanted: pa.DataType) -> pa.Array:
-    if isinstance(kind, StructType):
+    if isinstance(kind, StructType | VariantType):
         fields = [wanted.field(at) for at in range(wanted.num_fields)]
         # pyarrow's writer garbles structs with values below a null: the nulls have to be in the fields as well.
         children = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
-        made = _stored_arrays(children, kind.fields, fields)
+        made = children if isinstance(kind, VariantType) else _stored_arrays(children, kind.fields, fields)
         return pa.StructArray.from_arrays(made, fields=fields, mask=array.is_null() if array.null_count else None)
     if isinstance(kind, ListType):
         values = _stored_array(array.values, kind.element_type, wanted.value_type)

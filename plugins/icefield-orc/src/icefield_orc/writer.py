@@ -8,14 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.orc as po
 from icefield.abc import FormatWriter, OutputStream, WrittenFile
-from icefield.arrow_types import child_fields
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metrics import MetricsCollector
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import MetricsCollector, child_fields
 from icefield.types import IcebergType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
-from icefield_orc.old_moments import holds_old_fraction
+from icefield_orc.early_timestamps import holds_old_fraction
 from icefield_orc.options import write_options
 from icefield_orc.schema import COLUMN_IDS
 from icefield_orc.sink import Sink
@@ -36,7 +34,7 @@ class OrcWriter(FormatWriter):
         self._schema = schema
         self._arrow_schema = schema_to_arrow(schema)
         self._storage = storage_schema(schema)
-        self._has_moments = any(isinstance(kind, _MOMENTS) for kind in _kinds(schema))
+        self._has_timestamps = any(isinstance(kind, _MOMENTS) for kind in _kinds(schema))
         self._metadata = {key: value.encode() for key, value in metadata.items()}
         ids = column_ids(self._storage)
         if ids is not None:
@@ -46,7 +44,7 @@ class OrcWriter(FormatWriter):
         self._sink = Sink(sink, _columns(self._storage))
         self._piece_bytes = max(1, options["stripe_size"] // 4)
         self._piece_rows = options["batch_size"]
-        self._old_moments = False
+        self._early_timestamps = False
         self._given_bytes = 0
         self._shown_bytes = 0
         self._shown_given = 0
@@ -88,7 +86,7 @@ class OrcWriter(FormatWriter):
             self._hold()
             self._writer.close()
             self._buffered.flush()
-            tail, sizes = self._sink.complete(self._metadata, self._old_moments)
+            tail, sizes = self._sink.complete(self._metadata, self._early_timestamps)
             self._sink.publish()
         except BaseException:
             self.abort()
@@ -113,9 +111,9 @@ class OrcWriter(FormatWriter):
 
     def _put_piece(self, batch: pa.RecordBatch) -> None:
         stored = storage_batch(batch, self._schema, self._storage)
-        if self._has_moments and not self._old_moments and _hold_old_fractions(stored):
+        if self._has_timestamps and not self._early_timestamps and _hold_old_fractions(stored):
             self._hold()
-            self._old_moments = True
+            self._early_timestamps = True
         before = self._buffered.tell()
         try:
             self._writer.write(stored)

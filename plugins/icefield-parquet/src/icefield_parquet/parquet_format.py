@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter
 
-from icefield_parquet.encoding import EncodingChoice
-from icefield_parquet.reader import ParquetReader
-from icefield_parquet.writer import ParquetWriter
+from icefield_parquet.reading.reader import ParquetReader
+from icefield_parquet.writing.encoding import EncodingChoice
+from icefield_parquet.writing.writer import ParquetWriter
 
 if TYPE_CHECKING:
     from icefield.abc import InputFile, OutputStream
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class ParquetFormat(FileFormat):
     """Parquet files, read and written by field id.
 
-    Row groups are what a split selects and what a filter skips. See the options of ``icefield_parquet.options`` for
-    what a writer takes from table properties.
+    Row groups are what a split selects and what a filter skips. See the options of
+    ``icefield_parquet.writing.options`` for what a writer takes from table properties.
     """
 
     name: ClassVar[str] = "parquet"

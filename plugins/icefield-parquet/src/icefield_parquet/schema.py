@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
-from icefield.arrow_types import FIELD_ID_KEY, child_fields, field_id, to_arrow_field
 from icefield.errors import InvalidArgument
 from icefield.schema import Schema
+from icefield.toolkit import FIELD_ID_KEY, child_fields, field_id, to_arrow_field
 from icefield.types import (
     GeographyType,
     GeometryType,

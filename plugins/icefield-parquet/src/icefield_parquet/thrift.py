@@ -1,7 +1,8 @@
-"""The elements of the schema in a footer's bytes: read and written anew, in Thrift's compact protocol.
+"""Thrift's compact protocol, as footers and page headers use it: the one reader and writer of this plugin.
 
-The schema stands at the front of a footer, so nothing behind it is looked at, however many row groups there are. What
-a change does not touch keeps its bytes.
+The schema stands at the front of a footer, so ``parse_schema`` looks at nothing behind it, however many row groups
+there are. What a change does not touch keeps its bytes. All functions that read raise ``IndexError`` where the data end
+too early and ``ValueError`` where they are not Thrift, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ LIST: Final = 9
 SET: Final = 10
 MAP: Final = 11
 STRUCT: Final = 12
+UUID: Final = 13
 _VARINTS: Final = frozenset({4, I32, I64})
-_DEEPEST = 16
+_BOOLS: Final = frozenset({TRUE, FALSE})
+_WIDTHS: Final = {BYTE: 1, DOUBLE: 8, UUID: 16}
+_DEEPEST = 64
 _LONG_LIST = 15
 
 Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
@@ -72,18 +76,44 @@ def read_struct(data: bytes, at: int) -> tuple[Fields, int]:
     """The fields of the struct at a place, and where it ends. Raises ``IndexError`` or ``ValueError``."""
     fields: Fields = {}
     number = 0
-    while head := data[at]:
-        step, kind = head >> 4, head & 0x0F
-        at += 1
-        if step:
-            number += step
-        else:
-            encoded, at = read_varint(data, at)
-            number = _unzigzag(encoded)
+    while True:
+        kind, number, at = read_field(data, at, number)
+        if not kind:
+            return fields, at
         start = at
-        at = _skip(data, at, kind, 0)
+        at = skip(data, at, kind)
         fields[number] = kind, data[start:at]
-    return fields, at + 1
+
+
+def read_field(data: bytes, at: int, last: int) -> tuple[int, int, int]:
+    """The kind of the next field (0 where the struct ends), its number, and where its value is."""
+    head = data[at]
+    kind = head & 0x0F
+    step = head >> 4
+    if step or not kind:
+        return kind, last + step, at + 1
+    value, at = read_varint(data, at + 1)
+    # A field's number has 16 bits.
+    return kind, (_unzigzag(value) + 0x8000 & 0xFFFF) - 0x8000, at
+
+
+def read_list(data: bytes, at: int) -> tuple[int, int, int]:
+    """The kind of a list's items, how many there are, and where the first is."""
+    head = data[at]
+    count = head >> 4
+    if count < _LONG_LIST:
+        return head & 0x0F, count, at + 1
+    count, at = read_size(data, at + 1)
+    return head & 0x0F, count, at
+
+
+def read_size(data: bytes, at: int) -> tuple[int, int]:
+    """A size, cut to 32 bits as pyarrow cuts it, and where it ends."""
+    byte = data[at]
+    if byte < 0x80:
+        return byte, at + 1
+    value, at = read_varint(data, at)
+    return value & 0xFFFFFFFF, at
 
 
 def write_struct(fields: Fields) -> bytes:
@@ -142,26 +172,44 @@ def _skip_varint(data: bytes, at: int) -> int:
     return at + 1
 
 
-def _skip(data: bytes, at: int, kind: int, depth: int) -> int:
-    """Where a value ends."""
+def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
+    """Where the value of a field ends."""
     if kind in _VARINTS:
-        return _skip_varint(data, at)
-    if kind == BINARY:
-        length, at = read_varint(data, at)
-        if at + length >= len(data):
-            raise IndexError
-        return at + length
-    if kind in (TRUE, FALSE):
-        return at
-    if kind == BYTE:
+        while data[at] >= 0x80:
+            at += 1
         return at + 1
-    if kind == DOUBLE:
-        return at + 8
-    if kind != STRUCT or depth == _DEEPEST:
-        raise ValueError(f"the schema in the footer holds a value of kind {kind}")
-    while head := data[at]:
-        at += 1
-        if not head >> 4:
-            at = _skip_varint(data, at)
-        at = _skip(data, at, head & 0x0F, depth + 1)
-    return at + 1
+    if kind == BINARY:
+        size, at = read_size(data, at)
+        if at + size >= len(data):
+            raise IndexError
+        return at + size
+    if kind in _BOOLS:
+        return at
+    if kind in _WIDTHS:
+        return at + _WIDTHS[kind]
+    if depth > _DEEPEST:
+        raise ValueError("a value that is nested too deeply")
+    if kind == STRUCT:
+        while head := data[at] & 0x0F:
+            at = at + 1 if data[at] >> 4 else _skip_varint(data, at + 1)
+            at = skip(data, at, head, depth + 1)
+        return at + 1
+    if kind in (LIST, SET):
+        item, count, at = read_list(data, at)
+        return _skip_items(data, at, count, (item,), depth)
+    if kind == MAP:
+        count, at = read_size(data, at)
+        if not count:
+            return at
+        return _skip_items(data, at + 1, count, (data[at] >> 4, data[at] & 0x0F), depth)
+    raise ValueError(f"a value of kind {kind}, which Thrift does not have")
+
+
+def _skip_items(data: bytes, at: int, count: int, kinds: tuple[int, ...], depth: int) -> int:
+    for _ in range(count):
+        for kind in kinds:
+            # Outside a field a truth value takes a byte.
+            at = at + 1 if kind in _BOOLS else skip(data, at, kind, depth + 1)
+        if at > len(data):
+            raise IndexError
+    return at

@@ -16,11 +16,11 @@ from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError, NoCredentialsError  # type: ignore[import-untyped]
 from icefield.errors import StorageError
-from icefield.patience import persist, together
+from icefield.toolkit import persist, refusal_in, together
 from s3fs import S3FileSystem  # type: ignore[import-untyped]
 
-from icefield_s3 import discretion
-from icefield_s3.failures import code_of, is_missing, is_passing, status_of
+from icefield_s3 import log_redaction
+from icefield_s3.failures import code_of, is_missing, is_transient, status_of
 from icefield_s3.sessions import config_of, session_of
 from icefield_s3.settings import Settings
 
@@ -37,7 +37,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        discretion.install()
+        log_redaction.install()
         own = settings.role is None and settings.access_key is not None
         super().__init__(
             anon=settings.anonymous,
@@ -61,7 +61,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return store
 
     async def _persist(self, attempt: Callable[[Any], Awaitable[T]]) -> T:
-        with discretion.discreet():
+        with log_redaction.discreet():
             store = await self.set_session()
 
             async def once() -> T:
@@ -71,12 +71,16 @@ class Client(S3FileSystem):  # type: ignore[misc]
                     if is_missing(error):
                         raise FileNotFoundError(code_of(error)) from None
                     raise
+                except Exception as error:
+                    if (refusal := refusal_in(error)) is not None:
+                        raise refusal from None
+                    raise
 
-            return await persist(self.settings.patience, once, is_passing)
+            return await persist(self.settings.limits, once, is_transient)
 
     async def found_credentials(self) -> str:
         """Which credentials the SDK's chain has found, in words without a secret."""
-        with discretion.discreet():
+        with log_redaction.discreet():
             await self.set_session()
             found = await self.session.get_credentials()
         if found is None:

@@ -6,6 +6,7 @@ from typing import Final
 
 import aiohttp
 from botocore import exceptions as sdk  # type: ignore[import-untyped]
+from icefield.errors import IcefieldError
 
 _PASSING: Final = {
     "BandwidthLimitExceeded",
@@ -46,8 +47,10 @@ def code_of(error: BaseException) -> str:
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, sdk.ClientError) else ""
 
 
-def is_passing(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether trying again may help."""
+    if isinstance(error, IcefieldError):
+        return error.retryable
     if isinstance(error, sdk.ClientError):
         status = status_of(error) or 0
         return code_of(error) in _PASSING or status in (408, 429) or (status >= 500 and status not in (501, 505))
@@ -88,13 +91,13 @@ def said_of(error: Exception) -> str:
         return f"it answers {status}: the bucket lies in another region or at another address; set s3.region"
     if is_denied(error):
         return "403, access denied; give the credentials the right to read and write objects of the bucket"
-    if status is not None and is_passing(error):
+    if status is not None and is_transient(error):
         return f"it answers {status}, throttled or out of service; try again later, or raise s3.retry.total-timeout-ms"
     if status is not None:
         return f"it answers {status}" if code == str(status) else f"it answers {status} {code}".rstrip()
     if isinstance(error, TimeoutError):
         return "no answer in time; check s3.endpoint and the network, or raise s3.retry.total-timeout-ms"
-    if is_passing(error):
+    if is_transient(error):
         return f"no connection ({type(error).__name__}); check s3.endpoint, s3.proxy-uri and the network"
     if isinstance(error, _SETTINGS):
         return f"it cannot be asked so ({type(error).__name__}); check the bucket's name, s3.endpoint and the profile"

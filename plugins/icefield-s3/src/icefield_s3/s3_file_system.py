@@ -12,39 +12,37 @@ from contextlib import contextmanager
 from typing import Any
 
 from fsspec.asyn import sync
-from icefield.abc import (
-    FileInfo,
-    FileSystemAbility,
-    FsspecFileSystem,
-    InputFile,
-    OutputStream,
-    PutMode,
-    SharedClients,
-    is_true,
-)
+from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, StorageError
+from icefield.toolkit import FsspecFileSystem, SharedClients, is_true, located, unquoted_etag
 
 from icefield_s3.client import Client
-from icefield_s3.failures import is_denied, is_passing, said_of
+from icefield_s3.failures import is_denied, is_transient, said_of
+from icefield_s3.locations import split_key
 from icefield_s3.reading import S3Input
 from icefield_s3.settings import CONDITIONAL_PUT, PREFIXES, given_credentials, settings_of
 from icefield_s3.writing import S3Output
 
 _CLIENTS: SharedClients[Client] = SharedClients()
+_LISTS = frozenset({FileSystemAbility.LIST, FileSystemAbility.REMOTE})
+_CREATES = _LISTS | {FileSystemAbility.ATOMIC_CREATE}
 
 
 class S3FileSystem(FsspecFileSystem):
     """Files of S3. Properties begin with ``s3.``, and with ``client.`` where all AWS clients share them."""
 
-    abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
-    distant = True
     ability_properties = {FileSystemAbility.ATOMIC_CREATE: f"{CONDITIONAL_PUT}=false"}  # noqa: RUF012
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
+        self._fs: Client | None = None
         self._process = os.getpid()
-        if not is_true(self.properties, CONDITIONAL_PUT, True):
-            self.abilities = frozenset({FileSystemAbility.LIST})  # type: ignore[misc]
+        self._abilities = _CREATES if is_true(self.properties, CONDITIONAL_PUT, True) else _LISTS
+
+    @property
+    def abilities(self) -> frozenset[FileSystemAbility]:
+        """Without ``ATOMIC_CREATE`` where the property ``s3.conditional-put`` says that the store lacks it."""
+        return self._abilities
 
     def connect(self) -> Client:
         return Client(settings_of(self.properties))
@@ -55,18 +53,17 @@ class S3FileSystem(FsspecFileSystem):
         if self._fs is None or self._process != os.getpid():
             mine = sorted(item for item in self.properties.items() if item[0].startswith(PREFIXES))
             self._fs, self._process = _CLIENTS.get((type(self), *mine), self.connect), os.getpid()
-        connected: Client = self._fs
-        return connected
+        return self._fs
 
     def path(self, location: str) -> str:
-        return "/".join(_split(location))
+        return "/".join(self._split(location))
 
-    def is_passing(self, error: Exception) -> bool:
-        return is_passing(error)
+    def is_transient(self, error: Exception) -> bool:
+        return is_transient(error)
 
     def open_input(self, location: str) -> InputFile:
         with self.translated(location):
-            return S3Input(self.fs, location, *_split(location), self.translated).open()
+            return S3Input(self.fs, location, *self._split(location), self.translated).open()
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         create = mode is PutMode.CREATE
@@ -74,21 +71,22 @@ class S3FileSystem(FsspecFileSystem):
             self.require(FileSystemAbility.ATOMIC_CREATE, "create a file atomically")
         with self.translated(location, writing=True):
             client = self.fs
-            sync(client.loop, client.put_object, *_split(location), data, create=create)
+            sync(client.loop, client.put_object, *self._split(location), data, create=create)
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
-            return S3Output(self.fs, location, *_split(location), self._translated_in_writing)
+            return S3Output(self.fs, location, *self._split(location), self._translated_in_writing)
 
     def stat(self, location: str) -> FileInfo:
         with self.translated(location):
             client = self.fs
-            found = sync(client.loop, client.describe, *_split(location))
+            found = sync(client.loop, client.describe, *self._split(location))
             return _info(location, found["ContentLength"], found)
 
-    def list(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         root = prefix.rstrip("/")
-        bucket, _, key = root.partition("://")[2].partition("/")
+        with self.translated(prefix):
+            bucket, key = split_key(root, self.properties)
         folder = f"{key}/" if key else ""
         token = None
         while True:
@@ -108,7 +106,7 @@ class S3FileSystem(FsspecFileSystem):
         found = list(locations)
         buckets: dict[str, list[str]] = {}
         for location in found:
-            bucket, _, key = location.partition("://")[2].partition("/")
+            bucket, key = split_key(location, self.properties)
             buckets.setdefault(bucket, []).append(key)
         for bucket, keys in buckets.items():
             with self.translated(found[0] if len(found) == 1 else f"{found[0]} and {len(found) - 1} more"):
@@ -126,8 +124,8 @@ class S3FileSystem(FsspecFileSystem):
         """Turn errors of the SDK into Icefield's. Their texts are not shown: they may hold what was sent."""
         try:
             yield
-        except IcefieldError:
-            raise
+        except IcefieldError as error:
+            raise located(error, location) from None
         except FileNotFoundError:
             if writing:
                 message = f"cannot use {location}: the bucket is not there; create it, or correct the location"
@@ -138,20 +136,20 @@ class S3FileSystem(FsspecFileSystem):
         except Exception as error:
             message = f"S3 failed on {location}: {said_of(error)}"
             kind = AccessDenied if is_denied(error) else StorageError
-            raise kind(message, retryable=is_passing(error), location=location) from None
+            raise kind(message, retryable=is_transient(error), location=location) from None
 
     def _translated_in_writing(self, location: str) -> Any:
         return self.translated(location, writing=True)
 
-
-def _split(location: str) -> tuple[str, str]:
-    """Bucket and key, to the letter. A key that ends in ``/`` is what some tools put there to have a folder."""
-    bucket, _, key = location.partition("://")[2].partition("/")
-    if not bucket or not key or key.endswith("/"):
-        raise FileMissing(f"{location} is no file: a file is s3://bucket/path", location=location)
-    return bucket, key
+    def _split(self, location: str) -> tuple[str, str]:
+        """Bucket and key of a file. A key that ends in ``/`` is what some tools put there to have a folder."""
+        bucket, key = split_key(location, self.properties)
+        if not key or key.endswith("/"):
+            raise FileMissing(f"{location} is no file: a file is s3://bucket/path", location=location)
+        return bucket, key
 
 
 def _info(location: str, size: int, entry: Mapping[str, Any]) -> FileInfo:
     modified = entry.get("LastModified")
-    return FileInfo(location, int(size), int(modified.timestamp() * 1_000) if modified else None)
+    modified_ms = int(modified.timestamp() * 1_000) if modified else None
+    return FileInfo(location, int(size), modified_ms, unquoted_etag(entry.get("ETag")))

@@ -14,12 +14,23 @@ from aiobotocore.credentials import (  # type: ignore[import-untyped]
 )
 from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
 from aiobotocore.session import AioSession  # type: ignore[import-untyped]
-from aiohttp import BytesIOPayload
+from aiohttp import BytesIOPayload, ClientResponse
 from botocore.exceptions import NoCredentialsError  # type: ignore[import-untyped]
+from icefield.toolkit import BoundedBody, answer_limit
 
 from icefield_s3.settings import Role, Settings
 
 _SMALL: Final = 1024 * 1024  # aiohttp warns of more in one piece
+
+
+class Answer(ClientResponse):
+    """An answer that is read no further than it may be long."""
+
+    async def start(self, connection: Any) -> ClientResponse:
+        """Read status and headers."""
+        await super().start(connection)
+        self.content = BoundedBody(self.content, answer_limit(self.status, self.request_info.headers))  # type: ignore[assignment]
+        return self
 
 
 class Connections(AIOHTTPSession):  # type: ignore[misc]
@@ -31,7 +42,7 @@ class Connections(AIOHTTPSession):  # type: ignore[misc]
 
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
-        session._retry_connection = False
+        session._retry_connection, session._response_class = False, Answer
         return session
 
     async def send(self, request: Any) -> Any:

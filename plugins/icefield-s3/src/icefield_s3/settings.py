@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from icefield.abc import is_true, whole_number
 from icefield.errors import InvalidArgument
-from icefield.patience import Patience
+from icefield.toolkit import RetryLimits, endpoint_of, is_true, whole_number
 
 PREFIXES: Final = ("s3.", "client.")
 CONDITIONAL_PUT: Final = "s3.conditional-put"
@@ -50,7 +49,7 @@ class Settings:
     batch: int
     connect_timeout: float
     request_timeout: float
-    patience: Patience
+    limits: RetryLimits
 
     def __repr__(self) -> str:
         return "Settings()"
@@ -88,7 +87,7 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
         batch=min(whole_number(properties, "s3.delete.batch-size", 1_000, 1), 1_000),  # it takes no more
         connect_timeout=_seconds(properties, "s3.connect-timeout", 5),
         request_timeout=_seconds(properties, "s3.request-timeout", 20),
-        patience=Patience.of(properties, "s3."),
+        limits=RetryLimits.of(properties, "s3."),
     )
 
 
@@ -119,7 +118,7 @@ def _role(first: Any, region: str | None) -> Role | None:
 def _endpoint(address: str | None) -> str | None:
     if not address:
         return None
-    return (address if "://" in address else f"https://{address}").rstrip("/")
+    return str(endpoint_of(address, "s3.endpoint"))
 
 
 def _addressing(properties: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from fsspec.asyn import sync
-from icefield.abc import PartedOutput
+from icefield.toolkit import PartedOutput
 
 from icefield_s3.client import PARALLEL, Client
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Schema
 from icefield import types as iceberg
-from icefield.arrow_pruning import prune_array
 from icefield.errors import InvalidArgument
+from icefield.toolkit import prune_array
 from pyspark.sql import types as spark
 
 from icefield_spark.types import TIME, VARIANT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from icefield.file_io import FileIO
+from icefield import FileIO
 
 C = TypeVar("C", bound=Any)
 # Only the driver, which plans and commits, asks a metastore or a lock.

@@ -8,7 +8,7 @@ from typing import Any
 from icefield import Schema
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.reserved_fields import METADATA_COLUMNS
+from icefield.types import METADATA_COLUMNS
 from pyspark.sql import types as spark
 
 from icefield_spark.types import to_spark_schema

@@ -8,8 +8,8 @@ from typing import Any
 from icefield import Catalog, Schema, Table, load_catalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
-from icefield.manifest import DataFile
-from icefield.writing import WriteContext
+from icefield.metadata import MAIN_BRANCH
+from icefield.writing import DataFile, WriteContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
@@ -101,12 +101,13 @@ class IcefieldSession:
         frame: DataFrame,
         identifier: str,
         *,
-        branch: str | None = None,
+        branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Add the rows of a data frame to a table; columns go by name.
 
-        ``snapshot_properties`` go into the snapshot's summary. Raises ``NoSuchTable`` and, for columns that do not
+        ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
+        ``manage_snapshots().cherry_pick`` to publish. Raises ``NoSuchTable`` and, for columns that do not
         fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit, ``InvalidArgument``. When it
         raises, nothing of it is visible.
         """
@@ -118,7 +119,7 @@ class IcefieldSession:
         identifier: str,
         where: str | BooleanExpression | None = None,
         *,
-        branch: str | None = None,
+        branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Replace the rows that ``where`` matches (all, when it is None) by those of a data frame, in one version.
@@ -141,6 +142,7 @@ class IcefieldSession:
         check_fits(context, frame.schema)
         target = None if overwritten is None else check_target(table, overwritten)
         with table.transaction() as transaction:
+            transaction.expect_branch(branch)
             files = self._write(frame, context, transaction)
             stage(transaction, files, target, branch=branch, snapshot_properties=snapshot_properties)
         return table

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from icefield import Catalog, Schema, Table, load_catalog, open_table
-from icefield.credentials import credentials_in
 from icefield.errors import InvalidArgument
 from icefield.expressions import as_expression, bind
+from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
+from icefield.toolkit import credentials_in
 
 _CATALOG = "catalog."
 _SUMMARY = "snapshot-property."
@@ -33,9 +34,9 @@ class Source:
                 _check_shown(name, name[len(_CATALOG) :], value)
 
     @property
-    def branch(self) -> str | None:
-        """The branch to write to; None is main."""
-        return self.options.get("branch")
+    def branch(self) -> str:
+        """The branch to write to."""
+        return self.options.get("branch", MAIN_BRANCH)
 
     @property
     def snapshot_properties(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from icefield import Table
 from icefield.errors import ValidationFailed
-from icefield.manifest import DataFile
+from icefield.writing import DataFile
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
@@ -40,6 +40,7 @@ class IcefieldWriter(DataSourceArrowWriter):
     def __init__(self, source: Source, columns: StructType, overwrite: bool) -> None:
         self._source = source
         table = source.table()
+        table.transaction().expect_branch(source.branch)
         self._uuid = table.metadata.table_uuid
         self._context = spark_write_context(table)
         check_fits(self._context, columns)
@@ -50,10 +51,17 @@ class IcefieldWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         files = _files(messages)
-        source = self._source
-        with source.catalog() as catalog, self._same(source.load(catalog)).transaction() as transaction:
-            texts = {**source.snapshot_properties, WRITE_ID: self._context.operation_id}
-            stage(transaction, files, self._overwritten, branch=source.branch, snapshot_properties=texts)
+        source, is_staged = self._source, False
+        try:
+            with source.catalog() as catalog, self._same(source.load(catalog)).transaction() as transaction:
+                is_staged = True  # from here on the transaction deletes what is surely not committed
+                texts = {**source.snapshot_properties, WRITE_ID: self._context.operation_id}
+                stage(transaction, files, self._overwritten, branch=source.branch, snapshot_properties=texts)
+        except BaseException:
+            if not is_staged:
+                with suppress(Exception):
+                    self._context.io.delete_many([file.file_path for file in files])
+            raise
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete what tasks wrote, when it is certain that no version refers to it.

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 from icefield import Table
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
-from icefield.manifest import DataFile
-from icefield.writing import WriteContext, write_batches
+from icefield.metadata import MAIN_BRANCH
+from icefield.writing import DataFile, WriteContext, write_batches
 from pyspark import AccumulatorParam, TaskContext
 from pyspark import __version__ as spark_version
 from pyspark.sql.types import StructType
@@ -104,12 +104,12 @@ def stage(
     files: Iterable[DataFile],
     overwritten: BooleanExpression | None,
     *,
-    branch: str | None = None,
+    branch: str | None = MAIN_BRANCH,
     snapshot_properties: Mapping[str, str] | None = None,
 ) -> None:
     """Stage files in a transaction, which owns them from here on: it deletes them when they are surely not committed.
 
-    ``overwritten``: the rows that they replace; None to append.
+    ``overwritten``: the rows that they replace; None to append. ``branch``: None adds a snapshot that none names.
     """
     found = list(files)
     transaction.context.written.add(*(file.file_path for file in found))

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
     NamespaceNotEmpty,
     NoSuchNamespace,
-    NoSuchTable,
     StorageError,
     TableExists,
 )
-from icefield.file_io import FileIO
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, union, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, union, update
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
-from icefield_sql.strategy import SqlStrategy, new_row, pointer_of, row_of
+from icefield_sql.strategy import SqlStrategy, is_view, new_row, no_table, pointer_of, row_of, taken_by_view
 from icefield_sql.tables import NAMESPACES, TABLES
 
 # The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
@@ -31,7 +29,7 @@ _TRIES = 20
 class SqlBackend(CatalogBackend):
     """Rows keyed by the catalog's name, so that several catalogs share a database."""
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         super().__init__(name, properties, io)
         if "commit" in self.properties:
             raise InvalidArgument(f"catalog '{name}' of type 'sql' commits by itself: remove the property 'commit'")
@@ -53,6 +51,7 @@ class SqlBackend(CatalogBackend):
         with self._connection() as connection:
             self._require(connection, namespace)
             below = [name for name in self._all_namespaces(connection) if name.startswith(text + ".")]
+            # Views count: nobody would find them in a namespace that is gone.
             has_tables = connection.execute(select(TABLES.c.table_name).where(self._in(text)).limit(1)).first()
             if below or has_tables:
                 raise NamespaceNotEmpty(f"namespace {text} is not empty", namespace=namespace)
@@ -103,9 +102,7 @@ class SqlBackend(CatalogBackend):
     ) -> Page[TableName]:
         with self._connection() as connection:
             self._require(connection, namespace)
-            condition = self._in(_joined(namespace))
-            if self._database.has_type_column:
-                condition &= or_(TABLES.c.iceberg_type == "TABLE", TABLES.c.iceberg_type.is_(None))
+            condition = self._in(_joined(namespace)) & self._database.is_table
             names = connection.execute(select(TABLES.c.table_name).where(condition)).scalars().all()
         return _page(sorted((*namespace, name) for name in names), token, size)
 
@@ -133,18 +130,24 @@ class SqlBackend(CatalogBackend):
                 self._require(connection, table[:-1])
                 connection.execute(insert(TABLES).values(new_row(self._database, table, metadata_location)))
         except NameTaken as error:
-            raise TableExists(f"table {'.'.join(table)} exists already", table=table) from error
+            raise self._taken(table) from error
 
     def rename_table(self, source: TableName, target: TableName) -> None:
-        statement = update(TABLES).where(row_of(self._database, source))
-        values = {"table_namespace": _joined(target[:-1]), "table_name": target[-1]}
+        values = {"table_namespace": _joined(target[:-1]), "table_name": _joined(target[-1:])}
         try:
             with self._connection() as connection:
+                statement = update(TABLES).where(row_of(self._database, source)).values(values)
                 self._require(connection, target[:-1])
-                if connection.execute(statement.values(values)).rowcount != 1:
-                    raise NoSuchTable(f"no table {'.'.join(source)} in catalog '{self.name}'", table=source)
+                renamed = connection.execute(statement).rowcount
         except NameTaken as error:
-            raise TableExists(f"table {'.'.join(target)} exists already", table=target) from error
+            raise self._taken(target) from error
+        if renamed != 1:
+            raise no_table(self._database, source)
+
+    def _taken(self, table: TableName) -> TableExists:
+        if is_view(self._database, table):
+            return taken_by_view(self._database, table)
+        return TableExists(f"table {'.'.join(table)} exists already in catalog '{self.name}'", table=table)
 
     def credentials(self) -> str | None:
         return self._database.user

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
-from icefield.errors import IcefieldError, InvalidArgument, StorageError
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
+from icefield.errors import IcefieldError, StorageError
+from icefield.toolkit import is_true, scrub, without_credentials
+from sqlalchemy import ColumnElement, Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from icefield_sql.tables import ensure_tables
+from icefield_sql.engines import engine_of
+from icefield_sql.tables import create_tables, has_type_column, is_table
 
-_SQLITE_WAIT_SECONDS = 120
+# Databases in the memory of this process: what is pickled finds its own again, and nobody else's.
+_IN_MEMORY: Final[WeakValueDictionary[str, Database]] = WeakValueDictionary()
 
 
 class NameTaken(Exception):
@@ -31,21 +35,40 @@ class Database:
     def __init__(self, catalog: str, properties: Mapping[str, str]) -> None:
         self.catalog = catalog
         self._properties = dict(properties)
-        self.engine = _engine(catalog, properties)
-        self._prepared = properties.get("init_catalog_tables", "true").lower() == "false"
-        self.has_type_column = True
+        self.engine, self._memory = engine_of(catalog, properties)
+        self._home = os.getpid()
+        self._key = uuid4().hex
+        self._created = not is_true(properties, "init_catalog_tables", True)
+        self._typed = False
+        if self._memory is not None:
+            _IN_MEMORY[self._key] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Connections stay behind: another process makes its own.
+        if self._memory is not None:
+            return _again, (self._key, self._home, self.catalog, self._properties)
         return type(self), (self.catalog, self._properties)
+
+    @property
+    def has_type_column(self) -> bool:
+        """Whether rows say that they are tables or views, as was so when the last transaction began."""
+        return self._typed
+
+    @property
+    def is_table(self) -> ColumnElement[bool]:
+        """The condition for rows of tables; to be asked for in a transaction."""
+        return is_table(typed=self._typed)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A connection inside one transaction, committed at the end and rolled back by an exception."""
+        if self._memory is not None and self._home != os.getpid():
+            raise StorageError(
+                f"catalog '{self.catalog}' lies in the memory of the process that opened it, and this is another one; "
+                "write uri=sqlite:////path/catalog.db for a catalog that several processes use"
+            )
         with self._translated():
-            if not self._prepared:
-                self.has_type_column = ensure_tables(self.engine)
-                self._prepared = True
+            self._prepare()
             with self.engine.begin() as connection:
                 yield connection
 
@@ -60,8 +83,24 @@ class Database:
         )
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection. A database in memory ends with that."""
         self.engine.dispose()
+        if self._memory is not None:
+            self._memory.close()
+
+    def _prepare(self) -> None:
+        if not self._created:
+            create_tables(self.engine)
+            self._created = True
+        # Asked again until it is there: an engine that upgrades the catalog meanwhile may put views among the tables.
+        if not self._typed:
+            found = has_type_column(self.engine)
+            if found is None:
+                raise StorageError(
+                    f"the database of catalog '{self.catalog}' has no table iceberg_tables; remove the property "
+                    "'init_catalog_tables', which forbids to create it, or look whether 'uri' names the right database"
+                )
+            self._typed = found
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -70,46 +109,32 @@ class Database:
         except IcefieldError:
             raise
         except IntegrityError as error:
-            raise NameTaken from error
+            raise NameTaken from scrub(error, self._properties)
         except DBAPIError as error:
+            scrub(error, self._properties)
             if error.connection_invalidated:
                 raise ConnectionLost(_reason(error)) from error
             raise self._failed(error) from error
         except SQLAlchemyError as error:
-            raise self._failed(error) from error
+            raise self._failed(error) from scrub(error, self._properties)
 
     def _failed(self, error: SQLAlchemyError) -> StorageError:
         where = self.engine.url.set(query={}).render_as_string(hide_password=True)  # a query may hold a password too
-        return StorageError(f"catalog '{self.catalog}' cannot use its database {where}: {_reason(error)}")
+        said = f"catalog '{self.catalog}' cannot use its database {where}: {_reason(error)}"
+        return StorageError(without_credentials(said, self._properties))
+
+
+def _again(key: str, home: int, catalog: str, properties: Mapping[str, str]) -> Database:
+    """A database in memory: the same one in its process, and in any other one that says what it is when it is used."""
+    found = _IN_MEMORY.get(key)
+    if found is not None:
+        return found
+    made = Database(catalog, properties)
+    made._home, made._key = home if home != os.getpid() else -1, key
+    return made
 
 
 def _reason(error: SQLAlchemyError) -> str:
     """The driver's own sentence, without the statement and its parameters."""
     text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
     return text.strip().splitlines()[0] if text.strip() else type(error).__name__
-
-
-def _engine(catalog: str, properties: Mapping[str, str]) -> Engine:
-    uri = properties.get("uri")
-    if not uri:
-        raise InvalidArgument(
-            f"catalog '{catalog}' of type 'sql' needs the property 'uri', such as sqlite:////data/catalog.db or "
-            "postgresql+psycopg://user@host/database"
-        )
-    try:
-        url = make_url(uri)
-        options: dict[str, Any] = {"echo": properties.get("echo", "false").lower() == "true"}
-        if url.get_backend_name() == "sqlite":
-            # A connection of SQLite must not be carried over a fork, and opening one is cheap: keep none.
-            options |= {"poolclass": NullPool, "connect_args": {"timeout": _SQLITE_WAIT_SECONDS}}
-        else:
-            options["pool_pre_ping"] = properties.get("pool_pre_ping", "true").lower() != "false"
-        engine = create_engine(url, **options)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
-        # The property may hold a password, so no part of it is shown.
-        raise InvalidArgument(
-            f"catalog '{catalog}': the database that 'uri' names cannot be used: {type(error).__name__}; write "
-            "sqlite:////path/catalog.db, or for PostgreSQL install icefield-sql[postgres] and write "
-            "postgresql+psycopg://user@host/database"
-        ) from error
-    return engine

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from icefield.abc import FileSystem, TableName
-from icefield.errors import NoSuchTable, StorageError
-from icefield.metastore import MetastoreStrategy, OutcomeUnknown
-from sqlalchemy import ColumnElement, and_, delete, insert, select, update
+from icefield.errors import NoSuchTable, StorageError, TableExists
+from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, not_, select, update
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
-from icefield_sql.tables import TABLES
+from icefield_sql.tables import TABLE, TABLES
 
 
 class SqlStrategy(MetastoreStrategy):
@@ -34,7 +35,9 @@ class SqlStrategy(MetastoreStrategy):
     def swap_pointer(self, old: str | None, new: str) -> bool:
         try:
             return self._create(new) if old is None else self._update(old, new)
-        except NameTaken:
+        except NameTaken as error:
+            if is_view(self._database, self.table):
+                raise taken_by_view(self._database, self.table) from error
             return False
         except ConnectionLost as error:
             raise OutcomeUnknown(str(error)) from error
@@ -48,9 +51,7 @@ class SqlStrategy(MetastoreStrategy):
                 f"the reply to dropping {'.'.join(self.table)} was lost: {error}", retryable=True
             ) from error
         if not dropped:
-            raise NoSuchTable(
-                f"no table {'.'.join(self.table)} in catalog '{self._database.catalog}'", table=self.table
-            )
+            raise no_table(self._database, self.table)
 
     def _create(self, location: str) -> bool:
         with self._database.transaction() as connection:
@@ -58,21 +59,47 @@ class SqlStrategy(MetastoreStrategy):
         return True
 
     def _update(self, old: str, new: str) -> bool:
-        statement = (
-            update(TABLES)
-            .where(row_of(self._database, self.table), TABLES.c.metadata_location == old)
-            .values(metadata_location=new, previous_metadata_location=old)
-        )
         with self._database.transaction() as connection:
+            statement = (
+                update(TABLES)
+                .where(row_of(self._database, self.table), TABLES.c.metadata_location == old)
+                .values(metadata_location=new, previous_metadata_location=old)
+            )
             return connection.execute(statement).rowcount == 1
 
 
 def row_of(database: Database, table: TableName) -> ColumnElement[bool]:
-    """The condition that names a table's row."""
+    """The condition that names a table's row, and that of no view. To be asked for in a transaction."""
+    return _named(database, table) & database.is_table
+
+
+def _named(database: Database, name: TableName) -> ColumnElement[bool]:
     return and_(
         TABLES.c.catalog_name == database.catalog,
-        TABLES.c.table_namespace == ".".join(table[:-1]),
-        TABLES.c.table_name == table[-1],
+        TABLES.c.table_namespace == ".".join(name[:-1]),
+        TABLES.c.table_name == name[-1],
+    )
+
+
+def is_view(database: Database, name: TableName) -> bool:
+    """Whether a view of another engine has a name, which tables and views share."""
+    with _looking(database) as connection:
+        rows = select(TABLES.c.table_name).where(_named(database, name), not_(database.is_table))
+        return connection.execute(rows).first() is not None
+
+
+def no_table(database: Database, table: TableName) -> NoSuchTable:
+    """The error for a table that is not there; it says so when a view is."""
+    view = "; a view has that name, which Icefield neither reads nor changes" if is_view(database, table) else ""
+    return NoSuchTable(f"no table {'.'.join(table)} in catalog '{database.catalog}'{view}", table=table)
+
+
+def taken_by_view(database: Database, table: TableName) -> TableExists:
+    """The error for a new table whose name a view has."""
+    return TableExists(
+        f"a view with the name {'.'.join(table)} exists already in catalog '{database.catalog}'; tables and views "
+        "share their names",
+        table=table,
     )
 
 
@@ -85,13 +112,19 @@ def new_row(database: Database, table: TableName, location: str) -> dict[str, An
         "metadata_location": location,
         "previous_metadata_location": None,
     }
-    return {**row, "iceberg_type": "TABLE"} if database.has_type_column else row
+    return {**row, "iceberg_type": TABLE} if database.has_type_column else row
 
 
 def pointer_of(database: Database, table: TableName) -> str | None:
     """The metadata location of a table, or None."""
+    with _looking(database) as connection:
+        return connection.execute(select(TABLES.c.metadata_location).where(row_of(database, table))).scalar()
+
+
+@contextmanager
+def _looking(database: Database) -> Iterator[Connection]:
     try:
         with database.transaction() as connection:
-            return connection.execute(select(TABLES.c.metadata_location).where(row_of(database, table))).scalar()
+            yield connection
     except ConnectionLost as error:
         raise StorageError(f"catalog '{database.catalog}' lost its database: {error}", retryable=True) from error

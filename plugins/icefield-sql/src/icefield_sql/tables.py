@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Engine, MetaData, String, Table, inspect
-from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy import Column, ColumnElement, Engine, MetaData, String, Table, inspect, or_, true
+from sqlalchemy.exc import NoSuchTableError, OperationalError, ProgrammingError
 
 METADATA = MetaData()
 
@@ -27,15 +27,30 @@ NAMESPACES = Table(
     Column("property_value", String(1000)),
 )
 
+TABLE = "TABLE"
 
-def ensure_tables(engine: Engine) -> bool:
-    """Create the tables where they are missing; tell whether ``iceberg_tables`` has the column ``iceberg_type``.
 
-    The first version of the JDBC catalog has no such column, and its databases are used as they are.
-    """
+def create_tables(engine: Engine) -> None:
+    """Create the tables where they are missing."""
     try:
         METADATA.create_all(engine)
     except (OperationalError, ProgrammingError):
         # Another process may have created them between the look and the CREATE; if not, this raises again.
         METADATA.create_all(engine)
-    return any(column["name"] == "iceberg_type" for column in inspect(engine).get_columns(TABLES.name))
+
+
+def has_type_column(engine: Engine) -> bool | None:
+    """Whether ``iceberg_tables`` has the column ``iceberg_type``; None when there is no such table.
+
+    The first version of the JDBC catalog (V0) has no such column, and its databases are used as they are. Later ones
+    (V1) hold views in the same table; rows from before an upgrade have no type and are tables.
+    """
+    try:
+        return any(column["name"] == "iceberg_type" for column in inspect(engine).get_columns(TABLES.name))
+    except NoSuchTableError:
+        return None
+
+
+def is_table(*, typed: bool) -> ColumnElement[bool]:
+    """The condition for rows of tables; where rows have no types, all are."""
+    return or_(TABLES.c.iceberg_type == TABLE, TABLES.c.iceberg_type.is_(None)) if typed else true()

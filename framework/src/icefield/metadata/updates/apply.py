@@ -9,7 +9,7 @@ from dataclasses import replace
 from icefield.metadata.entries import SnapshotLogEntry
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change, TableUpdate
-from icefield.metadata.validation import check_defaults_fit
+from icefield.metadata.validation import check_defaults_fit, check_names_differ
 
 
 def apply_updates(
@@ -30,6 +30,7 @@ def apply_updates(
     if result is metadata:
         return metadata
     check_defaults_fit(metadata, result)
+    check_names_differ(result, metadata)
     return _logged(result, change)
 
 

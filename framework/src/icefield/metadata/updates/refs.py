@@ -8,10 +8,10 @@ from typing import ClassVar
 from icefield.errors import InvalidArgument
 from icefield.metadata.codecs import SNAPSHOT_LOG
 from icefield.metadata.json_array import JsonArray
+from icefield.metadata.properties import FrozenDict
+from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change
-from icefield.properties import FrozenDict
-from icefield.refs import MAIN_BRANCH, SnapshotRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from icefield.errors import InvalidArgument
 from icefield.metadata.integrity import CLOCK_SKEW_MS
 from icefield.metadata.json_array import JsonArray
+from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change
-from icefield.snapshots import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _check_row_ids(metadata: TableMetadata, snapshot: Snapshot) -> None:
     what, first, added = f"snapshot {snapshot.snapshot_id}", snapshot.first_row_id, snapshot.added_rows
     if first is None or added is None:
         raise InvalidArgument(f"{what} lacks first-row-id or added-rows, which format version 3 requires")
-    if first < metadata.next_row_id:
+    if first < (metadata.next_row_id or 0):
         raise InvalidArgument(f"{what} starts at row id {first}, below the table's next, {metadata.next_row_id}")
     if added < 0 or first + added >= 2**63:
         raise InvalidArgument(f"{what} adds {added} rows from row id {first}, which is out of range")

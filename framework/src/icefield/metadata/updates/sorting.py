@@ -8,7 +8,8 @@ from typing import ClassVar
 from icefield.errors import InvalidArgument
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import LAST_ADDED, Change
-from icefield.sorting import UNSORTED_ORDER_ID, SortOrder, validate_order
+from icefield.partitioning import SortOrder
+from icefield.partitioning.sort_order import UNSORTED_ORDER_ID, validate_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from uuid import UUID, uuid4
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS
+from icefield.metadata.properties import (
+    ENCRYPTION_KEY_ID,
+    FORMAT_VERSION,
+    FrozenDict,
+    check_properties,
+    check_property_name,
+    without_properties,
+)
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change
 from icefield.metadata.upgrade import upgraded_snapshots
 from icefield.metadata.validation import check_location
-from icefield.properties import FORMAT_VERSION, FrozenDict, check_properties, without_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +44,18 @@ class AssignUUID:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeFormatVersion:
-    """Raise the format version; nothing but metadata is rewritten. Lowering it is refused."""
+    """Raise the format version; nothing but metadata is rewritten. Lowering it is refused.
+
+    ``manifest_lists`` are locations by snapshot id, for the snapshots of a v1 table that name their manifests
+    themselves, which later versions do not allow.
+    """
 
     format_version: int
+    manifest_lists: Mapping[int, str] = field(default_factory=FrozenDict)
     action: ClassVar[str] = "upgrade-format-version"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "manifest_lists", FrozenDict(self.manifest_lists))
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         if self.format_version > SUPPORTED_FORMAT_VERSIONS[-1]:
@@ -53,11 +68,13 @@ class UpgradeFormatVersion:
         if self.format_version == metadata.format_version:
             return metadata
         snapshots = metadata.snapshots
+        if metadata.format_version == 1:
+            snapshots = upgraded_snapshots(snapshots, self.manifest_lists)
         return replace(
             metadata,
             format_version=self.format_version,
             table_uuid=metadata.table_uuid or str(uuid4()),
-            snapshots=upgraded_snapshots(snapshots) if metadata.format_version == 1 else snapshots,
+            snapshots=snapshots,
         )
 
 
@@ -107,4 +124,6 @@ class RemoveProperties:
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         if not any(name in metadata.properties for name in self.removals):
             return metadata
+        if ENCRYPTION_KEY_ID.name in self.removals and ENCRYPTION_KEY_ID.name in metadata.properties:
+            check_property_name(ENCRYPTION_KEY_ID.name)
         return replace(metadata, properties=without_properties(metadata.properties, self.removals))

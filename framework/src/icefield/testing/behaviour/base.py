@@ -13,15 +13,13 @@ import pyarrow as pa
 import pytest
 
 from icefield.abc import CatalogBackend, CommitStrategy, Committed, Conflict, FileSystemAbility, Pointer
-from icefield.catalog import Catalog
-from icefield.file_io import FileIO
+from icefield.catalog import Catalog, Table
 from icefield.metadata import TableMetadata
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
-from icefield.table import Table
+from icefield.schema import Schema, schema_to_arrow
+from icefield.storage import FileIO
 from icefield.testing.base import Suite
+from icefield.toolkit.versioned_strategy import VersionedStrategy
 from icefield.types import DoubleType, LongType, NestedField, StringType
-from icefield.versioned import VersionedStrategy
 
 T = TypeVar("T")
 
@@ -38,10 +36,13 @@ class BehaviourChecks(Suite):
     table_properties: ClassVar[Mapping[str, str]] = {}
     """Properties of every table that a check creates, such as ``write.format.default``."""
 
+    one_process: ClassVar[bool] = False
+    """Whether the tables live in this process, such as in memory: then nothing is tried with other processes."""
+
     racers: ClassVar[int] = 6
     """How many threads race."""
 
-    patience: ClassVar[Mapping[str, str]] = {
+    retry_properties: ClassVar[Mapping[str, str]] = {
         "commit.retry.num-retries": "200",
         "commit.retry.min-wait-ms": "5",
         "commit.retry.max-wait-ms": "2000",
@@ -57,6 +58,10 @@ class BehaviourChecks(Suite):
         """The same catalog as another process would open it, with more properties."""
         given = {**catalog.properties, **properties}
         return Catalog(type(backend_of(catalog))(catalog.name, given, FileIO(catalog.io.plugins, given)))
+
+    def in_another_process(self, catalog: Catalog) -> Catalog:
+        """The same catalog, as a process that was forked from this one opens it."""
+        return self.another(catalog)
 
     def is_metastore(self, catalog: Catalog) -> bool:
         """Whether a pointer says which metadata file is current, and not the file's name."""
@@ -82,7 +87,7 @@ class BehaviourChecks(Suite):
             name or f"{self.space(catalog)}.t",
             SCHEMA,
             partition_spec=partition_spec,
-            properties={**self.patience, **self.table_properties, **given},
+            properties={**self.retry_properties, **self.table_properties, **given},
         )
 
     def held_again(self, catalog: Catalog, table: Table) -> Table:
@@ -107,7 +112,7 @@ class BehaviourChecks(Suite):
         """Every file below a location; skips the test where the store cannot list."""
         if FileSystemAbility.LIST not in catalog.io.file_system(location).abilities:
             pytest.skip("the file system declares no LIST")
-        return {info.location for info in catalog.io.list(location)}
+        return {info.location for info in catalog.io.list_files(location)}
 
 
 def backend_of(catalog: Catalog) -> CatalogBackend:

@@ -138,7 +138,7 @@ class CreationChecks(BehaviourChecks):
             table = catalog.create_table(f"{space}.t", SCHEMA, location=f"{wanted}/", properties=self.table_properties)
         except (InvalidArgument, NotSupportedByCatalog):
             assert not catalog.table_exists(f"{space}.t")
-            assert not [*catalog.io.list(wanted)]
+            assert not [*catalog.io.list_files(wanted)]
             return
         table.append(rows([1]))
         found = self.held_again(catalog, table)

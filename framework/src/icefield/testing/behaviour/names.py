@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icefield.catalog import Catalog
+from icefield.catalog import Catalog, Table
 from icefield.errors import (
     IcefieldError,
     InvalidArgument,
@@ -13,7 +13,6 @@ from icefield.errors import (
     NotSupportedByCatalog,
     TableExists,
 )
-from icefield.table import Table
 from icefield.testing.behaviour.base import SCHEMA, BehaviourChecks, backend_of, ids, rows
 
 

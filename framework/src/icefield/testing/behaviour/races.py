@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from threading import Event
 from typing import TypeVar
 
 import pytest
 
-from icefield.catalog import Catalog
+from icefield.catalog import Catalog, Table
 from icefield.errors import (
     CommitFailed,
     IcefieldError,
@@ -16,10 +17,13 @@ from icefield.errors import (
     NoSuchTable,
     TableExists,
 )
-from icefield.table import Table
 from icefield.testing.behaviour.base import SCHEMA, BehaviourChecks, backend_of, ids, rows
+from icefield.testing.processes import AnotherProcess
 
 T = TypeVar("T")
+
+PROCESSES = 3
+APPENDS = 2
 
 
 class RaceChecks(BehaviourChecks):
@@ -91,6 +95,28 @@ class RaceChecks(BehaviourChecks):
         found = self.held_again(catalog, table)
         assert ids(found) == sorted(number * 100 + step for number in range(self.racers) for step in range(3))
         self._check_history(found, self.racers * 3)
+
+    def test_no_append_of_many_processes_is_lost(self, catalog: Catalog) -> None:
+        """If this fails, what keeps commits apart (a lock, a cache of the current version) works between the threads of
+        one process only: let the store or the service decide."""
+        if self.one_process:
+            pytest.skip("the tables live in one process (`one_process`)")
+        table = self.create(catalog)
+
+        def append(number: int) -> None:
+            mine = self.in_another_process(catalog).load_table(table.name())
+            for step in range(APPENDS):
+                mine.append(rows([number * 100 + step]))
+
+        with ExitStack() as stack:
+            others = [stack.enter_context(AnotherProcess(append)) for _ in range(PROCESSES)]
+            for number, other in enumerate(others):
+                other.ask(number)
+            for other in others:
+                other.answer(self.check_seconds)
+        found = self.held_again(catalog, table)
+        assert ids(found) == sorted(number * 100 + step for number in range(PROCESSES) for step in range(APPENDS))
+        self._check_history(found, PROCESSES * APPENDS)
 
     def test_appends_through_one_table_object_are_all_there(self, catalog: Catalog) -> None:
         """If this fails, the strategy or a connection is not safe for several threads."""

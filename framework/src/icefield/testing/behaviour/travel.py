@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from icefield.catalog import Catalog, open_table
+from icefield.catalog import Catalog, Table, open_table
 from icefield.errors import IcefieldError, NotSupportedByCatalog
 from icefield.scan.reading import read_task
-from icefield.table import Table
 from icefield.testing.behaviour.base import SCHEMA, BehaviourChecks, ids, rows
 from icefield.writing import write_batches
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Final, TypeVar
 from uuid import uuid4
 
@@ -11,23 +12,18 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
-from icefield.abc import FileFormat, FormatReader, ReadRequest, WrittenFile
-from icefield.arrow_arrays import times_as_numbers
+from icefield.abc import FileFormat, FormatAbility, FormatReader, ReadRequest, Split, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import UnsupportedFeature
+from icefield.expressions import BooleanExpression
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema
 from icefield.testing.base import Suite
+from icefield.testing.formats.explain import Reading, different_value
 from icefield.types import IcebergType, ListType, MapType, StructType
+from icefield.types.arrow.nested import times_as_numbers
 
 SOAK: Final = bool(os.environ.get("ICEFIELD_SOAK"))
-
-# Small blocks and row groups, by the properties of the formats that have them.
-SMALL_BLOCKS: Final = {
-    "write.parquet.row-group-size-bytes": "20000",
-    "write.orc.stripe-size-bytes": "20000",
-    "write.avro.block-size-bytes": "4096",
-}
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 
@@ -45,6 +41,12 @@ class FormatChecks(Suite):
 
     unsupported_places: ClassVar[tuple[tuple[type[IcebergType], str], ...]] = ()
     """Types that it cannot hold as an only ``field`` of a struct, an ``element``, a ``key`` or a ``value``."""
+
+    small_blocks: ClassVar[Mapping[str, str]] = {}
+    """Write properties that make the blocks, row groups or stripes of a file so small that 3,000 rows fill several.
+
+    Positions and splits are tried between them. A format that declares ``SPLITS`` must be divided by them.
+    """
 
     @pytest.fixture
     def file_format(self) -> FileFormat:
@@ -65,7 +67,7 @@ class FormatChecks(Suite):
         with pytest.raises(UnsupportedFeature):
             file_format.open_writer(sink, schema)
         sink.abort()
-        assert [*MemoryFileSystem().list(location)] == []
+        assert [*MemoryFileSystem().list_files(location)] == []
 
     def write(
         self,
@@ -117,18 +119,69 @@ class FormatChecks(Suite):
         if self.refuses(file_format, schema):
             return
         location, written = self.write(file_format, schema, table)
-        assert written.metrics.record_count == table.num_rows
         self.check_equal(self.read_as(file_format, location, schema), table)
+        told = written.metrics.record_count
+        assert told == table.num_rows, f"record_count is {told:,}, there are {table.num_rows:,} rows"
+
+    def numbered(
+        self,
+        file_format: FileFormat,
+        location: str,
+        split: Split | None = None,
+        row_filter: BooleanExpression | None = None,
+        *,
+        batch_rows: int = 131_072,
+        positions: bool = True,
+    ) -> Reading:
+        """Read a file whose column ``n`` holds the number of each row; all columns when there is a filter."""
+        with self.open(file_format, location) as reader:
+            columns = reader.schema if row_filter is not None else pa.schema([reader.schema.field("n")])
+            request = ReadRequest(columns, row_filter, split=split, positions=positions, batch_rows=batch_rows)
+            return self.as_reading(reader.read(request), split, filtered=row_filter is not None)
+
+    def as_reading(
+        self, batches: Iterable[pa.RecordBatch], split: Split | None = None, *, filtered: bool = False
+    ) -> Reading:
+        """The numbers and positions in batches."""
+        found = Reading(split, filtered)
+        for batch in batches:
+            found.batches.append(batch.num_rows)
+            found.numbers += batch.column("n").to_pylist()
+            if batch.schema.names[-1] == "_pos":
+                found.positions += batch.column("_pos").to_pylist()
+        return found
+
+    def in_splits(
+        self,
+        file_format: FileFormat,
+        location: str,
+        cuts: Sequence[int],
+        row_filter: BooleanExpression | None = None,
+        *,
+        positions: bool = True,
+    ) -> list[Reading]:
+        """Read a file split by split; ``cuts`` are where they begin, and the end of the last."""
+        return [
+            self.numbered(file_format, location, Split(start, end - start), row_filter, positions=positions)
+            for start, end in pairwise(cuts)
+        ]
+
+    def needs_splits(self, file_format: FileFormat) -> None:
+        """Skip a check of splits for a format that declares none."""
+        if FormatAbility.SPLITS not in file_format.abilities:
+            pytest.skip("the format declares no SPLITS")
 
     def check_equal(self, got: pa.Table, expected: pa.Table) -> None:
         """Equal to the bit: NaN equals NaN, -0.0 does not equal 0.0."""
         assert got.column_names == expected.column_names
-        assert got.num_rows == expected.num_rows
+        rows = expected.num_rows
+        assert got.num_rows == rows, f"{got.num_rows:,} rows came back of {rows:,} that were written"
         got.validate(full=True)
         for name in expected.column_names:
             ours, theirs = got.column(name), expected.column(name)
             assert ours.type == theirs.type, f"{name} came back as {ours.type}, not {theirs.type}"
-            assert repr(plain(ours)) == repr(plain(theirs))
+            problem = different_value(name, plain(ours), plain(theirs))
+            assert problem is None, problem
 
 
 def plain(column: pa.ChunkedArray) -> list[Any]:

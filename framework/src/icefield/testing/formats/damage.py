@@ -15,7 +15,7 @@ from icefield.abc import FileFormat
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import IcefieldError, InvalidFile
 from icefield.testing.format_data import NESTED, NESTED_ROWS, flat_table, table_of
-from icefield.testing.formats.base import SMALL_BLOCKS, SOAK, FormatChecks, plain
+from icefield.testing.formats.base import SOAK, FormatChecks, plain
 
 _DAMAGED: Final = "memory://damaged/file"
 _PATIENCE_SECONDS: Final = 20.0
@@ -129,7 +129,7 @@ class DamageChecks(FormatChecks):
         return got
 
     def _bytes(self, file_format: FileFormat, schema: Any, table: pa.Table, *, batch_rows: int = 500) -> bytes:
-        location, _ = self.write(file_format, schema, table, batch_rows=batch_rows, properties=SMALL_BLOCKS)
+        location, _ = self.write(file_format, schema, table, batch_rows=batch_rows, properties=self.small_blocks)
         return MemoryFileSystem().open_input(location).read()
 
 

@@ -12,9 +12,7 @@ import pytest
 
 from icefield.abc import FileFormat
 from icefield.errors import InvalidFile
-from icefield.reserved_fields import POS
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import array_of
 from icefield.testing.formats.base import FormatChecks
 from icefield.types import (
@@ -33,6 +31,7 @@ from icefield.types import (
     TimestampNanoType,
     TimestampType,
 )
+from icefield.types.reserved import POS
 
 _INNER = StructType(NestedField(4, "x", IntegerType()), NestedField(5, "y", StringType()))
 _ITEM = StructType(NestedField(8, "x", FloatType(), required=True), NestedField(9, "y", StringType()))

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 
 from icefield.abc import FileFormat
-from icefield.metrics import Metrics
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.metadata.metrics import Metrics
+from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table, table_of, tables
 from icefield.testing.formats.base import FormatChecks, examples
 from icefield.types import (
@@ -28,7 +27,7 @@ from icefield.types import (
     StringType,
     StructType,
 )
-from icefield.values import from_arrow_scalar
+from icefield.types.values import from_arrow_scalar
 
 
 class MetricsChecks(FormatChecks):

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 
 from icefield.abc import FileFormat
-from icefield.arrow_types import child_fields, field_id
-from icefield.schema import Schema
-from icefield.schema_arrow import schema_to_arrow
+from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import (
     EDGES,
     NESTED,
@@ -26,6 +24,7 @@ from icefield.testing.format_data import (
 )
 from icefield.testing.formats.base import FormatChecks, examples
 from icefield.types import IcebergType, ListType, LongType, NestedField, StringType, StructType
+from icefield.types.arrow.types import child_fields, field_id
 
 
 class TypeChecks(FormatChecks):

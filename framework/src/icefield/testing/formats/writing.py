@@ -13,7 +13,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import StorageError, UnsupportedFeature
 from icefield.schema import Schema
 from icefield.testing.format_data import flat_table, table_of
-from icefield.testing.formats.base import SMALL_BLOCKS, FormatChecks, fresh
+from icefield.testing.formats.base import FormatChecks, fresh
 from icefield.types import StringType
 
 
@@ -103,7 +103,7 @@ class WritingChecks(FormatChecks):
         location = fresh()
         with file_format.open_writer(MemoryFileSystem().open_output(location), schema) as writer:
             writer.write(table.to_batches()[0])
-            assert [*MemoryFileSystem().list(location)] == []
+            assert [*MemoryFileSystem().list_files(location)] == []
             with pytest.raises(FileNotFoundError):
                 MemoryFileSystem().stat(location)
             writer.close()
@@ -120,7 +120,7 @@ class WritingChecks(FormatChecks):
         broken = file_format.open_writer(MemoryFileSystem().open_output(second), schema)
         broken.write(table.to_batches()[0])
         broken.__exit__(KeyError, KeyError("the caller failed"), None)
-        assert [*MemoryFileSystem().list(first)] == []
+        assert [*MemoryFileSystem().list_files(first)] == []
         for location in (first, second):
             with pytest.raises(FileNotFoundError):
                 MemoryFileSystem().stat(location)
@@ -144,10 +144,10 @@ class WritingChecks(FormatChecks):
         with pytest.raises((StorageError, OSError)):
             self._write_to(file_format, sink, schema, table)
         sink.abort()
-        assert [*MemoryFileSystem().list(location)] == []
+        assert [*MemoryFileSystem().list_files(location)] == []
 
     def _write_to(self, file_format: FileFormat, sink: Any, schema: Schema, table: pa.Table) -> None:
-        with file_format.open_writer(sink, schema, properties=SMALL_BLOCKS) as writer:
+        with file_format.open_writer(sink, schema, properties=self.small_blocks) as writer:
             for batch in table.to_batches(max_chunksize=1_000):
                 writer.write(batch)
             writer.close()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
+
+from icefield.metadata import inflated
 
 from icefield_cli import output
 from icefield_cli.context import Context
 
 NAME = "metadata"
-_GZIP = b"\x1f\x8b"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,5 +21,5 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(context: Context, given: argparse.Namespace) -> None:
     """Do it."""
     table = context.table(given.table)  # whose metadata has been read and checked, bounds and all
-    data = table.io.read(table.metadata_location)
-    output.print_record(json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data), json=True)
+    data = table.io.read_metadata(table.metadata_location)
+    output.print_record(json.loads(inflated(data, table.metadata_location)), json=True)

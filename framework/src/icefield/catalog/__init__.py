@@ -1,0 +1,6 @@
+"""Catalogs and tables as users hold them."""
+
+from icefield.catalog.catalog import Catalog, PropertiesUpdateSummary, load_catalog, open_table
+from icefield.catalog.table import Table
+
+__all__ = ["Catalog", "PropertiesUpdateSummary", "Table", "load_catalog", "open_table"]

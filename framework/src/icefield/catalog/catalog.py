@@ -1,0 +1,390 @@
+"""Catalogs as users hold them: namespaces, tables by name, and how to get at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+
+from icefield.abc import CatalogBackend, NamespaceName, Page, TableName
+from icefield.catalog.config import catalog_properties, check_names, configured_catalogs, default_catalog_name
+from icefield.catalog.identifiers import namespace_name, table_name, text_of
+from icefield.catalog.purge import delete_files_of, delete_versions_of
+from icefield.catalog.table import Table
+from icefield.commit import TableHandle, TableState, load_table
+from icefield.errors import (
+    FileMissing,
+    InvalidArgument,
+    NamespaceExists,
+    NoSuchNamespace,
+    NoSuchTable,
+    NotSupportedByCatalog,
+    TableExists,
+)
+from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
+from icefield.metadata.properties import check_properties
+from icefield.metadata.property_checks import check_values, warn_of_names
+from icefield.metadata.validation import check_names_differ
+from icefield.partitioning import PartitionSpec, SortOrder
+from icefield.partitioning.parse import partition_spec_of, sort_order_of
+from icefield.plugins import Plugins
+from icefield.schema import Schema, as_schema
+from icefield.secrets import has_password
+from icefield.storage import FileIO, local_path, scheme_of
+from icefield.toolkit.authority import add_named, split_location
+from icefield.toolkit.versioned_strategy import says_dropped
+from icefield.transaction import Transaction, property_texts
+from icefield.transaction.update_properties import check_key
+
+T = TypeVar("T")
+Identifier = str | Iterable[str]
+"""A name as text, ``"db.events"``, or as its levels, ``("db", "events")``."""
+
+_DEFAULT = "table-default."
+_OVERRIDE = "table-override."
+_PREFER = "plugins.prefer."
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesUpdateSummary:
+    """What an update of a namespace's properties did, by key; ``missing`` ones were to be removed and not there."""
+
+    removed: list[str]
+    updated: list[str]
+    missing: list[str]
+
+
+class Catalog:
+    """A catalog: what ``load_catalog`` gives.
+
+    Tables and namespaces are named by text (``"db.events"``) or by levels (``("db", "events")``). Changes are atomic.
+    """
+
+    def __init__(self, backend: CatalogBackend) -> None:
+        if not isinstance(backend.io, FileIO):
+            raise InvalidArgument(
+                f"the backend of catalog '{backend.name}' has {type(backend.io).__name__} for its io; "
+                "keep the FileIO that it was built with"
+            )
+        self._backend = backend
+        self._io = backend.io
+
+    @property
+    def name(self) -> str:
+        """The name under which it is configured."""
+        return self._backend.name
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties, which may hold credentials."""
+        return self._backend.properties
+
+    @property
+    def io(self) -> FileIO:
+        """The file IO of its tables."""
+        return self._io
+
+    def __repr__(self) -> str:  # properties may hold credentials
+        return f"Catalog({self.name!r}, {type(self._backend).__name__})"
+
+    def close(self) -> None:
+        """Release connections."""
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- namespaces -----------------------------------------------------------------------------------------------
+
+    def create_namespace(self, namespace: Identifier, properties: Mapping[str, Any] | None = None) -> None:
+        """Create a namespace. Raises ``NamespaceExists``."""
+        self._backend.create_namespace(self._namespace(namespace), _namespace_texts(properties))
+
+    def create_namespace_if_not_exists(
+        self, namespace: Identifier, properties: Mapping[str, Any] | None = None
+    ) -> None:
+        """Create a namespace, unless there is one of that name."""
+        with suppress(NamespaceExists):
+            self.create_namespace(namespace, properties)
+
+    def drop_namespace(self, namespace: Identifier) -> None:
+        """Drop an empty namespace. Raises ``NoSuchNamespace``, ``NamespaceNotEmpty``."""
+        self._backend.drop_namespace(self._namespace(namespace))
+
+    def namespace_exists(self, namespace: Identifier) -> bool:
+        """Whether there is a namespace of that name."""
+        try:
+            self._backend.namespace_properties(self._namespace(namespace))
+        except NoSuchNamespace:
+            return False
+        return True
+
+    def list_namespaces(self, namespace: Identifier = ()) -> list[NamespaceName]:
+        """The namespaces directly below one, or at the top, sorted. Raises ``NoSuchNamespace``."""
+        parent = self._namespace(namespace) if namespace else ()
+        return list(_pages(lambda token: self._backend.list_namespaces(parent, token=token)))
+
+    def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
+        """The properties of a namespace. Raises ``NoSuchNamespace``."""
+        return self._backend.namespace_properties(self._namespace(namespace))
+
+    def update_namespace_properties(
+        self, namespace: Identifier, removals: Iterable[str] | None = None, updates: Mapping[str, Any] | None = None
+    ) -> PropertiesUpdateSummary:
+        """Remove and set properties in one step. Raises ``NoSuchNamespace``, ``InvalidArgument`` for a key in both."""
+        name = self._namespace(namespace)
+        for key in (keys := tuple(removals or ())):
+            check_key(key)
+        gone, texts = frozenset(keys), _namespace_texts(updates)
+        if both := gone & texts.keys():
+            raise InvalidArgument(f"namespace property '{min(both)}' cannot be both set and removed")
+        before = self._backend.namespace_properties(name)
+        self._backend.update_namespace_properties(name, texts, gone)
+        return PropertiesUpdateSummary(
+            removed=sorted(gone & before.keys()), updated=sorted(texts), missing=sorted(gone - before.keys())
+        )
+
+    # -- tables ---------------------------------------------------------------------------------------------------
+
+    def list_tables(self, namespace: Identifier) -> list[TableName]:
+        """The tables directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
+        name = self._namespace(namespace)
+        return list(_pages(lambda token: self._backend.list_tables(name, token=token)))
+
+    def load_table(self, identifier: Identifier) -> Table:
+        """A table at its current version. Raises ``NoSuchTable``."""
+        name = table_name(identifier)
+        handle = TableHandle(name, self.io, self._backend.strategy(name))
+        state = load_table(handle)
+        if state is None:
+            raise NoSuchTable(f"no table {text_of(name)} in catalog '{self.name}'", table=name)
+        return _table(handle, state)
+
+    def table_exists(self, identifier: Identifier) -> bool:
+        """Whether there is a table of that name."""
+        try:
+            return self._backend.strategy(table_name(identifier)).load() is not None
+        except NotSupportedByCatalog:  # a view, or a table of another kind
+            return False
+
+    def create_table(
+        self,
+        identifier: Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec | Any = None,
+        sort_order: SortOrder | Any = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Create a table. Of two creators of one name, one wins.
+
+        Column ids are given afresh. ``partition_spec``: a ``PartitionSpec``, or a list such as
+        ``[("ts", "day"), "bucket[16](id)", "region"]``; ``sort_order``: a ``SortOrder``, or a list such as
+        ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the format version (2 by default).
+        Raises ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
+        """
+        return self.create_table_transaction(
+            identifier, schema, location, partition_spec, sort_order, properties
+        ).commit_transaction()
+
+    def create_table_if_not_exists(
+        self,
+        identifier: Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec | Any = None,
+        sort_order: SortOrder | Any = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Create a table, or load the one that is there, whatever it looks like."""
+        try:
+            return self.create_table(identifier, schema, location, partition_spec, sort_order, properties)
+        except TableExists:
+            return self.load_table(identifier)
+
+    def create_table_transaction(
+        self,
+        identifier: Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec | Any = None,
+        sort_order: SortOrder | Any = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> Transaction[Table]:
+        """A transaction that creates a table, together with whatever else is staged, when it commits."""
+        name = table_name(identifier)
+        default = self._backend.table_location(name)
+        strategy = self._backend.strategy(name, location or default)
+        if strategy.load() is not None:
+            raise TableExists(f"table {text_of(name)} exists already in catalog '{self.name}'", table=name)
+        columns = as_schema(schema)
+        metadata = new_table_metadata(
+            columns,
+            partition_spec_of(partition_spec, columns),
+            sort_order_of(sort_order, columns),
+            (location or default).rstrip("/"),
+            self._table_properties(property_texts(properties or {})),
+        )
+        handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
+        return Transaction(handle, None, created=metadata, finish=lambda state: _table(handle, state))
+
+    def register_table(self, identifier: Identifier, metadata_location: str) -> Table:
+        """Make a table known whose metadata file is there already.
+
+        Raises ``TableExists``, ``InvalidMetadata``, and ``InvalidSchema`` for one that other engines would refuse,
+        since a column has the name of a partition field; ``open_table`` reads it.
+        """
+        name = table_name(identifier)
+        # Before anything is registered it must be clear that it can be read.
+        check_names_differ(_metadata_at(self.io, metadata_location))
+        self._backend.register_table(name, metadata_location)
+        return self.load_table(name)
+
+    def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> Table:
+        """Rename a table; its files stay where they are.
+
+        Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``, and ``NotSupportedByCatalog`` where the name is
+        the path.
+        """
+        target = table_name(to_identifier)
+        self._backend.rename_table(table_name(from_identifier), target)
+        return self.load_table(target)
+
+    def drop_table(self, identifier: Identifier, purge: bool = False) -> None:
+        """Drop a table; with ``purge``, delete its files too. Raises ``NoSuchTable``.
+
+        Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them.
+        """
+        table = self.load_table(identifier) if purge else None
+        strategy = self._backend.strategy(table_name(identifier))
+        strategy.drop()
+        if table is not None:
+            delete_files_of(table.io, table.metadata, table.metadata_location, strategy)
+            delete_versions_of(strategy)
+
+    def purge_table(self, identifier: Identifier) -> None:
+        """Drop a table and delete its files."""
+        self.drop_table(identifier, purge=True)
+
+    def _namespace(self, namespace: Identifier) -> NamespaceName:
+        name = namespace_name(namespace)
+        if len(name) > 1 and not self._backend.supports_nested_namespaces:
+            raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{text_of(name)}' cannot be")
+        return name
+
+    def _table_properties(self, given: dict[str, str]) -> dict[str, str]:
+        def with_prefix(prefix: str) -> dict[str, str]:
+            return {key[len(prefix) :]: value for key, value in self.properties.items() if key.startswith(prefix)}
+
+        properties = {**with_prefix(_DEFAULT), **given, **with_prefix(_OVERRIDE)}
+        check_values(check_properties(properties), self.io.plugins.names("file-formats"))
+        warn_of_names(properties)
+        return properties
+
+
+def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
+    """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
+
+    ``type`` selects it (``directory``, ``sql``, ``hive``, ...); without one it is ``hive`` where a ``uri`` begins with
+    ``thrift:``, ``sql`` where it does not, and ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that
+    is a relative path is made absolute. Raises ``MissingPlugin`` for a type that no installed plugin provides,
+    ``LocationRefused`` for a ``warehouse`` that names another machine's disk.
+    """
+    called = name or default_catalog_name()
+    found = catalog_properties(called, properties)
+    check_names(found)
+    kind = found.get("type") or _likely_type(found)
+    if kind is None:
+        raise InvalidArgument(
+            f"nothing is known of catalog '{called}': give type=... (such as 'directory' or 'sql') with its "
+            "properties, or configure it in icefield.toml"
+            + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
+        )
+    if scheme_of(found.get("warehouse", "")) == "file" and found.get("warehouse"):
+        local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
+    elif found.get("warehouse"):
+        split_location(found["warehouse"])
+    plugins = _plugins(plugins, found)
+    return Catalog(plugins.catalog(kind)(called, found, FileIO(plugins, found)))
+
+
+def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
+    """The plugins that were given, else those installed, with the preferences that the properties tell."""
+    if given is None:
+        given = Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
+    given.check_preferences()
+    return given
+
+
+def _likely_type(properties: Mapping[str, str]) -> str | None:
+    """The type of a catalog that does not tell its own."""
+    if "uri" in properties:
+        return "hive" if properties["uri"].startswith("thrift:") else "sql"
+    return "directory" if "warehouse" in properties else None
+
+
+def open_table(
+    metadata_location: str, properties: Mapping[str, Any] | None = None, *, plugins: Plugins | None = None
+) -> Table:
+    """A table from its metadata file, without a catalog; it can be read and not changed.
+
+    ``properties`` are those of a catalog: ``location.map.<prefix>`` for a table that was moved, the credentials of
+    its store, which go to the host or account that the location names, ... Raises ``FileMissing``,
+    ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
+    """
+    location = str(metadata_location)
+    found = property_texts(properties or {})
+    check_names(found)
+    io = FileIO(_plugins(plugins, found), add_named(found, location))
+    state = TableState.at(location, _metadata_at(io, location))
+    return _table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)
+
+
+def _metadata_at(io: FileIO, location: str) -> TableMetadata:
+    """What a metadata file holds that a user named."""
+    try:
+        data = io.read_metadata(location)
+    except FileMissing as error:
+        if location.endswith((".json", ".gz")):
+            raise
+        raise FileMissing(
+            f"{error}; name the table's metadata file, such as {location.rstrip('/')}/metadata/v1.metadata.json",
+            location=location,
+        ) from error
+    if says_dropped(data):
+        raise NoSuchTable(f"{location} marks that the table was dropped; its last version is the one before")
+    return decode_metadata(data, location)
+
+
+def _table(handle: TableHandle, state: TableState) -> Table:
+    return Table(replace(handle, io=handle.io.relative_to(state.metadata.location)), state)
+
+
+def _namespace_texts(properties: Mapping[str, Any] | None) -> dict[str, str]:
+    """Properties of a namespace, which everybody who uses the catalog sees."""
+    texts = property_texts(properties or {})
+    for key, value in texts.items():
+        if has_password(value):
+            raise InvalidArgument(
+                f"namespace property '{key}' holds a password in its URI, and everybody who uses the catalog sees it: "
+                "remove it there, and give the credentials by properties of the catalog"
+            )
+    return texts
+
+
+def _pages(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    page = read(None)
+    while True:
+        yield from page.items
+        if page.next_token is None:
+            return
+        page = read(page.next_token)

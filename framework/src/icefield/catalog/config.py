@@ -1,0 +1,175 @@
+"""Configuration: arguments, environment and ``icefield.toml``, read once and passed down.
+
+A catalog's property is looked for in the arguments of ``load_catalog``, then in the environment as
+``ICEFIELD_CATALOG__<NAME>__<PROPERTY>`` (upper case; ``_`` for ``-``, ``__`` for ``.``), then in the table
+``[catalog.<name>]`` of the first ``icefield.toml`` found: ``$ICEFIELD_CONFIG``, the working directory, the home
+directory.
+
+A ``warehouse`` that is a relative path lies below the folder of the file that names it, else below the working
+directory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from icefield.errors import InvalidArgument
+from icefield.limits import MAX_CONFIGURATION_BYTES
+from icefield.metadata.property_checks import warn_at_caller
+from icefield.metadata.spelling import nearest
+
+_PREFIX = "ICEFIELD_CATALOG__"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+FILE_NAME = "icefield.toml"
+
+_NAMES: Final = (
+    "type",
+    "warehouse",
+    "commit",
+    "location.allowed-schemes",
+    "location.allowed-roots",
+    "location.credentials-for",
+)
+_PREFIXES: Final = ("location.map", "plugins.prefer", "table-default", "table-override")
+_IMPLEMENTATIONS: Final = {"py-catalog-impl": "a class of PyIceberg", "catalog-impl": "a class of Java"}
+
+
+def catalog_properties(
+    name: str, given: Mapping[str, Any], environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The properties of a catalog, all strings; arguments win over the environment, which wins over the file.
+
+    Raises ``InvalidArgument`` for a file that is not TOML and for a value that is no plain scalar.
+    """
+    environment = os.environ if environment is None else environment
+    properties = _from_file(name, environment)
+    properties.update(_from_environment(name, environment))
+    properties.update({key: _text(key, value) for key, value in given.items() if value is not None})
+    return _anchored(properties, Path.cwd)
+
+
+def check_names(properties: Mapping[str, str]) -> None:
+    """Refuse properties that choose a catalog which cannot be made, and warn of slips in the kernel's own names.
+
+    Others are kept: they may be a plugin's, or another engine's. Raises ``InvalidArgument``.
+    """
+    for name in properties:
+        if name in _IMPLEMENTATIONS:
+            raise InvalidArgument(
+                f"the catalog property '{name}' names {_IMPLEMENTATIONS[name]}, which Icefield does not load; give "
+                "type=... instead, such as 'directory', 'sql' or 'hive', or a catalog that a plugin provides",
+                property=name,
+            )
+        likely = _likely_name(name)
+        if likely is not None:
+            warn_at_caller(f"the catalog property '{name}' is not known to Icefield; was '{likely}' meant?")
+
+
+def _likely_name(name: str) -> str | None:
+    """The name of the kernel that an unknown one differs from by a slip."""
+    if name in _NAMES or name.startswith(tuple(f"{prefix}." for prefix in _PREFIXES)):
+        return None
+    for prefix in _PREFIXES:
+        parts = name.split(".")
+        head, rest = ".".join(parts[: prefix.count(".") + 1]), parts[prefix.count(".") + 1 :]
+        if rest and nearest(head, [prefix]) is not None:
+            return ".".join([prefix, *rest])
+    return nearest(name, _NAMES) if len(name) > 3 else None
+
+
+def default_catalog_name(environment: Mapping[str, str] | None = None) -> str:
+    """The catalog to use when none is named.
+
+    ``ICEFIELD_DEFAULT_CATALOG``, else ``default-catalog`` of the file, else ``default``.
+    """
+    environment = os.environ if environment is None else environment
+    named = environment.get("ICEFIELD_DEFAULT_CATALOG")
+    return named or str(_read_file(environment)[1].get("default-catalog", "default"))
+
+
+def configured_catalogs(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The names of every catalog that the file or the environment configures, sorted."""
+    environment = os.environ if environment is None else environment
+    names = set(_read_file(environment)[1].get("catalog", {}))
+    names |= {key[len(_PREFIX) :].split("__", 1)[0].lower() for key in environment if key.startswith(_PREFIX)}
+    return sorted(names)
+
+
+def configuration_file(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The file that configures catalogs: the first that is there.
+
+    Raises ``InvalidArgument`` for one that is named and not there.
+    """
+    named = (os.environ if environment is None else environment).get("ICEFIELD_CONFIG")
+    if named and not Path(named).is_file():
+        raise InvalidArgument(f"ICEFIELD_CONFIG names {named}, which is no file")
+    places = [Path(named)] if named else [Path.cwd() / FILE_NAME, Path.home() / FILE_NAME]
+    return next((path for path in places if path.is_file()), None)
+
+
+def _from_environment(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    prefix = f"{_PREFIX}{name.upper().replace('-', '_')}__"
+    return {
+        key[len(prefix) :].lower().replace("__", ".").replace("_", "-"): value
+        for key, value in environment.items()
+        if key.upper().startswith(prefix)
+    }
+
+
+def _from_file(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    path, document = _read_file(environment)
+    catalogs = document.get("catalog", {})
+    if not isinstance(catalogs, dict) or not isinstance(catalogs.get(name, {}), dict):
+        raise InvalidArgument(f"[catalog.{name}] of {FILE_NAME} is no table of properties")
+    return _anchored(dict(_flat("", catalogs.get(name, {}))), lambda: path.absolute().parent)
+
+
+def _anchored(properties: dict[str, str], folder: Callable[[], Path]) -> dict[str, str]:
+    """A relative ``warehouse`` below a folder: tables record absolute locations, wherever they are used from."""
+    warehouse = properties.get("warehouse")
+    if warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse):
+        properties["warehouse"] = os.path.normpath(folder() / Path(warehouse).expanduser())
+    return properties
+
+
+def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Properties of a TOML table; an unquoted dotted key makes nested tables, which are joined again."""
+    found: list[tuple[str, str]] = []
+    for key, value in table.items():
+        found += _flat(f"{prefix}{key}.", value) if isinstance(value, dict) else [(f"{prefix}{key}", _text(key, value))]
+    return found
+
+
+def _read_file(environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]]:
+    path = configuration_file(environment)
+    if path is None:
+        return Path(FILE_NAME), {}
+    try:
+        return path, tomllib.loads(_bounded(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path} is not valid TOML: {error}", location=str(path)) from error
+
+
+def _bounded(path: Path) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(MAX_CONFIGURATION_BYTES + 1)
+    if len(data) > MAX_CONFIGURATION_BYTES:
+        raise InvalidArgument(
+            f"{path} has more than {MAX_CONFIGURATION_BYTES:,} bytes and is no configuration", location=str(path)
+        )
+    return data
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    raise InvalidArgument(f"property '{key}' must be text, a number or a boolean, not {type(value).__name__}")

@@ -1,0 +1,50 @@
+"""Names of namespaces and tables: as text (``"db.events"``) or as levels (``("db", "events")``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from icefield.abc import NamespaceName, TableName
+from icefield.errors import InvalidArgument
+
+_MAX_LEVELS: Final = 64
+_MAX_LENGTH: Final = 1_024
+
+
+def table_name(identifier: str | Iterable[str]) -> TableName:
+    """The levels of a table's name. Raises ``InvalidArgument`` for one without a namespace."""
+    levels = _levels(identifier, "table")
+    if len(levels) < 2:
+        raise InvalidArgument(f"'{levels[0]}' names no namespace: write 'namespace.{levels[0]}'", identifier=levels)
+    return levels
+
+
+def namespace_name(identifier: str | Iterable[str]) -> NamespaceName:
+    """The levels of a namespace's name. Raises ``InvalidArgument`` for a name that no catalog could hold."""
+    return _levels(identifier, "namespace")
+
+
+def text_of(name: Iterable[str]) -> str:
+    """A name as people write it."""
+    return ".".join(name)
+
+
+def _levels(identifier: str | Iterable[str], what: str) -> tuple[str, ...]:
+    if isinstance(identifier, bytes) or not isinstance(identifier, Iterable):
+        raise InvalidArgument(f"a {what}'s name is a string, or a tuple of strings, not {identifier!r}")
+    levels = tuple(identifier.split(".") if isinstance(identifier, str) else identifier)
+    if not levels or len(levels) > _MAX_LEVELS:
+        raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels, not {len(levels)}")
+    for level in levels:
+        _check(level, identifier, what)
+    return levels
+
+
+def _check(level: object, identifier: object, what: str) -> None:
+    if not isinstance(level, str):
+        raise InvalidArgument(f"a {what}'s name is text, or a tuple of text, not {identifier!r}")
+    if not level.strip() or level in (".", ".."):
+        raise InvalidArgument(f"{identifier!r} is no {what}'s name: it has a level that is empty or only dots")
+    if len(level) > _MAX_LENGTH or not level.isprintable():
+        raise InvalidArgument(f"{identifier!r:.200} is no {what}'s name: a level is too long or not printable")

@@ -1,0 +1,330 @@
+"""What users hold: a table, at the version that was loaded last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from icefield.catalog.inspection import InspectTable
+from icefield.commit import TableHandle, TableState, load_table
+from icefield.errors import NoSuchTable
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.metadata import SnapshotLogEntry, TableMetadata
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT
+from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
+from icefield.metadata.snapshots import Snapshot
+from icefield.partitioning import PartitionSpec, SortOrder
+from icefield.scan import TableScan
+from icefield.schema import NameMapping, Schema, parse_name_mapping
+from icefield.secrets import without_userinfo
+from icefield.storage import FileIO, LocationProvider
+from icefield.transaction import (
+    Action,
+    IsolationLevel,
+    ManageSnapshots,
+    Rows,
+    Transaction,
+    UpdateSchema,
+    UpdateSnapshot,
+    UpdateSortOrder,
+    UpdateSpec,
+    UpsertResult,
+)
+from icefield.writing import WriteContext
+
+_NO_TEXTS: Mapping[str, str] = {}
+
+
+class Table:
+    """A table at one version.
+
+    It stays at the version that was loaded until it is refreshed or changes the table itself; then it is at the
+    version of that change. Every change is one commit; ``transaction`` puts several into one.
+    """
+
+    def __init__(self, handle: TableHandle, state: TableState) -> None:
+        self._handle = handle
+        self._state = state
+
+    def __repr__(self) -> str:
+        return without_userinfo(f"Table({self._handle.text}, {self.metadata_location})")
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    def name(self) -> tuple[str, ...]:
+        """The levels of its namespace, and its own name."""
+        return self._handle.name
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """Everything about this version."""
+        return self._state.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """The metadata file of this version."""
+        return self._state.pointer.location
+
+    @property
+    def io(self) -> FileIO:
+        """The file IO of its files."""
+        return self._handle.io
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties."""
+        return dict(self.metadata.properties)
+
+    @property
+    def format_version(self) -> int:
+        """1, 2 or 3."""
+        return self.metadata.format_version
+
+    @property
+    def last_sequence_number(self) -> int:
+        """The highest sequence number that was given out; 0 in version 1."""
+        return self.metadata.last_sequence_number
+
+    def location(self) -> str:
+        """The base location of new files."""
+        return self.metadata.location
+
+    def location_provider(self) -> LocationProvider:
+        """Where new files go."""
+        return LocationProvider.from_metadata(self.metadata)
+
+    def schema(self) -> Schema:
+        """The current schema."""
+        return self.metadata.schema()
+
+    def schemas(self) -> dict[int, Schema]:
+        """Every schema by id."""
+        return {schema.schema_id: schema for schema in self.metadata.schemas}
+
+    def spec(self) -> PartitionSpec:
+        """The partition spec of new files."""
+        return self.metadata.spec()
+
+    def specs(self) -> dict[int, PartitionSpec]:
+        """Every partition spec by id."""
+        return {spec.spec_id: spec for spec in self.metadata.partition_specs}
+
+    def sort_order(self) -> SortOrder:
+        """The order in which writers should sort rows."""
+        return self.metadata.sort_order()
+
+    def sort_orders(self) -> dict[int, SortOrder]:
+        """Every sort order by id."""
+        return {order.order_id: order for order in self.metadata.sort_orders}
+
+    def name_mapping(self) -> NameMapping | None:
+        """The ids of columns by name, for files without ids; None when none is stored."""
+        stored = self.metadata.properties.get(NAME_MAPPING_DEFAULT.name)
+        return None if stored is None else parse_name_mapping(stored)
+
+    # -- its snapshots --------------------------------------------------------------------------------------------
+
+    def snapshots(self) -> list[Snapshot]:
+        """Every snapshot that has not expired, in the order in which they were added."""
+        return list(self.metadata.snapshots)
+
+    def current_snapshot(self) -> Snapshot | None:
+        """The head of ``main``; None for a table without data."""
+        return self.metadata.current_snapshot()
+
+    def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot of that id, or None."""
+        return self.metadata.snapshot_by_id(snapshot_id)
+
+    def snapshot_by_name(self, name: str) -> Snapshot | None:
+        """The snapshot of that branch or tag, or None."""
+        return self.metadata.snapshot_by_name(name)
+
+    def snapshot_as_of_timestamp(self, timestamp_ms: int) -> Snapshot:
+        """The snapshot that was current at a time (ms since 1970 UTC). Raises ``NoSuchSnapshot``."""
+        return self.metadata.snapshot_as_of(timestamp_ms)
+
+    def refs(self) -> dict[str, SnapshotRef]:
+        """Branches and tags by name."""
+        return dict(self.metadata.refs)
+
+    def history(self) -> list[SnapshotLogEntry]:
+        """Which snapshot was current since when, oldest first."""
+        return list(self.metadata.snapshot_log)
+
+    @property
+    def inspect(self) -> InspectTable:
+        """Tables about the table: snapshots, files, manifests, ..."""
+        return InspectTable(self.metadata, self.io, self.metadata_location)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def scan(
+        self,
+        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        selected_fields: tuple[str, ...] = ("*",),
+        case_sensitive: bool = True,
+        snapshot_id: int | None = None,
+        options: Mapping[str, str] = _NO_TEXTS,
+        limit: int | None = None,
+        *,
+        ref: str | None = None,
+    ) -> TableScan:
+        """Read rows: those that match a filter, some columns of them, as of a snapshot, branch or tag."""
+        return TableScan(
+            metadata=self.metadata,
+            io=self.io,
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            case_sensitive=case_sensitive,
+            snapshot_id=snapshot_id,
+            ref=ref,
+            limit=limit,
+            options=options,
+            identifier=self.name(),
+        )
+
+    def refresh(self) -> Table:
+        """Move to the current version.
+
+        Raises ``NoSuchTable`` when the table was dropped, ``InvalidMetadata`` when another was created under its name.
+        """
+        state = load_table(self._handle, self._state, read_again=True)
+        if state is None:
+            raise NoSuchTable(f"no table {self._handle.text}", table=self._handle.name)
+        self._state = state
+        return self
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    def transaction(self) -> Transaction[Table]:
+        """Several changes in one commit: ``with table.transaction() as tx: ...``."""
+        return Transaction(self._handle, self._state, finish=self._at)
+
+    def append(
+        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+    ) -> None:
+        """Add rows: a pyarrow table, batch or reader, an iterable of batches, or anything that exports an Arrow stream.
+
+        Columns are matched by name; ``snapshot_properties`` go into the snapshot's summary. ``branch`` must be there;
+        None stages the snapshot, for ``manage_snapshots().cherry_pick`` to publish. So with every change of rows.
+        """
+        with self.transaction() as tx:
+            tx.append(df, snapshot_properties, branch)
+
+    def overwrite(
+        self,
+        df: Rows,
+        overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> None:
+        """Delete the rows that match a filter (all, unless told) and add others, in one step.
+
+        The filter is evaluated on the table as it is at the commit. ``isolation_level`` ``serializable`` or
+        ``snapshot`` refuses what was committed to such rows since the table was loaded.
+        """
+        with self.transaction() as tx:
+            tx.overwrite(df, overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level)
+
+    def delete(
+        self,
+        delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> None:
+        """Delete the rows that match a filter; all, unless told. Files that hold other rows too are rewritten."""
+        with self.transaction() as tx:
+            tx.delete(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level)
+
+    def dynamic_partition_overwrite(
+        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+    ) -> None:
+        """Replace the partitions that rows are given for, and leave all others as they are."""
+        with self.transaction() as tx:
+            tx.dynamic_partition_overwrite(df, snapshot_properties, branch)
+
+    def upsert(
+        self,
+        df: Rows,
+        join_cols: Sequence[str] | None = None,
+        when_matched_update_all: bool = True,
+        when_not_matched_insert_all: bool = True,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+    ) -> UpsertResult:
+        """Replace the rows that have the key of a given row and differ from it, and add those with new keys.
+
+        ``join_cols`` are the columns of the key; the schema's identifier fields, unless told.
+        """
+        with self.transaction() as tx:
+            return tx.upsert(
+                df,
+                join_cols,
+                when_matched_update_all,
+                when_not_matched_insert_all,
+                case_sensitive,
+                branch,
+                snapshot_properties,
+            )
+
+    def add_files(
+        self,
+        file_paths: Iterable[str],
+        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        check_duplicate_files: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Take files that were written elsewhere into the table, where they lie; each must lie in one partition."""
+        with self.transaction() as tx:
+            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch)
+
+    def update_snapshot(
+        self, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+    ) -> UpdateSnapshot:
+        """Changes of files, for whoever has written the files themselves; each is a commit of its own."""
+        return UpdateSnapshot(self._commit, branch=branch, snapshot_properties=snapshot_properties)
+
+    def write_context(self) -> WriteContext:
+        """What a writer elsewhere (a Spark executor) needs to write data files for this table; picklable.
+
+        Commit what it wrote with ``transaction().append_files(files)``.
+        """
+        return WriteContext.from_metadata(self.metadata, self.io)
+
+    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
+        """Change the columns: ``with table.update_schema() as update: update.add_column("x", "long")``."""
+        return UpdateSchema(self._commit, self.metadata, allow_incompatible_changes, case_sensitive)
+
+    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
+        """Change how new files are partitioned."""
+        return UpdateSpec(self._commit, self.metadata, case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Change the order in which writers should sort rows."""
+        return UpdateSortOrder(self._commit, self.metadata, case_sensitive)
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Create, move and remove branches and tags; roll back; publish what was staged."""
+        return ManageSnapshots(self._commit)
+
+    def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Table:
+        """Set table properties."""
+        return self.transaction().set_properties(properties, **more).commit_transaction()
+
+    def remove_properties(self, *keys: str) -> Table:
+        """Remove table properties."""
+        return self.transaction().remove_properties(*keys).commit_transaction()
+
+    def _commit(self, action: Action) -> None:
+        with self.transaction() as tx:
+            tx.stage(action)
+
+    def _at(self, state: TableState) -> Table:
+        self._state = state
+        return self

@@ -1,0 +1,75 @@
+"""When a commit is tried again, and how long after a lost reply is looked."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from icefield.metadata.properties import (
+    COMMIT_RETRY_MAX_WAIT_MS,
+    COMMIT_RETRY_MIN_WAIT_MS,
+    COMMIT_RETRY_NUM_RETRIES,
+    COMMIT_RETRY_TOTAL_TIMEOUT_MS,
+    COMMIT_STATUS_CHECK_MAX_WAIT_MS,
+    COMMIT_STATUS_CHECK_MIN_WAIT_MS,
+    COMMIT_STATUS_CHECK_NUM_RETRIES,
+    COMMIT_STATUS_CHECK_TOTAL_TIMEOUT_MS,
+    get_int,
+)
+
+_DOUBLINGS = 5
+_SLOW_GROWTH = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """When to try again, times in milliseconds: a commit, or to find out what became of one whose reply was lost."""
+
+    num_retries: int = 4
+    min_wait_ms: int = 100
+    max_wait_ms: int = 60_000
+    total_timeout_ms: int = 1_800_000
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
+        """Of commits, from the table properties ``commit.retry.*``."""
+        return cls(
+            num_retries=get_int(properties, COMMIT_RETRY_NUM_RETRIES),
+            min_wait_ms=get_int(properties, COMMIT_RETRY_MIN_WAIT_MS),
+            max_wait_ms=get_int(properties, COMMIT_RETRY_MAX_WAIT_MS),
+            total_timeout_ms=get_int(properties, COMMIT_RETRY_TOTAL_TIMEOUT_MS),
+        )
+
+    @classmethod
+    def of_status_checks(cls, properties: Mapping[str, str]) -> RetryPolicy:
+        """Of looking after a lost reply, from the table properties ``commit.status-check.*``."""
+        return cls(
+            num_retries=get_int(properties, COMMIT_STATUS_CHECK_NUM_RETRIES),
+            min_wait_ms=get_int(properties, COMMIT_STATUS_CHECK_MIN_WAIT_MS),
+            max_wait_ms=get_int(properties, COMMIT_STATUS_CHECK_MAX_WAIT_MS),
+            total_timeout_ms=get_int(properties, COMMIT_STATUS_CHECK_TOTAL_TIMEOUT_MS),
+        )
+
+    def wait_seconds(
+        self,
+        attempt: int,
+        draw: Callable[[float, float], float] = random.uniform,
+        *,
+        attempt_seconds: float = 0.0,
+    ) -> float:
+        """How long to pause after failed attempt ``attempt`` (from 1): exponential, with full jitter.
+
+        Full jitter spreads the losers over the whole interval; they would otherwise meet again. The interval doubles
+        five times and grows slowly from there: 32 times what an attempt takes keeps some dozens of writers apart, and
+        a writer that has bad luck must not sleep for a minute while the others pass it by. ``attempt_seconds`` is how
+        long an attempt takes here, since intervals shorter than that spread nothing.
+        """
+        doublings = min(attempt - 1, _DOUBLINGS) + _SLOW_GROWTH * max(0, attempt - 1 - _DOUBLINGS)
+        scale = max(self.min_wait_ms, attempt_seconds * 500) if self.min_wait_ms else 0
+        longest = min(self.max_wait_ms, scale * 2 ** min(doublings, 40))
+        return draw(0, longest) / 1000
+
+    def gives_up(self, attempt: int, elapsed_seconds: float) -> bool:
+        """Whether failed attempt ``attempt`` was the last."""
+        return attempt > self.num_retries or elapsed_seconds * 1000 >= self.total_timeout_ms

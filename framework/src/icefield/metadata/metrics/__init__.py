@@ -1,0 +1,26 @@
+"""Metrics of data files: what is gathered, what of it is kept, and its form in manifests."""
+
+from icefield.metadata.metrics.collector import Metrics, MetricsCollector
+from icefield.metadata.metrics.modes import (
+    EncodedMetrics,
+    MetricsConfig,
+    MetricsKind,
+    MetricsMode,
+    apply_modes,
+    parse_mode,
+    truncate_lower,
+    truncate_upper,
+)
+
+__all__ = [
+    "EncodedMetrics",
+    "Metrics",
+    "MetricsCollector",
+    "MetricsConfig",
+    "MetricsKind",
+    "MetricsMode",
+    "apply_modes",
+    "parse_mode",
+    "truncate_lower",
+    "truncate_upper",
+]

@@ -1,0 +1,382 @@
+"""What is known of a data file's columns by field id, and how writers gather it from record batches.
+
+Spec: "Manifests", the fields 108 to 128 of ``data_file``. A missing id means unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import InvalidArgument
+from icefield.types.arrow.nested import map_entries
+from icefield.types.arrow.types import TYPE_KEY, VARIANT_ARROW, child_fields, field_id, is_list_like, unwrapped
+from icefield.types.values import GeoPoint
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Metrics of one file. Every map goes from field id; any may lack any id.
+
+    ``value_counts`` include nulls and NaNs; ``column_sizes`` are bytes on disk. Bounds are internal values, neither
+    truncated nor encoded: the least and the greatest value that is neither null nor NaN.
+    """
+
+    record_count: int
+    column_sizes: dict[int, int] = field(default_factory=dict)
+    value_counts: dict[int, int] = field(default_factory=dict)
+    null_value_counts: dict[int, int] = field(default_factory=dict)
+    nan_value_counts: dict[int, int] = field(default_factory=dict)
+    lower_bounds: dict[int, Any] = field(default_factory=dict)
+    upper_bounds: dict[int, Any] = field(default_factory=dict)
+
+
+class MetricsCollector:
+    """Gathers ``Metrics`` from the record batches of one file, with a few vectorised calls a column and batch.
+
+    ``schema`` carries field ids; columns without one are passed over. Leaves of structs have counts and bounds, a
+    null struct counting as nulls in them; leaves inside lists and maps have counts only. A variant is one leaf with
+    counts; points have the corners of their box for bounds. Raises ``InvalidArgument`` for a batch of another schema.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._rows = 0
+        self._columns = [_watcher(column, bounds=True) for column in schema]
+
+    def update(self, batch: pa.RecordBatch, counted: Collection[int] = ()) -> None:
+        """Take in the rows of a batch.
+
+        Of the leaves at the positions ``counted`` only values and nulls are counted: who calls learns their bounds
+        otherwise.
+        """
+        if batch.num_columns != len(self._columns):
+            raise InvalidArgument(f"a batch of {batch.num_columns} columns where {len(self._columns)} are due")
+        self._rows += batch.num_rows
+        for at, (watcher, column) in enumerate(zip(self._columns, batch.columns, strict=True)):
+            if isinstance(watcher, _Counts) and at in counted:
+                _Counts.update(watcher, column)
+            elif watcher is not None:
+                watcher.update(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
+
+    def metrics(self) -> Metrics:
+        """What was gathered so far. Column sizes are for the writer to add."""
+        result = Metrics(self._rows)
+        for watcher in self._columns:
+            if watcher is not None:
+                watcher.report(result)
+        return result
+
+
+_SIXTEEN_BYTES: Final = pa.binary(16)
+# Arrow compares the bytes of these.
+_BYTE_STRINGS: Final = frozenset({pa.string(), pa.large_string(), pa.binary(), pa.large_binary()})
+# Byte order and type of a point in well-known binary, with the coordinates that follow.
+_POINT_HEADER: Final = 5
+_POINT_LAYOUTS: Final = {
+    struct.pack("<BI", 1, code): places
+    for code, places in ((1, [0, 1]), (1001, [0, 1, 2]), (2001, [0, 1, 3]), (3001, [0, 1, 2, 3]))
+}
+_SAMPLED_ROWS: Final = 8192
+_SAMPLE: Final = 1024
+
+
+class _Watcher(ABC):
+    """Follows one column, or one level of a nested one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def update(self, array: pa.Array) -> None: ...
+
+    @abstractmethod
+    def report(self, into: Metrics) -> None: ...
+
+
+class _Struct(_Watcher):
+    __slots__ = ("_children",)
+
+    def __init__(self, children: list[_Watcher | None]) -> None:
+        self._children = children
+
+    def update(self, array: pa.Array) -> None:
+        # `flatten` puts the struct's nulls into its children; `field` would show what lies below them.
+        children = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
+        for watcher, child in zip(self._children, children, strict=True):
+            if watcher is not None:
+                watcher.update(child)
+
+    def report(self, into: Metrics) -> None:
+        for watcher in self._children:
+            if watcher is not None:
+                watcher.report(into)
+
+
+class _List(_Watcher):
+    __slots__ = ("_element",)
+
+    def __init__(self, element: _Watcher) -> None:
+        self._element = element
+
+    def update(self, array: pa.Array) -> None:
+        # The elements of this slice only, without those below a null list.
+        self._element.update(array.flatten())
+
+    def report(self, into: Metrics) -> None:
+        self._element.report(into)
+
+
+class _Map(_Watcher):
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: _Watcher) -> None:
+        self._entries = entries
+
+    def update(self, array: pa.Array) -> None:
+        self._entries.update(map_entries(array).flatten())
+
+    def report(self, into: Metrics) -> None:
+        self._entries.report(into)
+
+
+class _Counts(_Watcher):
+    """A leaf of which only values and nulls are counted."""
+
+    __slots__ = ("_field_id", "_nulls", "_values")
+
+    def __init__(self, id_: int) -> None:
+        self._field_id = id_
+        self._values = 0
+        self._nulls = 0
+
+    def update(self, array: pa.Array) -> None:
+        self._values += len(array)
+        self._nulls += array.null_count
+
+    def report(self, into: Metrics) -> None:
+        into.value_counts[self._field_id] = self._values
+        into.null_value_counts[self._field_id] = self._nulls
+
+
+class _Bounds(_Counts):
+    """A leaf with bounds in the order of its Arrow type: numbers by value, strings and bytes by unsigned bytes."""
+
+    __slots__ = ("_lower", "_upper")
+
+    def __init__(self, id_: int) -> None:
+        super().__init__(id_)
+        self._lower: Any = None
+        self._upper: Any = None
+
+    def update(self, array: pa.Array) -> None:
+        super().update(array)
+        if array.null_count < len(array):
+            extremes = pc.min_max(array)
+            self._widen(_internal(extremes["min"]), _internal(extremes["max"]))
+
+    def _widen(self, low: Any, high: Any) -> None:
+        if self._lower is None or low < self._lower:
+            self._lower = low
+        if self._upper is None or high > self._upper:
+            self._upper = high
+
+    def report(self, into: Metrics) -> None:
+        super().report(into)
+        if self._lower is not None:
+            into.lower_bounds[self._field_id] = self._lower
+            into.upper_bounds[self._field_id] = self._upper
+
+
+class _Strings(_Bounds):
+    """A leaf of strings or bytes.
+
+    Comparing with two constants is several times as fast as Arrow's minimum and maximum, so these look only at rows
+    that lie outside the bounds of what was seen before and of a sample.
+    """
+
+    __slots__ = ()
+
+    def update(self, array: pa.Array) -> None:
+        _Counts.update(self, array)
+        if len(array) < _SAMPLED_ROWS:
+            self._look_at(array)
+            return
+        self._look_at(array.take(np.linspace(0, len(array) - 1, _SAMPLE, dtype=np.int64)))
+        if self._lower is None:
+            self._look_at(array)
+            return
+        for outside in (pc.less(array, self._lower), pc.greater(array, self._upper)):
+            if pc.any(outside).as_py():
+                self._look_at(array.filter(outside))
+
+    def _look_at(self, array: pa.Array) -> None:
+        if array.null_count < len(array):
+            extremes = pc.min_max(array)
+            self._widen(extremes["min"].as_py(), extremes["max"].as_py())
+
+
+class _Uuids(_Bounds):
+    """A leaf of 16 bytes, compared as two big-endian integers: Arrow's own minimum takes seven times as long."""
+
+    __slots__ = ()
+
+    def update(self, array: pa.Array) -> None:
+        _Counts.update(self, array)
+        values = array.drop_null() if array.null_count else array
+        if not len(values):
+            return
+        pairs = np.frombuffer(values.buffers()[1], "<u8")[2 * values.offset :][: 2 * len(values)].reshape(-1, 2)
+        high = pairs[:, 0].byteswap()
+        least, greatest = high.min(), high.max()
+        low_of_least = pairs[high == least, 1].byteswap().min()
+        low_of_greatest = pairs[high == greatest, 1].byteswap().max()
+        self._widen(_joined(least, low_of_least), _joined(greatest, low_of_greatest))
+
+
+def _joined(high: Any, low: Any) -> bytes:
+    return (int(high) << 64 | int(low)).to_bytes(16, "big")
+
+
+class _Floats(_Bounds):
+    """A leaf of floats: NaNs are counted and are no bounds, and -0.0 lies below 0.0."""
+
+    __slots__ = ("_has_bounds", "_nans")
+
+    def __init__(self, id_: int, *, bounds: bool) -> None:
+        super().__init__(id_)
+        self._has_bounds = bounds
+        self._nans = 0
+
+    def update(self, array: pa.Array) -> None:
+        _Counts.update(self, array)
+        values = array.drop_null().to_numpy()
+        if not len(values):
+            return
+        # These pass over NaNs; the result is one only if all values are.
+        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        self._nans += int(np.count_nonzero(np.isnan(values)))
+        if self._has_bounds and not math.isnan(low):
+            self._widen_floats(values, float(low), float(high))
+
+    def _widen_floats(self, values: Any, low: float, high: float) -> None:
+        if low == 0:
+            low = -0.0 if bool(np.signbit(values[values == 0]).any()) else 0.0
+        if high == 0:
+            high = -0.0 if bool(np.signbit(values[values == 0]).all()) else 0.0
+        if self._lower is None or _total_order(low) < _total_order(self._lower):
+            self._lower = low
+        if self._upper is None or _total_order(high) > _total_order(self._upper):
+            self._upper = high
+
+    def report(self, into: Metrics) -> None:
+        super().report(into)
+        into.nan_value_counts[self._field_id] = self._nans
+
+
+class _Points(_Counts):
+    """A leaf of shapes in well-known binary, bounded by the corners of their box as long as all are points.
+
+    Lines and areas would have to be walked one by one: with them there are no bounds.
+    """
+
+    __slots__ = ("_all_points", "_greatest", "_least")
+
+    def __init__(self, id_: int) -> None:
+        super().__init__(id_)
+        self._all_points = True
+        # x, y, z and m; NaN where no shape has the coordinate.
+        self._least = np.full(4, np.nan)
+        self._greatest = np.full(4, np.nan)
+
+    def update(self, array: pa.Array) -> None:
+        super().update(array)
+        shapes = array.drop_null() if array.null_count else array
+        if not self._all_points or not len(shapes):
+            return
+        found = _coordinates(shapes)
+        if found is None:
+            self._all_points = False
+            return
+        places, values = found
+        self._least[places] = np.fmin(self._least[places], np.fmin.reduce(values))
+        self._greatest[places] = np.fmax(self._greatest[places], np.fmax.reduce(values))
+
+    def report(self, into: Metrics) -> None:
+        super().report(into)
+        if self._all_points and not np.isnan(self._least[:2]).any():
+            into.lower_bounds[self._field_id] = _corner(self._least)
+            into.upper_bounds[self._field_id] = _corner(self._greatest)
+
+
+def _coordinates(shapes: pa.Array) -> tuple[list[int], Any] | None:
+    """Which coordinates the shapes have and a row of them for each, if all are little-endian points of one layout."""
+    offsets = np.frombuffer(shapes.buffers()[1], np.int32)[shapes.offset :][: len(shapes) + 1]
+    size = int(offsets[1] - offsets[0])
+    if size < _POINT_HEADER or not (np.diff(offsets) == size).all():
+        return None
+    rows = np.frombuffer(shapes.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].reshape(len(shapes), size)
+    places = _POINT_LAYOUTS.get(bytes(rows[0, :_POINT_HEADER]))
+    if places is None or size != _POINT_HEADER + 8 * len(places):
+        return None
+    if not (rows[:, :_POINT_HEADER] == rows[0, :_POINT_HEADER]).all():
+        return None
+    return places, np.ascontiguousarray(rows[:, _POINT_HEADER:]).view("<f8")
+
+
+def _corner(coordinates: Any) -> GeoPoint:
+    x, y, z, m = (None if math.isnan(value) else float(value) for value in coordinates)
+    assert x is not None
+    assert y is not None
+    return GeoPoint(x, y, z, m)
+
+
+def _total_order(value: float) -> tuple[float, float]:
+    return value, math.copysign(1.0, value)
+
+
+def _internal(scalar: pa.Scalar) -> Any:
+    """The internal value of a scalar: dates and times are the integers below them."""
+    return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()
+
+
+def _watcher(column: pa.Field, *, bounds: bool) -> _Watcher | None:
+    """What follows a column; None when nothing in it carries an id."""
+    arrow_type = unwrapped(column.type)
+    if pa.types.is_struct(arrow_type):
+        children = [_watcher(child, bounds=bounds) for child in child_fields(arrow_type)]
+        if arrow_type.equals(VARIANT_ARROW):
+            return _leaf(column, _Counts)
+        return _Struct(children) if any(children) else None
+    if pa.types.is_map(arrow_type):
+        entries = [_watcher(child, bounds=False) for child in child_fields(arrow_type)]
+        return _Map(_Struct(entries)) if any(entries) else None
+    if is_list_like(arrow_type):
+        element = _watcher(arrow_type.value_field, bounds=False)
+        return _List(element) if element is not None else None
+    if pa.types.is_floating(arrow_type):
+        return _leaf(column, lambda id_: _Floats(id_, bounds=bounds))
+    if not bounds or pa.types.is_null(arrow_type):
+        return _leaf(column, _Counts)
+    if _is_geo(column):
+        return _leaf(column, _Points)
+    if arrow_type in _BYTE_STRINGS:
+        return _leaf(column, _Strings)
+    return _leaf(column, _Uuids if arrow_type.equals(_SIXTEEN_BYTES) else _Bounds)
+
+
+def _is_geo(column: pa.Field) -> bool:
+    """Whether bytes are shapes, whose order means nothing."""
+    return bool((column.metadata or {}).get(TYPE_KEY, b"").startswith((b"geometry", b"geography")))
+
+
+def _leaf(column: pa.Field, make: Callable[[int], _Watcher]) -> _Watcher | None:
+    id_ = field_id(column)
+    return None if id_ is None else make(id_)

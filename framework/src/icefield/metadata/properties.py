@@ -1,0 +1,362 @@
+"""Every table property in one table: name, type, default, meaning.
+
+Table properties are strings that steer readers and writers; they never hold state. Each is declared once here, as a
+constant, and read through ``get_int``, ``get_bool``, ``get_float`` and ``get_str``, which know its default and
+refuse a value of the wrong form with an error that names the property.
+"""
+
+# ruff: noqa: E501 -- the table reads best with one property a line
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, TypeVar
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.secrets import has_password, holds_credential
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+LONG_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One table property.
+
+    ``type`` is ``str``, ``int``, ``float`` or ``bool``; ``default`` is of that type, or None where there is none;
+    ``minimum`` bounds a number; ``choices`` lists the allowed texts, compared without regard to case. With
+    ``per_column`` the name is a prefix that a column's name follows.
+    """
+
+    name: str
+    type: type
+    default: str | int | float | bool | None
+    doc: str
+    minimum: int | None = None
+    choices: tuple[str, ...] = ()
+    per_column: bool = False
+
+    def parse(self, text: str) -> str | int | float | bool:
+        """The typed value of a text. Raises ``InvalidArgument`` that names the property."""
+        try:
+            value = _PARSERS[self.type](text.strip())
+        except (ValueError, AttributeError):
+            raise self._refused(text, f"is not of type {_TYPE_NAMES[self.type]}") from None
+        if self.minimum is not None and value < self.minimum:
+            raise self._refused(text, f"is below {self.minimum}")
+        if self.choices and value.lower() not in self.choices:
+            raise self._refused(text, f"is none of {', '.join(self.choices)}")
+        return value  # type: ignore[no-any-return]
+
+    def _refused(self, text: object, why: str) -> InvalidArgument:
+        shown = text if not isinstance(text, str) or len(text) <= 40 else text[:40] + "..."
+        return InvalidArgument(f"table property '{self.name}': {shown!r} {why}", property=self.name)
+
+
+class FrozenDict(dict[K, V]):
+    """A dict that refuses to change, so that tables may share it. Equal to, and pickled as, a plain dict."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("this mapping cannot be changed; make a copy with dict(...)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self),)
+
+
+def _parse_int(text: str) -> int:
+    if len(text) > 20:  # a long has 19 digits and a sign; int() of a very long text is slow
+        raise ValueError(text)
+    value = int(text)
+    if not -LONG_MAX - 1 <= value <= LONG_MAX:
+        raise ValueError(text)
+    return value
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+_PARSERS: Final[dict[type, Any]] = {str: str, int: _parse_int, float: float, bool: _parse_bool}
+_TYPE_NAMES: Final = {str: "string", int: "integer", float: "number", bool: "boolean (true or false)"}
+
+TABLE_PROPERTIES: Final[dict[str, Property]] = {}
+"""Every property by name; those that hold for one column by prefix."""
+
+
+def _property(
+    name: str, kind: type, default: str | int | float | bool | None, doc: str, *choices: str, minimum: int | None = None
+) -> Property:
+    declared = Property(name, kind, default, doc, minimum, choices, per_column=name.endswith("."))
+    TABLE_PROPERTIES[name] = declared
+    return declared
+
+
+def _unread(
+    name: str, kind: type, default: str | int | float | bool | None, doc: str, *choices: str, minimum: int | None = None
+) -> Property:
+    """A property of other engines: its value is checked where it is set, and nothing here reads it."""
+    return _property(
+        name, kind, default, f"{doc} Has no effect here; kept for other engines.", *choices, minimum=minimum
+    )
+
+
+# fmt: off
+# -- format -----------------------------------------------------------------------------------------------------
+FORMAT_VERSION = _property("format-version", int, 2, "Selects the format version when a table is created or upgraded; never stored.", minimum=1)
+
+# -- commits ----------------------------------------------------------------------------------------------------
+COMMIT_RETRY_NUM_RETRIES = _property("commit.retry.num-retries", int, 4, "How often a commit that met a conflict is tried again.", minimum=0)
+COMMIT_RETRY_MIN_WAIT_MS = _property("commit.retry.min-wait-ms", int, 100, "Shortest pause before a retry, in ms.", minimum=0)
+COMMIT_RETRY_MAX_WAIT_MS = _property("commit.retry.max-wait-ms", int, 60_000, "Longest pause before a retry, in ms.", minimum=0)
+COMMIT_RETRY_TOTAL_TIMEOUT_MS = _property("commit.retry.total-timeout-ms", int, 1_800_000, "No retry starts after this many ms.", minimum=0)
+COMMIT_STATUS_CHECK_NUM_RETRIES = _property("commit.status-check.num-retries", int, 3, "How often the outcome of a commit is looked up after a lost reply.", minimum=0)
+COMMIT_STATUS_CHECK_MIN_WAIT_MS = _property("commit.status-check.min-wait-ms", int, 1_000, "Shortest pause between such look-ups, in ms.", minimum=0)
+COMMIT_STATUS_CHECK_MAX_WAIT_MS = _property("commit.status-check.max-wait-ms", int, 60_000, "Longest pause between such look-ups, in ms.", minimum=0)
+COMMIT_STATUS_CHECK_TOTAL_TIMEOUT_MS = _property("commit.status-check.total-timeout-ms", int, 1_800_000, "No such look-up starts after this many ms.", minimum=0)
+MANIFEST_TARGET_SIZE = _property("commit.manifest.target-size-bytes", int, 8 * MIB, "Size in bytes that merged manifests aim at.", minimum=1)
+MANIFEST_MIN_COUNT_TO_MERGE = _property("commit.manifest.min-count-to-merge", int, 100, "Manifests that gather before a commit merges them.", minimum=1)
+MANIFEST_MERGE_ENABLED = _property("commit.manifest-merge.enabled", bool, True, "Whether commits merge manifests.")
+SNAPSHOT_ID_INHERITANCE_ENABLED = _unread("compatibility.snapshot-id-inheritance.enabled", bool, False, "Whether v1 manifests are committed without snapshot ids; v2 always inherits.")
+
+# -- what is written --------------------------------------------------------------------------------------------
+WRITE_FORMAT_DEFAULT = _property("write.format.default", str, "parquet", "File format of new data files: parquet, avro, orc, or any installed format.")
+DELETE_FORMAT_DEFAULT = _unread("write.delete.format.default", str, None, "File format of new delete files; the data format when not set.")
+WRITE_TARGET_FILE_SIZE = _property("write.target-file-size-bytes", int, 512 * MIB, "Size in bytes that new data files aim at.", minimum=1)
+DELETE_TARGET_FILE_SIZE = _unread("write.delete.target-file-size-bytes", int, 64 * MIB, "Size in bytes that new delete files aim at.", minimum=1)
+WRITE_PARTITION_SUMMARY_LIMIT = _property("write.summary.partition-limit", int, 0, "Snapshot summaries hold counts by partition when no more partitions than this change.", minimum=0)
+WRITE_WAP_ENABLED = _property("write.wap.enabled", bool, False, "Whether a change for main that has a wap.id in its summary is staged, not published.")
+
+# -- Parquet ----------------------------------------------------------------------------------------------------
+PARQUET_ROW_GROUP_SIZE = _property("write.parquet.row-group-size-bytes", int, 128 * MIB, "Row group size in bytes.", minimum=1)
+PARQUET_PAGE_SIZE = _property("write.parquet.page-size-bytes", int, MIB, "Page size in bytes.", minimum=1)
+PARQUET_PAGE_ROW_LIMIT = _property("write.parquet.page-row-limit", int, 20_000, "Most rows in a page.", minimum=1)
+PARQUET_PAGE_VERSION = _property("write.parquet.page-version", str, "v1", "Data page version.", "v1", "v2")
+PARQUET_DICT_SIZE = _property("write.parquet.dict-size-bytes", int, 2 * MIB, "Dictionary page size in bytes.", minimum=1)
+PARQUET_COMPRESSION = _property("write.parquet.compression-codec", str, "zstd", "Codec: zstd, brotli, lz4, gzip, snappy, uncompressed.")
+PARQUET_COMPRESSION_LEVEL = _property("write.parquet.compression-level", int, None, "Level of the codec, where it has levels.")
+PARQUET_ROW_GROUP_CHECK_MIN_RECORDS = _unread("write.parquet.row-group-check-min-record-count", int, 100, "Rows between two looks at the size of a row group, at least; here it is known at each batch.", minimum=1)
+PARQUET_ROW_GROUP_CHECK_MAX_RECORDS = _unread("write.parquet.row-group-check-max-record-count", int, 10_000, "The same, at most.", minimum=1)
+PARQUET_BLOOM_FILTER_MAX_BYTES = _property("write.parquet.bloom-filter-max-bytes", int, MIB, "Largest bloom filter of a column chunk, in bytes.", minimum=1)
+PARQUET_BLOOM_FILTER_ENABLED = _property("write.parquet.bloom-filter-enabled.column.", bool, False, "Whether to write a bloom filter for the column.")
+PARQUET_BLOOM_FILTER_FPP = _property("write.parquet.bloom-filter-fpp.column.", float, 0.01, "False positive probability of the column's bloom filter.")
+PARQUET_BLOOM_FILTER_NDV = _property("write.parquet.bloom-filter-ndv.column.", int, None, "Distinct values that the column's bloom filter is sized for.", minimum=1)
+PARQUET_STATS_ENABLED = _property("write.parquet.stats-enabled.column.", bool, True, "Whether to write statistics of the column into the file.")
+PARQUET_SHRED_VARIANTS = _property("write.parquet.shred-variants", bool, False, "Whether variant values are shredded into typed columns, outside lists and maps.")
+PARQUET_VARIANT_INFERENCE_BUFFER_SIZE = _property("write.parquet.variant-inference-buffer-size", int, 100, "First rows of a file by which the types of shredded variants are chosen.", minimum=1)
+DELETE_PARQUET_ROW_GROUP_SIZE = _unread("write.delete.parquet.row-group-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_PAGE_SIZE = _unread("write.delete.parquet.page-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_PAGE_ROW_LIMIT = _unread("write.delete.parquet.page-row-limit", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_DICT_SIZE = _unread("write.delete.parquet.dict-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_COMPRESSION = _unread("write.delete.parquet.compression-codec", str, None, "As for data files, in delete files.")
+DELETE_PARQUET_COMPRESSION_LEVEL = _unread("write.delete.parquet.compression-level", int, None, "As for data files, in delete files.")
+
+# -- Avro -------------------------------------------------------------------------------------------------------
+AVRO_COMPRESSION = _property("write.avro.compression-codec", str, "gzip", "Codec: gzip (deflate), zstd, snappy, bzip2, xz, uncompressed.")
+AVRO_COMPRESSION_LEVEL = _property("write.avro.compression-level", int, None, "Level of the codec, where it has levels.")
+DELETE_AVRO_COMPRESSION = _unread("write.delete.avro.compression-codec", str, None, "As for data files, in delete files.")
+DELETE_AVRO_COMPRESSION_LEVEL = _unread("write.delete.avro.compression-level", int, None, "As for data files, in delete files.")
+
+# -- ORC --------------------------------------------------------------------------------------------------------
+ORC_STRIPE_SIZE = _property("write.orc.stripe-size-bytes", int, 64 * MIB, "Stripe size in bytes.", minimum=1)
+ORC_BLOCK_SIZE = _property("write.orc.block-size-bytes", int, 256 * MIB, "File system block size in bytes.", minimum=1)
+ORC_COMPRESSION = _property("write.orc.compression-codec", str, "zlib", "Codec: zstd, lz4, lzo, zlib, snappy, none.")
+ORC_COMPRESSION_STRATEGY = _property("write.orc.compression-strategy", str, "speed", "What to favour.", "speed", "compression")
+ORC_BLOOM_FILTER_COLUMNS = _property("write.orc.bloom.filter.columns", str, "", "Columns with a bloom filter, separated by commas.")
+ORC_BLOOM_FILTER_FPP = _property("write.orc.bloom.filter.fpp", float, 0.05, "False positive probability of bloom filters.")
+ORC_VECTORIZED_BATCH_SIZE = _property("write.orc.vectorized.batch-size", int, 1024, "Rows handed to the writer at once.", minimum=1)
+DELETE_ORC_STRIPE_SIZE = _unread("write.delete.orc.stripe-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_ORC_BLOCK_SIZE = _unread("write.delete.orc.block-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_ORC_COMPRESSION = _unread("write.delete.orc.compression-codec", str, None, "As for data files, in delete files.")
+DELETE_ORC_COMPRESSION_STRATEGY = _unread("write.delete.orc.compression-strategy", str, None, "As for data files, in delete files.", "speed", "compression")
+
+# -- where files lie --------------------------------------------------------------------------------------------
+WRITE_DATA_PATH = _property("write.data.path", str, None, "Folder of data files: absolute, or relative to the table's location; `data` when not set.")
+WRITE_METADATA_PATH = _property("write.metadata.path", str, None, "Folder of metadata files: absolute, or relative to the table's location; `metadata` when not set.")
+OBJECT_STORAGE_ENABLED = _property("write.object-storage.enabled", bool, False, "Whether folders of hash bits spread data files over an object store's partitions.")
+OBJECT_STORAGE_PARTITIONED_PATHS = _property("write.object-storage.partitioned-paths", bool, True, "Whether paths of that layout also hold partition values.")
+OBJECT_STORAGE_PATH = _property("write.object-storage.path", str, None, "Former name of `write.data.path` for that layout; read only.")
+FOLDER_STORAGE_PATH = _property("write.folder-storage.path", str, None, "Former name of `write.data.path`; read only.")
+
+# -- metadata files ---------------------------------------------------------------------------------------------
+METADATA_COMPRESSION = _property("write.metadata.compression-codec", str, "none", "Codec of metadata files; tables on a file system refuse gzip.", "none", "gzip")
+METADATA_PREVIOUS_VERSIONS_MAX = _property("write.metadata.previous-versions-max", int, 100, "Most entries of the metadata log; at least one is kept.")
+METADATA_DELETE_AFTER_COMMIT = _property("write.metadata.delete-after-commit.enabled", bool, False, "Whether a commit deletes the metadata files that leave the metadata log.")
+METRICS_DEFAULT = _property("write.metadata.metrics.default", str, "truncate(16)", "Column metrics in manifests: none, counts, truncate(length), full.")
+METRICS_MAX_INFERRED_COLUMNS = _property("write.metadata.metrics.max-inferred-column-defaults", int, 100, "Columns that get the default metrics; those beyond get none unless named.", minimum=0)
+METRICS_COLUMN = _property("write.metadata.metrics.column.", str, None, "Metrics of the column: none, counts, truncate(length), full.")
+NAME_MAPPING_DEFAULT = _property("schema.name-mapping.default", str, None, "JSON that gives field ids to the columns of files without ids.")
+MANIFEST_LISTS_ENABLED = _unread("write.manifest-lists.enabled", bool, True, "Kept for v1 tables of others; manifest lists are always written.")
+
+# -- distribution and row-level changes -------------------------------------------------------------------------
+WRITE_DISTRIBUTION_MODE = _unread("write.distribution-mode", str, None, "How engines spread rows over writers.", "none", "hash", "range")
+DELETE_DISTRIBUTION_MODE = _unread("write.delete.distribution-mode", str, "hash", "The same for DELETE.", "none", "hash", "range")
+UPDATE_DISTRIBUTION_MODE = _unread("write.update.distribution-mode", str, "hash", "The same for UPDATE.", "none", "hash", "range")
+MERGE_DISTRIBUTION_MODE = _unread("write.merge.distribution-mode", str, None, "The same for MERGE.", "none", "hash", "range")
+COPY_ON_WRITE: Final = "copy-on-write"
+DELETE_MODE = _property("write.delete.mode", str, COPY_ON_WRITE, "How deleting and overwriting by a filter change files; rewriting them is refused under merge-on-read.", COPY_ON_WRITE, "merge-on-read")
+UPDATE_MODE = _unread("write.update.mode", str, COPY_ON_WRITE, "How UPDATE of other engines changes files.", COPY_ON_WRITE, "merge-on-read")
+MERGE_MODE = _property("write.merge.mode", str, COPY_ON_WRITE, "How upserts, and MERGE of other engines, change files; rewriting them is refused under merge-on-read.", COPY_ON_WRITE, "merge-on-read")
+DELETE_ISOLATION_LEVEL = _unread("write.delete.isolation-level", str, "serializable", "Isolation of DELETE.", "serializable", "snapshot")
+UPDATE_ISOLATION_LEVEL = _unread("write.update.isolation-level", str, "serializable", "Isolation of UPDATE.", "serializable", "snapshot")
+MERGE_ISOLATION_LEVEL = _unread("write.merge.isolation-level", str, "serializable", "Isolation of MERGE.", "serializable", "snapshot")
+DELETE_GRANULARITY = _unread("write.delete.granularity", str, "partition", "What one position delete file covers.", "partition", "file")
+UPSERT_ENABLED = _unread("write.upsert.enabled", bool, False, "Whether streaming writers of other engines upsert by the identifier fields.")
+SPARK_FANOUT_ENABLED = _unread("write.spark.fanout.enabled", bool, False, "Whether Spark keeps a file open for each partition.")
+SPARK_ACCEPT_ANY_SCHEMA = _unread("write.spark.accept-any-schema", bool, False, "Whether Spark may write rows of another schema.")
+
+# -- reading ----------------------------------------------------------------------------------------------------
+SPLIT_TARGET_SIZE = _property("read.split.target-size", int, 128 * MIB, "Size in bytes that the tasks of a scan aim at.", minimum=1)
+SPLIT_METADATA_TARGET_SIZE = _unread("read.split.metadata-target-size", int, 32 * MIB, "The same for metadata tables.", minimum=1)
+SPLIT_PLANNING_LOOKBACK = _property("read.split.planning-lookback", int, 10, "Open tasks that a split may still be put into.", minimum=1)
+SPLIT_OPEN_FILE_COST = _property("read.split.open-file-cost", int, 4 * MIB, "Least weight of a file, in bytes, when splits are combined.", minimum=0)
+SPLIT_ADAPTIVE_SIZE_ENABLED = _unread("read.split.adaptive-size.enabled", bool, True, "Whether engines may adapt the target size.")
+PARQUET_VECTORIZATION_ENABLED = _unread("read.parquet.vectorization.enabled", bool, True, "Whether the JVM reads Parquet in batches.")
+PARQUET_BATCH_SIZE = _unread("read.parquet.vectorization.batch-size", int, 5_000, "Rows of such a batch.", minimum=1)
+ORC_VECTORIZATION_ENABLED = _unread("read.orc.vectorization.enabled", bool, False, "Whether the JVM reads ORC in batches.")
+ORC_BATCH_SIZE = _unread("read.orc.vectorization.batch-size", int, 5_000, "Rows of such a batch.", minimum=1)
+
+# -- history and upkeep -----------------------------------------------------------------------------------------
+GC_ENABLED = _property("gc.enabled", bool, True, "Whether expiry and purging may delete files of this table.")
+MAX_SNAPSHOT_AGE_MS = _unread("history.expire.max-snapshot-age-ms", int, 432_000_000, "Age in ms up to which expiry keeps the snapshots of a branch (5 days).", minimum=1)
+MIN_SNAPSHOTS_TO_KEEP = _unread("history.expire.min-snapshots-to-keep", int, 1, "Snapshots of a branch that expiry keeps whatever their age.", minimum=1)
+MAX_REF_AGE_MS = _unread("history.expire.max-ref-age-ms", int, LONG_MAX, "Age in ms up to which expiry keeps branches and tags other than main.", minimum=1)
+
+# -- engines and encryption -------------------------------------------------------------------------------------
+HIVE_ENABLED = _property("engine.hive.enabled", bool, False, "Whether the table is made readable through Hive's storage handler.")
+HIVE_LOCK_ENABLED = _unread("engine.hive.lock-enabled", bool, True, "Whether commits of Java through the Hive Metastore take its lock; those of Icefield always do.")
+ENCRYPTION_KEY_ID = _property("encryption.key-id", str, None, "Master key of an encrypted table. Cannot be set: such tables are read where they are plain, and not written to.")
+ENCRYPTION_DATA_KEY_LENGTH = _unread("encryption.data-key-length", int, 16, "Length of data keys in bytes.", minimum=16)
+# fmt: on
+
+RESERVED_PROPERTIES: Final = frozenset(
+    {
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-summary",
+        "current-snapshot-id",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+"""Names that engines show as properties but that are state of the metadata; they cannot be set."""
+
+
+def find_property(name: str) -> Property | None:
+    """The declaration of a property, also of one that names a column; None for a name that is not known."""
+    found = TABLE_PROPERTIES.get(name)
+    if found is None:
+        found = next((p for p in TABLE_PROPERTIES.values() if p.per_column and name.startswith(p.name)), None)
+    return found
+
+
+def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """A copy of properties that are to be set, each checked.
+
+    Raises ``InvalidArgument`` for a name or value that is not a string, a value that does not fit its property, a
+    reserved name, and a name that holds a credential: metadata files are no place for one.
+    """
+    for name, value in properties.items():
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(f"the name of a table property must be a non-empty string, not {name!r}")
+        if not isinstance(value, str):
+            raise InvalidArgument(
+                f"table property '{name}' must be a string, not {type(value).__name__}; write it as text", property=name
+            )
+        check_property_name(name)
+        declared = find_property(name)
+        if declared is not None:
+            declared.parse(value)
+        _check_text(name, value)
+        if has_password(value):
+            raise InvalidArgument(
+                f"table property '{name}' holds a password in its URI, and metadata files are no place for one: remove "
+                "it there, and give the credentials by properties of the catalog",
+                property=name,
+            )
+    return dict(properties)
+
+
+def check_property_name(name: str) -> None:
+    """Raise ``InvalidArgument`` for a name that no table property may have, or ``UnsupportedFeature``."""
+    if name == ENCRYPTION_KEY_ID.name:
+        raise UnsupportedFeature(
+            f"table property '{name}' cannot be set or removed: this version writes no encrypted data, and what it "
+            "writes would stay readable",
+            property=name,
+        )
+    if name in RESERVED_PROPERTIES:
+        raise InvalidArgument(f"table property '{name}' is reserved: it shows state and cannot be set", property=name)
+    if holds_credential(name) or name.lower().endswith("access-key-id"):
+        raise InvalidArgument(
+            f"table property '{name}' would store a credential in the table's metadata, where every reader sees it; "
+            "give it to the catalog or the environment instead",
+            property=name,
+        )
+
+
+def _check_text(name: str, value: str) -> None:
+    try:
+        (name + value).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidArgument("a table property must be valid Unicode text", property=ascii(name)) from None
+
+
+def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:
+    """The typed value of a property, of ``column`` where it holds for one; its default, or None, when not set."""
+    text = properties.get(declared.name + column)
+    return declared.default if text is None else declared.parse(text)
+
+
+def get_str(properties: Mapping[str, str], declared: Property, column: str = "") -> str:
+    """The value of a text property that has a default."""
+    return str(_required(properties, declared, column))
+
+
+def get_int(properties: Mapping[str, str], declared: Property, column: str = "") -> int:
+    """The value of an integer property that has a default. Raises ``InvalidArgument`` for another text."""
+    return int(_required(properties, declared, column))
+
+
+def get_float(properties: Mapping[str, str], declared: Property, column: str = "") -> float:
+    """The value of a number property that has a default. Raises ``InvalidArgument`` for another text."""
+    return float(_required(properties, declared, column))
+
+
+def get_bool(properties: Mapping[str, str], declared: Property, column: str = "") -> bool:
+    """The value of a boolean property that has a default. Raises ``InvalidArgument`` for another text."""
+    return bool(_required(properties, declared, column))
+
+
+def columns_with(properties: Mapping[str, str], declared: Property) -> dict[str, Any]:
+    """The typed values of a property that holds for one column each, by column name."""
+    prefix = declared.name
+    return {name[len(prefix) :]: declared.parse(text) for name, text in properties.items() if name.startswith(prefix)}
+
+
+def without_properties(properties: Mapping[str, str], names: Iterable[str]) -> FrozenDict[str, str]:
+    """The properties without some of them; a name that is not there is no error."""
+    gone = frozenset(names)
+    return FrozenDict({name: value for name, value in properties.items() if name not in gone})
+
+
+def _required(properties: Mapping[str, str], declared: Property, column: str) -> Any:
+    value = find_value(properties, declared, column)
+    if value is None:
+        raise InvalidArgument(f"table property '{declared.name}{column}' is not set and has no default")
+    return value

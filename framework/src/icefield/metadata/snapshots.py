@@ -1,0 +1,286 @@
+"""Snapshots: the states of a table, and the summary that each tells of its change.
+
+See "Snapshots" of the table specification and its appendix on optional summary fields.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Hashable, Iterable, Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Final, Protocol
+from uuid import uuid4
+
+import msgspec
+
+from icefield.errors import InvalidArgument
+from icefield.limits import LocationText, NameText, ValueText
+from icefield.metadata.properties import FrozenDict
+
+_Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+NO_SNAPSHOT: Final = -1
+"""How older writers spell "no snapshot"."""
+
+STAGED_WAP_ID: Final = "wap.id"
+"""Key of a summary: under which name the change was staged for an audit."""
+
+PUBLISHED_WAP_ID: Final = "published-wap-id"
+"""Key of a summary: the staged change whose files the snapshot took over."""
+
+SOURCE_SNAPSHOT_ID: Final = "source-snapshot-id"
+"""Key of a summary: the snapshot whose files the snapshot took over."""
+
+REPLACE_PARTITIONS: Final = "replace-partitions"
+"""Key of a summary: whether the change was a dynamic partition overwrite."""
+
+
+class Operation(StrEnum):
+    """What a snapshot did to the rows of its parent."""
+
+    APPEND = "append"
+    """Files were added and none removed."""
+
+    REPLACE = "replace"
+    """Files were exchanged without a change of rows: compaction, another format, relocation."""
+
+    OVERWRITE = "overwrite"
+    """Rows were added and removed."""
+
+    DELETE = "delete"
+    """Files were removed, or deletes were added."""
+
+
+class Snapshot(
+    msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True, repr_omit_defaults=True, dict=False
+):
+    """A state of the table: which manifests hold its files, when and from what it was made.
+
+    ``timestamp_ms`` is in milliseconds since 1970-01-01 UTC. ``summary`` holds strings, among them ``operation``.
+    ``manifest_list`` is None, and ``manifests`` holds locations, only in old v1 tables. ``sequence_number`` is 0 in
+    v1. ``first_row_id`` and ``added_rows`` exist from v3, ``key_id`` only where the manifest list is encrypted.
+    """
+
+    sequence_number: _Long = 0
+    snapshot_id: _Long
+    parent_snapshot_id: _Long | None = None
+    timestamp_ms: _Long
+    summary: dict[NameText, ValueText] = msgspec.field(default_factory=dict)
+    manifest_list: LocationText | None = None
+    manifests: tuple[LocationText, ...] = ()
+    schema_id: _Long | None = None
+    first_row_id: _Long | None = None
+    added_rows: _Long | None = None
+    key_id: NameText | None = None
+
+    def __post_init__(self) -> None:
+        if self.parent_snapshot_id == NO_SNAPSHOT:
+            msgspec.structs.force_setattr(self, "parent_snapshot_id", None)
+        if self.manifest_list is not None and self.manifests:
+            # Where both are there the list counts.
+            msgspec.structs.force_setattr(self, "manifests", ())
+        msgspec.structs.force_setattr(self, "summary", FrozenDict(self.summary))
+
+    @property
+    def operation(self) -> Operation:
+        """What the snapshot did; one that does not tell, or tells something unknown, may have done anything."""
+        try:
+            return Operation(self.summary.get("operation", Operation.OVERWRITE))
+        except ValueError:
+            return Operation.OVERWRITE
+
+
+_decoder = msgspec.json.Decoder(Snapshot)
+
+
+def decode_snapshot(data: bytes | msgspec.Raw) -> Snapshot:
+    """Decode one snapshot. Raises msgspec's errors; the caller knows the location to name."""
+    try:
+        return _decoder.decode(data)
+    except msgspec.ValidationError:
+        document = msgspec.json.decode(data, type=dict[str, Any])
+        tolerated = {name: value for name, value in document.items() if value is not None}
+        schema_id = tolerated.get("schema-id")
+        if isinstance(schema_id, str) and schema_id.isascii() and schema_id.isdigit() and len(schema_id) < 11:
+            # The specification's own template shows a string here.
+            tolerated["schema-id"] = int(schema_id)
+        return msgspec.convert(tolerated, Snapshot)
+
+
+def new_snapshot_id(existing: Container[int] = ()) -> int:
+    """A random positive snapshot id that is not among ``existing``."""
+    while True:
+        bits = uuid4().int
+        drawn = ((bits >> 64) ^ bits) & 0x7FFF_FFFF_FFFF_FFFF
+        if drawn and drawn not in existing:
+            return drawn
+
+
+class CountedFile(Protocol):
+    """What a summary counts of a data or delete file."""
+
+    @property
+    def content(self) -> Any:
+        """0 data, 1 position deletes, 2 equality deletes."""
+
+    @property
+    def record_count(self) -> int:
+        """Rows, or deletes."""
+
+    @property
+    def file_size_in_bytes(self) -> int:
+        """Size in bytes."""
+
+    @property
+    def file_format(self) -> Any:
+        """Name of the format; ``puffin`` for deletion vectors."""
+
+
+_DATA, _POSITION_DELETES, _EQUALITY_DELETES = 0, 1, 2
+_WORDS: Final = {
+    # (added?, content): counter of files, of rows
+    (True, _DATA): ("added-data-files", "added-records"),
+    (False, _DATA): ("deleted-data-files", "deleted-records"),
+    (True, _POSITION_DELETES): ("added-position-delete-files", "added-position-deletes"),
+    (False, _POSITION_DELETES): ("removed-position-delete-files", "removed-position-deletes"),
+    (True, _EQUALITY_DELETES): ("added-equality-delete-files", "added-equality-deletes"),
+    (False, _EQUALITY_DELETES): ("removed-equality-delete-files", "removed-equality-deletes"),
+}
+_TOTALS: Final = {
+    "total-data-files": ("added-data-files", "deleted-data-files"),
+    "total-delete-files": ("added-delete-files", "removed-delete-files"),
+    "total-records": ("added-records", "deleted-records"),
+    "total-files-size": ("added-files-size", "removed-files-size"),
+    "total-position-deletes": ("added-position-deletes", "removed-position-deletes"),
+    "total-equality-deletes": ("added-equality-deletes", "removed-equality-deletes"),
+}
+_COUNTERS: Final = (
+    "added-data-files",
+    "deleted-data-files",
+    "added-delete-files",
+    "removed-delete-files",
+    "added-position-delete-files",
+    "removed-position-delete-files",
+    "added-dvs",
+    "removed-dvs",
+    "added-equality-delete-files",
+    "removed-equality-delete-files",
+    "added-records",
+    "deleted-records",
+    "added-position-deletes",
+    "removed-position-deletes",
+    "added-equality-deletes",
+    "removed-equality-deletes",
+    "added-files-size",
+    "removed-files-size",
+    "deleted-duplicate-files",
+)
+
+
+class SummaryBuilder:
+    """Counts the files of a change and writes the summary of its snapshot.
+
+    Files are counted one by one (``add_file``, ``remove_file``) or many at once (``count``). ``partition`` is
+    anything hashable that is equal for equal partitions, such as ``(spec_id, normalised_key(values))``.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._partitions: set[Hashable] = set()
+        self._by_path: dict[str, Counter[str]] = {}
+        self._others: dict[str, str] = {}
+
+    def add_file(self, file: CountedFile, partition: Hashable = None, *, path: str = "") -> None:
+        """Count a file that the change adds; ``path`` is its partition as text, for summaries by partition."""
+        self._file(True, file, partition, path)
+
+    def remove_file(self, file: CountedFile, partition: Hashable = None, *, path: str = "") -> None:
+        """Count a file that the change removes."""
+        self._file(False, file, partition, path)
+
+    def count(
+        self, *, added: bool, content: int, files: int, records: int, size: int, dvs: int = 0, path: str = ""
+    ) -> None:
+        """Count many files of one content; ``dvs`` of them are deletion vectors, ``size`` is in bytes."""
+        kinds = _count(added, content, files, records, size, dvs)
+        self._counts.update(kinds)
+        if path:
+            self._by_path.setdefault(path, Counter()).update(kinds)
+
+    def touch(self, partitions: Iterable[Hashable]) -> None:
+        """Note partitions that the change touches, for files that were counted with ``count``."""
+        self._partitions.update(partitions)
+
+    def duplicate(self, files: int = 1) -> None:
+        """Count files that were to be removed more than once."""
+        self._counts["deleted-duplicate-files"] += files
+
+    def manifests(self, *, created: int, kept: int, replaced: int = 0, entries_processed: int = 0) -> None:
+        """Tell what happened to manifests."""
+        self._others |= {
+            "manifests-created": str(created),
+            "manifests-kept": str(kept),
+            "manifests-replaced": str(replaced),
+            "entries-processed": str(entries_processed),
+        }
+
+    def set(self, name: str, value: str) -> None:
+        """Add a text of the caller's: ``engine-name``, ``wap.id``, ... Counters cannot be set."""
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidArgument(f"a snapshot summary holds strings; {name!r}: {value!r} is none")
+        if name == "operation" or name in _COUNTERS or name in _TOTALS or name == "changed-partition-count":
+            raise InvalidArgument(f"'{name}' of a snapshot summary is counted and cannot be set")
+        self._others[name] = value
+
+    def build(
+        self, operation: Operation | str, previous: Mapping[str, str] | None, *, partition_limit: int = 0
+    ) -> FrozenDict[str, str]:
+        """The summary of the change.
+
+        ``previous`` is the parent's summary, or None where there is no parent: totals carry on from it and are left
+        out where it does not tell them. Partitions are told one by one if no more than ``partition_limit`` changed.
+        """
+        summary = {"operation": Operation(operation).value, **self._others}
+        summary |= {name: str(self._counts[name]) for name in _COUNTERS if self._counts[name] > 0}
+        summary["changed-partition-count"] = str(len(self._partitions))
+        if 0 < len(self._by_path) <= partition_limit:
+            summary["partition-summaries-included"] = "true"
+            for path, counts in sorted(self._by_path.items()):
+                summary[f"partitions.{path}"] = ",".join(f"{n}={counts[n]}" for n in _COUNTERS if counts[n] > 0)
+        for name, (plus, minus) in _TOTALS.items():
+            before = 0 if previous is None else _number(previous.get(name))
+            total = None if before is None else before + self._counts[plus] - self._counts[minus]
+            if total is not None and total >= 0:
+                summary[name] = str(total)
+        return FrozenDict(summary)
+
+    def _file(self, added: bool, file: CountedFile, partition: Hashable, path: str) -> None:
+        content = int(getattr(file.content, "value", file.content))
+        dvs = int(content == _POSITION_DELETES and str(file.file_format).lower() == "puffin")
+        self._partitions.add(partition)
+        self.count(
+            added=added,
+            content=content,
+            files=1,
+            records=file.record_count,
+            size=file.file_size_in_bytes,
+            dvs=dvs,
+            path=path,
+        )
+
+
+def _count(added: bool, content: int, files: int, records: int, size: int, dvs: int) -> dict[str, int]:
+    files_word, records_word = _WORDS[added, content]
+    prefix = "added" if added else "removed"
+    counts = {files_word: files - dvs, records_word: records, f"{prefix}-files-size": size}
+    if content != _DATA:
+        counts[f"{prefix}-delete-files"] = files
+        counts[f"{prefix}-dvs"] = dvs
+    return counts
+
+
+def _number(text: str | None) -> int | None:
+    """A total that another writer left, or None when it is not one."""
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > 19:
+        return None
+    return int(text)

@@ -1,0 +1,24 @@
+"""Partition specs, sort orders and transforms."""
+
+from icefield.partitioning.sort_order import (
+    UNSORTED,
+    NullOrder,
+    SortDirection,
+    SortField,
+    SortOrder,
+    sort_order_to_json,
+)
+from icefield.partitioning.spec import UNPARTITIONED, PartitionField, PartitionSpec, spec_to_json
+
+__all__ = [
+    "UNPARTITIONED",
+    "UNSORTED",
+    "NullOrder",
+    "PartitionField",
+    "PartitionSpec",
+    "SortDirection",
+    "SortField",
+    "SortOrder",
+    "sort_order_to_json",
+    "spec_to_json",
+]

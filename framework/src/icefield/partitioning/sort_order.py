@@ -1,0 +1,278 @@
+"""Sort orders: how the rows inside a file follow one another (spec: "Sorting")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema, UnsupportedFeature
+from icefield.partitioning.sources import (
+    check_source,
+    int_from_json,
+    source_column,
+    source_ids_from_json,
+    source_ids_to_json,
+    transform_from_json,
+)
+from icefield.partitioning.transforms import Transform, parse_transform
+from icefield.schema import Schema
+
+UNSORTED_ORDER_ID: Final = 0
+INITIAL_ORDER_ID: Final = 1
+
+
+class SortDirection(Enum):
+    """Which values come first."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class NullOrder(Enum):
+    """Where nulls go, whatever the direction."""
+
+    NULLS_FIRST = "nulls-first"
+    NULLS_LAST = "nulls-last"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """One key of a sort order: a transform of a column, a direction and the place of nulls.
+
+    Transform, direction and null order may be given as text. Without a null order, nulls come first when ascending
+    and last when descending. Raises ``InvalidArgument``.
+    """
+
+    source_id: int
+    transform: Transform = "identity"  # type: ignore[assignment]
+    direction: SortDirection = SortDirection.ASC
+    null_order: NullOrder = None  # type: ignore[assignment]
+    source_ids: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "transform", parse_transform(self.transform))
+        set_(self, "direction", _direction(self.direction))
+        set_(self, "null_order", _null_order(self.null_order, self.direction))
+        set_(self, "source_ids", tuple(self.source_ids) or (self.source_id,))
+        set_(self, "source_id", self.source_ids[0])
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this version can compute the key."""
+        return self.transform.is_known and len(self.source_ids) == 1
+
+    def __str__(self) -> str:
+        return f"{self.transform}({', '.join(map(str, self.source_ids))}) {self.direction} {self.null_order}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SortOrder:
+    """The keys of a sort order: ``SortOrder(SortField(...), ..., order_id=1)``. No keys, id 0: unsorted.
+
+    Raises ``InvalidArgument`` for id 0 with keys.
+    """
+
+    fields: tuple[SortField, ...]
+    order_id: int
+
+    def __init__(self, *fields: SortField, order_id: int | None = None) -> None:
+        if order_id is None:
+            order_id = INITIAL_ORDER_ID if fields else UNSORTED_ORDER_ID
+        if order_id == UNSORTED_ORDER_ID and fields:
+            raise InvalidArgument("sort order id 0 is kept for the unsorted order, which has no fields")
+        object.__setattr__(self, "fields", tuple(fields))
+        object.__setattr__(self, "order_id", order_id)
+
+    @property
+    def is_unsorted(self) -> bool:
+        """Whether it asks for nothing."""
+        return not self.fields
+
+    def same_as(self, other: SortOrder) -> bool:
+        """Whether both sort rows alike; ids do not matter."""
+        return self.fields == other.fields
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.fields))}]"
+
+    def __repr__(self) -> str:
+        return f"SortOrder({''.join(f'{field!r}, ' for field in self.fields)}order_id={self.order_id})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.fields, self.order_id)
+
+
+UNSORTED: Final = SortOrder(order_id=UNSORTED_ORDER_ID)
+
+
+def _rebuilt(fields: tuple[SortField, ...], order_id: int) -> SortOrder:
+    return SortOrder(*fields, order_id=order_id)
+
+
+def _direction(given: SortDirection | str) -> SortDirection:
+    if isinstance(given, SortDirection):
+        return given
+    try:
+        return SortDirection(given.lower())
+    except (ValueError, AttributeError):
+        raise InvalidArgument(f"a sort direction is asc or desc, not {given!r:.40}") from None
+
+
+def _null_order(given: NullOrder | str | None, direction: SortDirection) -> NullOrder:
+    if isinstance(given, NullOrder):
+        return given
+    if given is None:
+        return NullOrder.NULLS_FIRST if direction is SortDirection.ASC else NullOrder.NULLS_LAST
+    try:
+        return NullOrder(given.lower())
+    except (ValueError, AttributeError):
+        raise InvalidArgument(f"a null order is nulls-first or nulls-last, not {given!r:.40}") from None
+
+
+def validate_order(order: SortOrder, schema: Schema) -> None:
+    """Check a sort order that is to be added to a table.
+
+    Raises ``InvalidSchema`` for a source that is missing, not primitive, inside a list or map, or not fit for the
+    transform; ``UnsupportedFeature`` for a transform that this version cannot compute.
+    """
+    for field in order.fields:
+        _check_known(field)
+        check_source(field.source_id, field.transform, schema, f"sort field {field}")
+
+
+def order_for_new_table(order: SortOrder, source_ids: Mapping[int, int]) -> SortOrder:
+    """The order as the first of a new table, with id 1 and sources by their new ids, given by the old ones.
+
+    Raises ``InvalidSchema`` for an unknown source.
+    """
+    fields = []
+    for field in order.fields:
+        missing = [old for old in field.source_ids if old not in source_ids]
+        if missing:
+            raise InvalidSchema(f"the schema lacks column {missing[0]}, the source of sort field {field}")
+        fields.append(replace(field, source_ids=tuple(source_ids[old] for old in field.source_ids)))
+    return SortOrder(*fields)
+
+
+def sort_order_to_json(order: SortOrder) -> dict[str, Any]:
+    """The JSON object of a sort order."""
+    return {
+        "order-id": order.order_id,
+        "fields": [
+            {
+                "transform": str(field.transform),
+                **source_ids_to_json(field.source_ids),
+                "direction": str(field.direction),
+                "null-order": str(field.null_order),
+            }
+            for field in order.fields
+        ],
+    }
+
+
+def sort_order_from_json(obj: Any) -> SortOrder:
+    """The sort order of a JSON object. Raises ``InvalidMetadata`` for what is none."""
+    if not isinstance(obj, dict):
+        raise InvalidMetadata("a sort order is not a JSON object")
+    order_id = int_from_json(obj, "order-id", "a sort order")
+    fields = obj.get("fields")
+    if not isinstance(fields, list) or not all(isinstance(item, dict) for item in fields):
+        raise InvalidMetadata("the fields of a sort order are not a JSON array of objects")
+    try:
+        return SortOrder(*map(_field_from_json, fields), order_id=order_id)
+    except InvalidArgument as error:
+        raise InvalidMetadata(f"sort order {order_id}: {error}") from None
+
+
+def _field_from_json(item: dict[str, Any]) -> SortField:
+    sources = source_ids_from_json(item, "a sort field")
+    for key in ("direction", "null-order"):
+        if not isinstance(item.get(key), str):
+            raise InvalidMetadata(f"a sort field has no {key}")
+    return SortField(
+        source_id=sources[0],
+        transform=transform_from_json(item, sources, "a sort field"),
+        direction=_direction(item["direction"]),
+        null_order=NullOrder(_null_order(item["null-order"], SortDirection.ASC)),
+        source_ids=sources,
+    )
+
+
+def sort_table(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Table:
+    """The rows of a table or record batch in that order; rows with equal keys stay as they were.
+
+    Floats follow IEEE's total order: -NaN, -infinity, ..., -0.0, 0.0, ..., infinity, NaN. Columns are found by
+    their names in ``schema``. Raises ``InvalidArgument`` for a column that the data lacks, ``UnsupportedFeature``
+    for a transform that this version cannot compute.
+    """
+    if order.is_unsorted or table.num_rows < 2:
+        return table
+    return table.take(sort_indices(order, schema, table))
+
+
+def sort_indices(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Array:
+    """The positions of the rows of a table or record batch in that order, as ``sort_table`` takes them."""
+    columns: list[Any] = []
+    directions: list[str] = []
+    for field in order.fields:
+        key = _key(field, schema, table)
+        if key.null_count:
+            # A key of its own, for Arrow knows but one place of nulls for all keys.
+            nulls = pc.is_valid(key) if field.null_order is NullOrder.NULLS_FIRST else pc.is_null(key)
+            columns.append(nulls.cast(pa.int8()))
+            directions.append("ascending")
+        columns.append(key)
+        directions.append("ascending" if field.direction is SortDirection.ASC else "descending")
+    names = [str(i) for i in range(len(columns))]
+    return pc.sort_indices(pa.table(columns, names), sort_keys=list(zip(names, directions, strict=True)))
+
+
+def _key(field: SortField, schema: Schema, table: pa.Table) -> Any:
+    _check_known(field)
+    source = schema.id_to_field.get(field.source_id)
+    if source is None:
+        raise InvalidArgument(f"the schema lacks column {field.source_id}, the source of sort field {field}")
+    key = field.transform.apply(source_column(schema, field.source_id, table), source.field_type)
+    if pa.types.is_null(key.type):
+        return pa.nulls(len(key), pa.int8())
+    if not pa.types.is_floating(key.type):
+        return key
+    chunks = key.chunks if isinstance(key, pa.ChunkedArray) else [key]
+    return pa.chunked_array([_total_order(chunk) for chunk in chunks], _bits_type(key.type))
+
+
+def _bits_type(arrow_type: pa.DataType) -> pa.DataType:
+    return pa.int32() if pa.types.is_float32(arrow_type) else pa.int64()
+
+
+def _total_order(array: pa.Array) -> pa.Array:
+    """Integers that are ordered as the floats are: the magnitude of negative ones counts downwards."""
+    bits = array.view(_bits_type(array.type))
+    values = bits.fill_null(0).to_numpy(zero_copy_only=False)
+    ordered = values ^ ((values >> (8 * values.itemsize - 1)) & np.iinfo(values.dtype).max)
+    mask = bits.is_null().to_numpy(zero_copy_only=False) if bits.null_count else None
+    return pa.array(ordered, bits.type, mask=mask)
+
+
+def _check_known(field: SortField) -> None:
+    if not field.is_known:
+        raise UnsupportedFeature(f"sort field {field} has a transform that this version cannot compute")

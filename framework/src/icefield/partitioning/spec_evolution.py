@@ -1,0 +1,248 @@
+"""Changing how a table is partitioned: a new spec out of the current one (spec: "Partition Evolution")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Self
+
+from icefield.errors import InvalidSchema
+from icefield.partitioning.sources import check_source
+from icefield.partitioning.spec import (
+    INITIAL_SPEC_ID,
+    PARTITION_FIELD_ID_START,
+    UNPARTITIONED,
+    PartitionField,
+    PartitionSpec,
+    validate_spec,
+)
+from icefield.partitioning.transforms import (
+    BucketTransform,
+    IdentityTransform,
+    TemporalTransform,
+    Transform,
+    TruncateTransform,
+    VoidTransform,
+    parse_transform,
+)
+from icefield.schema import Schema
+from icefield.schema.schema import FieldName
+from icefield.types import NestedField
+
+
+class SpecUpdate:
+    """Collects changes of a table's partitioning; ``apply`` gives the spec that follows. Changes nothing itself.
+
+    ``specs`` are all specs of the table, ``default_spec_id`` names the one that is changed, ``last_partition_id`` is
+    the highest partition field id that the table ever gave out. ``voids`` lets void fields be added, as a new table may
+    have them. Every method raises ``InvalidSchema`` for a change that cannot be.
+    """
+
+    def __init__(
+        self,
+        specs: Iterable[PartitionSpec],
+        default_spec_id: int,
+        schema: Schema,
+        last_partition_id: int | None,
+        format_version: int,
+        *,
+        case_sensitive: bool = True,
+        voids: bool = False,
+    ) -> None:
+        self._voids = voids
+        self._specs = tuple(specs)
+        self._schema = schema
+        self._format_version = format_version
+        self._case_sensitive = case_sensitive
+        self._base = _spec_by_id(self._specs, default_spec_id)
+        highest = max(spec.last_assigned_field_id for spec in self._specs)
+        self._last_id = max(highest, last_partition_id or 0)
+        self._removed: set[int] = set()
+        self._renamed: dict[int, str] = {}
+        self._added: list[PartitionField] = []
+
+    @property
+    def last_partition_id(self) -> int:
+        """The highest partition field id given out so far, by this update as well."""
+        return self._last_id
+
+    def add_field(self, source: FieldName | int, transform: str | Transform, name: str | None = None) -> Self:
+        """Add a field at the end: a transform of a column, which is given by name or id.
+
+        Without a name it is called as in every other implementation: ``ts_day``, ``id_bucket_16``, ``name_trunc_3``,
+        an identity like its column. A field that an earlier spec had gets its id again (format version 2 and up).
+        """
+        transform = parse_transform(transform)
+        column = self._schema.find_field(source, self._case_sensitive)
+        column_name = self._schema.find_column_name(column.field_id) or column.name
+        check_source(column.field_id, transform, self._schema, f"partition field '{name or column_name}'")
+        if not transform.is_known or (isinstance(transform, VoidTransform) and not self._voids):
+            raise InvalidSchema(f"a partition field cannot be added with the transform '{transform}'")
+        if self._taken_back(column, transform, name):
+            return self
+        self._refuse_duplicate(column, transform)
+        field = self._new_field(column, transform, name, default_name(column_name, transform))
+        self._refuse_second_time(field)
+        self._make_room(field.name)
+        self._added.append(field)
+        return self
+
+    def add_identity(self, source: FieldName | int) -> Self:
+        """Add the values of a column themselves, under its name."""
+        return self.add_field(source, IdentityTransform())
+
+    def remove_field(self, field: str | tuple[FieldName | int, str | Transform]) -> Self:
+        """Drop a field of the current spec, given by its name or as (source, transform).
+
+        Format version 1 keeps its place with the transform void.
+        """
+        found = self._find(field)
+        if found in self._added:
+            raise InvalidSchema(f"partition field '{found.name}' was added by this same change; do not add it")
+        if found.field_id in self._renamed:
+            raise InvalidSchema(f"partition field '{found.name}' is renamed by this same change")
+        self._removed.add(found.field_id)
+        return self
+
+    def rename_field(self, name: str, new_name: str) -> Self:
+        """Give a field of the current spec another name; it stays the same field."""
+        found = self._find(name)
+        if found in self._added:
+            raise InvalidSchema(f"partition field '{name}' was added by this same change; add it under the new name")
+        if found.field_id in self._removed:
+            raise InvalidSchema(f"partition field '{name}' is removed by this same change")
+        if new_name != name:
+            self._make_room(new_name)
+        self._renamed[found.field_id] = new_name
+        return self
+
+    def apply(self) -> PartitionSpec:
+        """The spec that the changes lead to: an equivalent one of the table's own, else a new one with the next id.
+
+        Raises ``InvalidSchema`` or ``UnsupportedFeature`` for a new spec that the table may not have.
+        """
+        fields = [*(kept for field in self._base.fields if (kept := self._kept(field)) is not None), *self._added]
+        candidate = PartitionSpec(*fields)
+        if candidate.compatible_with(self._base):
+            return self._base
+        for spec in self._specs:
+            if spec.compatible_with(candidate):
+                return spec
+        validate_spec(candidate, self._schema)
+        return PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in self._specs) + 1)
+
+    def _kept(self, field: PartitionField) -> PartitionField | None:
+        if field.field_id not in self._removed:
+            return replace(field, name=self._renamed.get(field.field_id, field.name))
+        if self._format_version > 1:
+            return None
+        # Version 1 finds partition values by position, so a place once taken stays.
+        return replace(field, transform=VoidTransform(), name=self._renamed.get(field.field_id, field.name))
+
+    def _find(self, wanted: str | tuple[FieldName | int, str | Transform]) -> PartitionField:
+        if isinstance(wanted, str):
+            found = [field for field in (*self._base.fields, *self._added) if field.name == wanted]
+        else:
+            column = self._schema.find_field(wanted[0], self._case_sensitive)
+            key = ((column.field_id,), parse_transform(wanted[1]))
+            found = [field for field in (*self._base.fields, *self._added) if field.definition[:2] == key]
+        if not found:
+            names = ", ".join(field.name for field in self._base.fields) or "no fields"
+            raise InvalidSchema(f"there is no partition field {wanted!r}; the current spec has {names}")
+        return found[0]
+
+    def _taken_back(self, column: NestedField, transform: Transform, name: str | None) -> bool:
+        """Whether the field is one that this change removes: then it stays as it was, perhaps under a new name."""
+        for field in self._base.fields:
+            if field.field_id in self._removed and field.definition[:2] == ((column.field_id,), transform):
+                self._removed.discard(field.field_id)
+                if name is not None and name != field.name:
+                    self._make_room(name)
+                    self._renamed[field.field_id] = name
+                return True
+        return False
+
+    def _refuse_duplicate(self, column: NestedField, transform: Transform) -> None:
+        for field in (*self._base.fields, *self._added):
+            if field.field_id not in self._removed and field.definition[:2] == ((column.field_id,), transform):
+                raise InvalidSchema(f"partition field '{field.name}' is {transform} of '{column.name}' already")
+
+    def _refuse_second_time(self, new: PartitionField) -> None:
+        if not isinstance(new.transform, TemporalTransform):
+            return
+        for field in self._added:
+            if field.source_id == new.source_id and isinstance(field.transform, TemporalTransform):
+                raise InvalidSchema(
+                    f"partition fields '{field.name}' and '{new.name}' are times of one column; the finer one will do"
+                )
+
+    def _new_field(self, column: NestedField, transform: Transform, name: str | None, default: str) -> PartitionField:
+        if self._format_version > 1:
+            for spec in self._specs:
+                for field in spec.fields:
+                    same = field.definition[:2] == ((column.field_id,), transform)
+                    if same and name in (None, field.name) and not self._is_used(field.field_id):
+                        return field
+        return PartitionField(column.field_id, self._next_id(), transform, default if name is None else name)
+
+    def _next_id(self) -> int:
+        by_position = range(PARTITION_FIELD_ID_START, PARTITION_FIELD_ID_START + len(self._base.fields))
+        if self._format_version == 1 and [field.field_id for field in self._base.fields] == list(by_position):
+            # Readers of version 1 give ids by position, whatever is written.
+            position = PARTITION_FIELD_ID_START + len(self._base.fields) + len(self._added)
+            self._last_id = max(self._last_id, position)
+            return position
+        self._last_id += 1
+        return self._last_id
+
+    def _is_used(self, field_id: int) -> bool:
+        kept = any(field.field_id == field_id for field in self._base.fields if field_id not in self._removed)
+        return kept or any(field.field_id == field_id for field in self._added)
+
+    def _make_room(self, name: str) -> None:
+        """Refuse a name that is taken; a void field of version 1 gives way and takes its id into its name."""
+        for field in (*self._base.fields, *self._added):
+            if self._renamed.get(field.field_id, field.name) != name:
+                continue
+            removed = field.field_id in self._removed
+            if removed and self._format_version > 1:
+                continue
+            if removed or isinstance(field.transform, VoidTransform):
+                self._renamed[field.field_id] = f"{field.name}_{field.field_id}"
+                continue
+            raise InvalidSchema(f"a partition field is named '{name}' already")
+
+
+def build_spec(
+    schema: Schema,
+    terms: Iterable[tuple[FieldName | int, str | Transform] | tuple[FieldName | int, str | Transform, str]],
+) -> PartitionSpec:
+    """The spec of a new table from (source, transform) or (source, transform, name); ids from 1000, spec id 0.
+
+    Raises ``InvalidSchema``.
+    """
+    update = SpecUpdate((UNPARTITIONED,), INITIAL_SPEC_ID, schema, PARTITION_FIELD_ID_START - 1, 2, voids=True)
+    for term in terms:
+        update.add_field(*term)
+    return PartitionSpec(*update.apply().fields, spec_id=INITIAL_SPEC_ID)
+
+
+def default_name(column_name: str, transform: Transform) -> str:
+    """The name of a partition field that was given none, the same as in other implementations."""
+    match transform:
+        case IdentityTransform():
+            return column_name
+        case BucketTransform():
+            return f"{column_name}_bucket_{transform.num_buckets}"
+        case TruncateTransform():
+            return f"{column_name}_trunc_{transform.width}"
+        case VoidTransform():
+            return f"{column_name}_null"
+    return f"{column_name}_{transform}"
+
+
+def _spec_by_id(specs: tuple[PartitionSpec, ...], spec_id: int) -> PartitionSpec:
+    for spec in specs:
+        if spec.spec_id == spec_id:
+            return spec
+    raise InvalidSchema(f"the table has no partition spec with id {spec_id}", spec_id=spec_id)

@@ -1,0 +1,85 @@
+"""The hooks through which a plugin tells what it provides.
+
+A plugin is an importable module with functions of these names, marked with ``@icefield.hookimpl`` and declared
+under the entry-point group ``icefield``. Each hook returns light records (``Provider``); the module that a record
+names is imported only when the thing is first used, so that listing plugins imports no cloud SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pluggy
+
+if TYPE_CHECKING:
+    from icefield.abc.events import Event
+
+PROJECT: Final = "icefield"
+"""The name of the pluggy project and of the entry-point group."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Provider:
+    """One thing that a plugin provides: the names it answers to, and where its class is.
+
+    ``names`` may be given as one string. ``target`` is ``"module:attribute"``; it is imported when one of ``names``
+    is first asked for. ``needs`` and ``gives`` of a provider are read from the class, not from here.
+    """
+
+    names: tuple[str, ...]
+    target: str
+
+    def __init__(self, names: str | Iterable[str], target: str) -> None:
+        object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
+        object.__setattr__(self, "target", target)
+
+
+@hookspec
+def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide file formats, subclasses of ``icefield.abc.FileFormat``.
+
+    Called once, when plugins are first listed. ``names`` are the spellings of ``file_format`` in a manifest, in
+    lower case (``parquet``, ``avro``, ``orc``). Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_file_systems() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide file systems, subclasses of ``icefield.abc.FileSystem``.
+
+    Called once, when plugins are first listed. ``names`` are the URI schemes that it serves (``s3``, ``s3a``).
+    Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_commit_strategies() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide commit strategies for tables on file systems, subclasses of ``icefield.abc.CommitStrategy``.
+
+    Called once, when plugins are first listed. ``names`` are the values of the catalog property ``commit``
+    (``rename``, ``create``). Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
+    """Provide catalogs, subclasses of ``icefield.abc.CatalogBackend``.
+
+    Called once, when plugins are first listed. ``names`` are the values of the catalog property ``type``
+    (``directory``, ``sql``). Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_events(event: Event) -> None:
+    """Hear what happens: a scan was planned, a commit was made, a conflict was met.
+
+    Called after the fact, in the thread where it happened, with a frozen record of ``icefield.abc.events``. The
+    return value is ignored. An exception raised here is logged with the plugin's name and goes no further: a
+    listener can never fail a commit.
+    """

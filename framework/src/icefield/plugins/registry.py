@@ -1,0 +1,320 @@
+"""Plugins, assembled at run time: discovered, isolated from each other, looked up by name.
+
+The set of plugins is a value that is passed on (``Plugins.installed()``), never a global. A plugin that fails to load
+is named with its distribution and version, and the rest still work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
+from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield.metadata.spelling import was_meant
+from icefield.plugins import hookspecs
+from icefield.plugins.hookspecs import PROJECT, Provider
+
+if TYPE_CHECKING:
+    from icefield.abc import Event
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of thing that plugins provide."""
+
+    name: str
+    hook: str
+    contract: type[FileFormat | FileSystem | CommitStrategy | CatalogBackend]
+    noun: str
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("file-formats", "icefield_file_formats", FileFormat, "file format"),
+        Kind("file-systems", "icefield_file_systems", FileSystem, "file system"),
+        Kind("commit-strategies", "icefield_commit_strategies", CommitStrategy, "commit strategy"),
+        Kind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
+    )
+}
+_HOOKS = {kind.hook for kind in KINDS.values()} | {"icefield_events"}
+
+# Which extra brings a name that nobody provides; names that equal their extra need no entry.
+_EXTRAS = {
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gcs",
+    "abfs": "adls",
+    "abfss": "adls",
+    "az": "adls",
+    "wasb": "adls",
+    "wasbs": "adls",
+    "webhdfs": "hdfs",
+    "viewfs": "hdfs",
+    "dynamodb-lock": "dynamodb",
+}
+_KNOWN_EXTRAS = {"parquet", "avro", "orc", "s3", "gcs", "adls", "hdfs", "sql", "hive", "dynamodb", "spark", "cli"}
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """What is known of one plugin: where it comes from, what it provides, and why it failed, if it did."""
+
+    name: str
+    distribution: str | None = None
+    version: str | None = None
+    provides: tuple[tuple[str, str], ...] = ()
+    error: str | None = None
+
+    def __str__(self) -> str:
+        origin = f"{self.distribution} {self.version}" if self.distribution else "not from a distribution"
+        return f"'{self.name}' ({origin})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    plugin: PluginInfo
+    provider: Provider
+
+
+class Plugins:
+    """A set of plugins, and what they provide.
+
+    ``plugins`` are modules, module names or objects with hook implementations. ``prefer`` settles conflicts:
+    ``{"file-systems.s3": "some-distribution"}`` names the plugin, or its distribution, that shall serve that name.
+    """
+
+    def __init__(self, plugins: Iterable[Any] = (), prefer: Mapping[str, str] | None = None) -> None:
+        self._given = tuple(plugins)
+        self._from_entry_points = False
+        self._prefer = dict(prefer or {})
+        self._state: tuple[list[PluginInfo], dict[tuple[str, str], list[_Offer]], Any] | None = None
+
+    @classmethod
+    def installed(cls, prefer: Mapping[str, str] | None = None, extra: Iterable[Any] = ()) -> Plugins:
+        """Every plugin that is installed under the entry-point group ``icefield``, and ``extra`` ones."""
+        plugins = cls(extra, prefer)
+        plugins._from_entry_points = True
+        return plugins
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = tuple(plugin.__name__ if isinstance(plugin, ModuleType) else plugin for plugin in self._given)
+        return _rebuild, (self._from_entry_points, given, self._prefer)
+
+    def __repr__(self) -> str:
+        return f"Plugins({', '.join(info.name for info in self.listing())})"
+
+    def listing(self) -> list[PluginInfo]:
+        """Every plugin, working or broken, in the order in which it was found."""
+        return list(self._assembled[0])
+
+    def names(self, kind: str) -> list[str]:
+        """The names that are provided of a kind (``file-formats``, ``file-systems``, ...), sorted."""
+        return sorted(name for found, name in self._assembled[1] if found == kind)
+
+    def file_format(self, name: str) -> FileFormat:
+        """The file format of that name in a manifest, in any case."""
+        made: FileFormat = self._load("file-formats", name.lower())()
+        return made
+
+    def file_system(self, scheme: str) -> type[FileSystem]:
+        """The class that serves a URI scheme."""
+        found: type[FileSystem] = self._load("file-systems", scheme.lower())
+        return found
+
+    def commit_strategy(self, name: str) -> type[CommitStrategy]:
+        """The commit strategy of that name."""
+        found: type[CommitStrategy] = self._load("commit-strategies", name)
+        return found
+
+    def catalog(self, name: str) -> type[CatalogBackend]:
+        """The catalog backend of that type."""
+        found: type[CatalogBackend] = self._load("catalogs", name)
+        return found
+
+    def check_preferences(self) -> None:
+        """Raise ``InvalidArgument`` for a preference without effect: of a kind or name that nothing provides, or for a
+        plugin that does not provide it.
+        """
+        for key, wanted in self._prefer.items():
+            kind, _, name = key.partition(".")
+            if kind not in KINDS:
+                raise _no_preference(key, f"no '{kind}' is provided by plugins", kind, KINDS)
+            offers = self._assembled[1].get((kind, name), [])
+            if not offers:
+                raise _no_preference(key, f"no plugin provides {KINDS[kind].noun} '{name}'", name, self.names(kind))
+            origins = {each for offer in offers for each in (offer.plugin.name, offer.plugin.distribution) if each}
+            if wanted not in origins:
+                why = f"{KINDS[kind].noun} '{name}' is provided by {', '.join(sorted(origins))}, not by '{wanted}'"
+                raise _no_preference(key, why, wanted, sorted(origins))
+
+    def emit(self, event: Event) -> None:
+        """Tell every listener. One that fails is logged, and fails nothing else."""
+        manager = self._assembled[2]
+        for listener in manager.hook.icefield_events.get_hookimpls():
+            try:
+                listener.function(event)
+            except Exception:
+                _LOG.exception("the plugin '%s' failed to hear %s", listener.plugin_name, type(event).__name__)
+
+    def _load(self, kind: str, name: str) -> Any:
+        offer = self._choose(kind, name)
+        module, _, attribute = offer.provider.target.partition(":")
+        try:
+            found = getattr(import_module(module), attribute)
+        except Exception as error:
+            raise BrokenPlugin(
+                f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' but {offer.provider.target} cannot be "
+                f"loaded: {type(error).__name__}: {error}; reinstall it or tell its author",
+                plugin=offer.plugin.name,
+            ) from error
+        contract = KINDS[kind].contract
+        if not (isinstance(found, type) and issubclass(found, contract)):
+            raise BrokenPlugin(
+                f"plugin {offer.plugin} provides {offer.provider.target} as {KINDS[kind].noun} '{name}', "
+                f"but it is no subclass of icefield.abc.{contract.__name__}",
+                plugin=offer.plugin.name,
+            )
+        if found.contract != contract.contract:
+            older, newer = (
+                ("the plugin", "icefield") if found.contract < contract.contract else ("icefield", "the plugin")
+            )
+            raise BrokenPlugin(
+                f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' for version {found.contract} of the "
+                f"contract icefield.abc.{contract.__name__}, and this version of icefield has version "
+                f"{contract.contract}: {older} is older than {newer}; upgrade it",
+                plugin=offer.plugin.name,
+            )
+        return found
+
+    def _choose(self, kind: str, name: str) -> _Offer:
+        offers = self._assembled[1].get((kind, name), [])
+        if not offers:
+            raise self._missing(kind, name)
+        if len(offers) == 1:
+            return offers[0]
+        wanted = self._prefer.get(f"{kind}.{name}")
+        chosen = [offer for offer in offers if wanted in (offer.plugin.name, offer.plugin.distribution)]
+        if wanted is not None and len(chosen) == 1:
+            return chosen[0]
+        raise PluginConflict(
+            f"{KINDS[kind].noun} '{name}' is provided by {' and by '.join(str(offer.plugin) for offer in offers)}; "
+            f"set the property plugins.prefer.{kind}.{name} to the one to use, or uninstall the other",
+            name=name,
+        )
+
+    def _missing(self, kind: str, name: str) -> MissingPlugin:
+        broken = [info for info in self.listing() if info.error]
+        extra = _EXTRAS.get(name, name)
+        if extra in _KNOWN_EXTRAS:
+            advice = f'pip install "icefield[{extra}]"'
+        else:
+            advice = f"installed are: {', '.join(self.names(kind)) or 'none'}{was_meant(name, self.names(kind))}"
+        failed = "".join(f"; plugin {info} failed to load: {info.error}" for info in broken)
+        return MissingPlugin(f"no {KINDS[kind].noun} for '{name}'; {advice}{failed}", kind=kind, name=name)
+
+    @property
+    def _assembled(self) -> tuple[list[PluginInfo], dict[tuple[str, str], list[_Offer]], Any]:
+        if self._state is None:
+            self._state = _assemble(self._candidates())
+        return self._state
+
+    def _candidates(self) -> Iterator[tuple[PluginInfo, Any]]:
+        """Each plugin with its module, or with the exception that importing it raised."""
+        if self._from_entry_points:
+            yield from _entry_points()
+        for plugin in self._given:
+            if isinstance(plugin, str):
+                yield PluginInfo(plugin), _import(plugin)
+            else:
+                yield PluginInfo(getattr(plugin, "__name__", type(plugin).__name__)), plugin
+
+
+def _no_preference(key: str, why: str, given: str, known: Iterable[str]) -> InvalidArgument:
+    return InvalidArgument(f"the property plugins.prefer.{key} has no effect: {why}{was_meant(given, known)}", name=key)
+
+
+def _rebuild(from_entry_points: bool, given: tuple[Any, ...], prefer: dict[str, str]) -> Plugins:
+    return Plugins.installed(prefer, given) if from_entry_points else Plugins(given, prefer)
+
+
+@cache
+def _entry_points() -> tuple[tuple[PluginInfo, Any], ...]:
+    """What is installed. The scan is remembered: it reads every distribution's metadata and never changes."""
+    found = []
+    for point in entry_points(group=PROJECT):
+        distribution = point.dist
+        name, version = (distribution.name, distribution.version) if distribution else (None, None)
+        found.append((PluginInfo(point.name, name, version), _import(point.value)))
+    return tuple(found)
+
+
+def _import(name: str) -> Any:
+    try:
+        return import_module(name)
+    except Exception as error:  # isolated: the others must still load
+        return error
+
+
+def _assemble(
+    candidates: Iterable[tuple[PluginInfo, Any]],
+) -> tuple[list[PluginInfo], dict[tuple[str, str], list[_Offer]], Any]:
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
+    listing: list[PluginInfo] = []
+    offers: dict[tuple[str, str], list[_Offer]] = {}
+    for info, plugin in candidates:
+        try:
+            if isinstance(plugin, Exception):
+                raise plugin
+            _check_hook_names(manager, plugin)
+            manager.register(plugin, name=f"{info.name} #{len(listing)}")
+            provided = [(kind, provider) for kind in KINDS.values() for provider in _providers(plugin, kind)]
+        except Exception as error:
+            listing.append(
+                PluginInfo(info.name, info.distribution, info.version, (), f"{type(error).__name__}: {error}")
+            )
+            if manager.is_registered(plugin):
+                manager.unregister(plugin)
+            continue
+        names = tuple((kind.name, name) for kind, provider in provided for name in provider.names)
+        full = PluginInfo(info.name, info.distribution, info.version, names)
+        listing.append(full)
+        for kind, provider in provided:
+            for name in provider.names:
+                offers.setdefault((kind.name, name), []).append(_Offer(full, provider))
+    return listing, offers, manager
+
+
+def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
+    """Refuse what pluggy would silently never call: a hook that does not exist, or one that is not marked."""
+    for name in dir(plugin):
+        marked = manager.parse_hookimpl_opts(plugin, name) is not None
+        if marked and name not in _HOOKS:
+            raise BrokenPlugin(f"'{name}' is no hook of Icefield; the hooks are {', '.join(sorted(_HOOKS))}")
+        if not marked and name in _HOOKS:
+            raise BrokenPlugin(f"'{name}' is not marked with @hookimpl, so it would never be called")
+
+
+def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
+    hook = getattr(plugin, kind.hook, None)
+    if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
+        return
+    returned = hook() or ()
+    if isinstance(returned, Provider):
+        raise InvalidArgument(f"{kind.hook} returned one Provider, not a list of them")
+    for provider in returned:
+        if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
+            raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
+        yield provider

@@ -1,0 +1,67 @@
+"""The partition tuples of all specs of a table as one struct, which has every partition field once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import pyarrow as pa
+
+from icefield.manifest.columns import struct_array
+from icefield.partitioning import PartitionSpec
+from icefield.partitioning.transforms import VoidTransform
+from icefield.types import NestedField, StructType
+from icefield.types.arrow.types import to_arrow_type
+
+
+class UnitedPartition:
+    """One struct for the partition tuples of several specs, whose fields are told apart by id.
+
+    ``types`` are the partition types of the specs, by spec id. Of two fields that share a name the older has its id
+    added. Where version 1 dropped a field it stays as void, of its source's type, and holds nothing but nulls: the type
+    is that of the specs that have values.
+    """
+
+    def __init__(self, specs: Iterable[PartitionSpec], types: Mapping[int, StructType]) -> None:
+        fields: dict[int, NestedField] = {}
+        self._valued: dict[int, dict[int, int]] = {}
+        for spec in sorted(specs, key=lambda spec: spec.spec_id):
+            places = self._valued[spec.spec_id] = {}
+            for place, (field, typed) in enumerate(zip(spec.fields, types[spec.spec_id].fields, strict=True)):
+                known = fields.get(field.field_id)
+                if not isinstance(field.transform, VoidTransform):
+                    places[field.field_id] = place
+                elif known is not None:
+                    typed = NestedField(field.field_id, field.name, known.field_type)
+                fields[field.field_id] = typed
+        ordered = [fields[number] for number in sorted(fields)]
+        latest = {field.name: field.field_id for field in ordered}
+        self.type = StructType(
+            *(
+                field
+                if latest[field.name] == field.field_id
+                else NestedField(field.field_id, f"{field.name}_{field.field_id}", field.field_type)
+                for field in ordered
+            )
+        )
+
+    @cached_property
+    def arrow_type(self) -> pa.StructType:
+        """The struct as Arrow has it."""
+        return to_arrow_type(self.type)
+
+    def tuples(self, spec_id: int, partition: pa.StructArray) -> pa.StructArray:
+        """Partition tuples of one spec, null in the fields that it does not have, or has as void."""
+        places = self._valued[spec_id]
+        if partition.type == self.arrow_type and len(places) == len(self.type.fields):
+            return partition
+        children = []
+        for wanted, field in zip(self.type.fields, self.arrow_type, strict=True):
+            place = places.get(wanted.field_id)
+            if place is None:
+                children.append(pa.nulls(len(partition), field.type))
+            else:
+                child = partition.field(place)
+                # The type of a column that the table has forgotten is the file's own.
+                children.append(child if child.type == field.type else child.cast(field.type))
+        return struct_array(children, list(self.arrow_type), len(partition))

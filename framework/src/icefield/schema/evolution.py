@@ -1,0 +1,487 @@
+"""Changes of a schema: pure, without a table.
+
+Columns are added, deleted, renamed, moved inside their struct, promoted and given defaults; whatever else would
+change what old files mean is refused. Spec: Schema Evolution, Default Values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import pyarrow as pa
+
+from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
+from icefield.schema.arrow import as_schema
+from icefield.schema.editable import FieldNode
+from icefield.schema.fields import children_of, fresh_fields, fresh_type, internal_default
+from icefield.schema.schema import FieldName, Schema, check_schema
+from icefield.types import (
+    DateType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    UnknownType,
+    promotion_allowed,
+)
+from icefield.types.arrow.types import GivenType, as_type
+from icefield.types.reserved import MAX_USER_FIELD_ID
+from icefield.types.values import promote
+
+
+class SchemaUpdate:
+    """A list of changes to a schema, made one after the other; ``apply`` gives the schema that they lead to.
+
+    A field is named as the schema has it at that point of the update, or as it was before the update. Every method
+    returns the update itself, changes nothing when it raises, and raises ``InvalidSchema`` (or
+    ``UnsupportedFeature`` for what the format version lacks) where the format forbids the change.
+
+    ``last_column_id`` is the table's: new ids begin above it. ``partition_source_ids`` and ``sort_source_ids`` are
+    the columns that the current partition spec and sort order use: they cannot be deleted.
+    ``all_partition_source_ids`` are those of every stored spec. ``history`` are the table's other schemas.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        last_column_id: int,
+        format_version: int,
+        partition_source_ids: Iterable[int] = (),
+        sort_source_ids: Iterable[int] = (),
+        all_partition_source_ids: Iterable[int] = (),
+        history: Iterable[Schema] = (),
+        case_sensitive: bool = True,
+        allow_incompatible_changes: bool = False,
+    ) -> None:
+        self._schema = schema
+        self._format_version = format_version
+        self._last_column_id = max(last_column_id, schema.highest_field_id)
+        self._uses = {"partition spec": frozenset(partition_source_ids), "sort order": frozenset(sort_source_ids)}
+        self._partition_ids = self._uses["partition spec"] | frozenset(all_partition_source_ids)
+        self._history = tuple(history)
+        self._case_sensitive = case_sensitive
+        self._allow_incompatible = allow_incompatible_changes
+        self._identifiers = schema.identifier_field_ids
+        self._root = FieldNode(NestedField(0, "", schema.as_struct(), True), None)
+        self._view: Schema | None = schema
+
+    @property
+    def last_column_id(self) -> int:
+        """The highest id given so far, here or in the table before."""
+        return self._last_column_id
+
+    def allow_incompatible_changes(self) -> Self:
+        """Let optional columns become required, and required ones be added without a default.
+
+        For tables whose rows the caller knows to hold no null there. Nothing else is let through.
+        """
+        self._allow_incompatible = True
+        return self
+
+    def add_column(
+        self,
+        path: FieldName,
+        field_type: GivenType,
+        doc: str | None = None,
+        required: bool = False,
+        default_value: Any = None,
+    ) -> Self:
+        """Add a column, or with a tuple a field of a struct (also of one in a list, or in a map's values).
+
+        New ids are given to it and to all in it. ``default_value`` (format version 3) is what older rows show and
+        what is written where a writer gives no value; a required column needs one.
+        """
+        names = self._names(path)
+        parent = self._struct_at(names[:-1])
+        self._check_free(parent, names[-1])
+        new_type = as_type(field_type)
+        if required and default_value is None and not (parent.added or self._allow_incompatible):
+            raise InvalidSchema(f"cannot add required column '{'.'.join(names)}' without a default: older rows lack it")
+        if default_value is not None:
+            self._check_defaults_exist(".".join(names))
+        field = NestedField(0, names[-1], new_type, required, doc)
+        default = _checked_default(field, default_value)
+        field = NestedField(0, names[-1], new_type, required, doc, default, default)
+        self._insert(parent, self._numbered(field))
+        return self
+
+    def delete_column(self, path: FieldName) -> Self:
+        """Delete a column, or a field of a struct. Its id is never used again."""
+        node = self._find(path)
+        parent = self._parent_struct(node, "delete")
+        for name, ids in self._uses.items():
+            used = next((inner for inner in node.walk() if inner.id in ids), None)
+            if used is not None:
+                raise InvalidSchema(
+                    f"cannot delete '{node.path}': the {name} uses '{used.path}'; change the {name} first",
+                    field_id=used.id,
+                )
+        parent.children.remove(node)
+        self._view = None
+        return self
+
+    def rename_column(self, path: FieldName, new_name: str) -> Self:
+        """Give a column another name; everything else stays, its id and files among it."""
+        node = self._find(path)
+        parent = self._parent_struct(node, "rename")
+        _check_name(new_name)
+        if parent.child(new_name, self._case_sensitive) is not node:
+            self._check_free(parent, new_name)
+        node.name = new_name
+        self._view = None
+        return self
+
+    def update_column(
+        self,
+        path: FieldName,
+        field_type: GivenType | None = None,
+        required: bool | None = None,
+        doc: str | None = None,
+    ) -> Self:
+        """Promote a column's type, change whether it is required, or its doc; what is None stays."""
+        node = self._find(path)
+        self._refuse_in_key(node, "change")
+        new_type = None if field_type is None else as_type(field_type)
+        if required and not node.required and not (node.added and node.initial is not None):
+            self._check_may_require(node)
+        if new_type is not None and new_type != node.freeze_type():
+            self._promote(node, new_type)
+        node.required = node.required if required is None else required
+        node.doc = node.doc if doc is None else doc
+        self._view = None
+        return self
+
+    def make_column_optional(self, path: FieldName) -> Self:
+        """Let a required column hold null."""
+        return self.update_column(path, required=False)
+
+    def set_default_value(self, path: FieldName, default_value: Any) -> Self:
+        """Change what is written where a writer gives no value. What older rows show never changes."""
+        node = self._find(path)
+        self._parent_struct(node, "give a default to")
+        if default_value is not None:
+            self._check_defaults_exist(node.path)
+        elif node.added and node.required and not self._allow_incompatible:
+            raise InvalidSchema(f"required column '{node.path}' is new and needs a default", field_id=node.id)
+        node.write = _checked_default(node.freeze(), default_value)
+        if node.added:
+            node.initial = node.write
+        self._view = None
+        return self
+
+    def move_first(self, path: FieldName) -> Self:
+        """Move a column to the front of its struct."""
+        node = self._find(path)
+        siblings = self._parent_struct(node, "move").children
+        siblings.remove(node)
+        siblings.insert(0, node)
+        self._view = None
+        return self
+
+    def move_before(self, path: FieldName, before_path: FieldName) -> Self:
+        """Move a column to just before another one of the same struct."""
+        return self._move(path, before_path, 0)
+
+    def move_after(self, path: FieldName, after_path: FieldName) -> Self:
+        """Move a column to just after another one of the same struct."""
+        return self._move(path, after_path, 1)
+
+    def set_identifier_fields(self, *fields: FieldName) -> Self:
+        """Make these the fields that tell rows apart; none takes the identifier away."""
+        self._identifiers = tuple(dict.fromkeys(self._find(field).id for field in fields))
+        return self
+
+    def union_by_name(self, schema: Schema | pa.Schema) -> Self:
+        """Add what another schema has more, by name: columns (optional ones), wider types, nullability, docs.
+
+        Ids of the other schema do not matter. A type of its that this one's is wider than is fine; any other
+        difference is refused.
+        """
+        before = self._view, self._last_column_id, self._root
+        self._root = self._root.copy(None)
+        try:
+            self._unite(self._root, as_schema(schema).fields)
+        except Exception:
+            self._view, self._last_column_id, self._root = before
+            raise
+        self._view = None
+        return self
+
+    def undelete(self, path: FieldName, *, snapshot_unchanged: bool = False) -> Self:
+        """Bring a deleted field back under its old id, as the newest schema of ``history`` that has it knows it.
+
+        Only one that could hold null: rows written since lack it. ``snapshot_unchanged`` says that none were
+        written, because the table's current snapshot is the one of before the delete.
+        """
+        old, field = self._deleted(path)
+        if field.required and not snapshot_unchanged:
+            raise InvalidSchema(
+                f"cannot bring back required column '{field.name}': rows written since lack it", field_id=field.field_id
+            )
+        parent_id = old.parent_of(field.field_id)
+        parent = self._root if parent_id is None else self._node(parent_id)
+        if parent is None or parent.kind is not StructType:
+            raise InvalidSchema(f"cannot bring back '{field.name}': what it lay in is gone", field_id=field.field_id)
+        self._check_free(parent, field.name)
+        self._insert(parent, field)
+        return self
+
+    def apply(self) -> Schema:
+        """The schema after all changes; that of the update itself when they amount to none.
+
+        Its id is that of an equal schema in ``history``, else one more than the highest there is. Raises
+        ``InvalidSchema`` for changes that do not go together, such as a deleted identifier field.
+        """
+        known = (self._schema, *self._history)
+        alive = {node.id for node in self._root.walk()}
+        for id_ in self._identifiers:
+            if id_ not in alive:
+                name = self._schema.find_column_name(id_)
+                raise InvalidSchema(
+                    f"cannot delete '{name}': it is an identifier field; set other identifier fields first",
+                    field_id=id_,
+                )
+        result = Schema(*(child.freeze() for child in self._root.children), identifier_field_ids=self._identifiers)
+        check_schema(result, self._format_version, known=known)
+        same = next((schema for schema in known if schema == result), None)
+        return same or result.with_schema_id(max(schema.schema_id for schema in known) + 1)
+
+    # What the changes are made of.
+
+    def _names(self, path: FieldName) -> tuple[str, ...]:
+        if isinstance(path, str):
+            if "." in path:
+                parts = tuple(path.split("."))
+                raise InvalidArgument(
+                    f"'{path}' could be a field inside another or a name with a dot: give {parts!r} or {(path,)!r}"
+                )
+            path = (path,)
+        if not isinstance(path, tuple) or not path:
+            raise InvalidArgument(f"a column is named by text or a tuple of texts, not {path!r:.80}")
+        for name in path:
+            _check_name(name)
+        return path
+
+    def _current(self) -> Schema:
+        if self._view is None:
+            self._view = Schema(*(child.freeze() for child in self._root.children))
+        return self._view
+
+    def _node(self, id_: int) -> FieldNode | None:
+        return next((node for node in self._root.walk() if node.id == id_ and node is not self._root), None)
+
+    def _find(self, path: FieldName) -> FieldNode:
+        current = self._current()
+        if not current.has_field(path, self._case_sensitive) and self._schema.has_field(path, self._case_sensitive):
+            node = self._node(self._schema.find_field(path, self._case_sensitive).field_id)
+            if node is not None:
+                return node
+        node = self._node(current.find_field(path, self._case_sensitive).field_id)
+        assert node is not None
+        return node
+
+    def _struct_at(self, path: tuple[str, ...]) -> FieldNode:
+        node = self._find(path) if path else self._root
+        if node.kind in (ListType, MapType):
+            node = node.children[-1]
+        if node.kind is not StructType:
+            raise InvalidSchema(f"cannot add to '{node.path}': it is of type {node.freeze_type()}", field_id=node.id)
+        self._refuse_in_key(node, "add to")
+        return node
+
+    def _parent_struct(self, node: FieldNode, verb: str) -> FieldNode:
+        self._refuse_in_key(node, verb)
+        assert node.parent is not None
+        if node.parent.kind is not StructType:
+            raise InvalidSchema(f"cannot {verb} '{node.path}': it is part of a {_kind_name(node.parent)}")
+        return node.parent
+
+    def _refuse_in_key(self, node: FieldNode, verb: str) -> None:
+        step = node
+        while step.parent is not None:
+            if step.parent.kind is MapType and step is step.parent.children[0]:
+                raise InvalidSchema(f"cannot {verb} '{node.path}': a map's keys never change", field_id=node.id)
+            step = step.parent
+
+    def _check_free(self, parent: FieldNode, name: str) -> None:
+        full = f"{parent.path}.{name}" if parent.parent is not None else name
+        taken = parent.child(name, self._case_sensitive) is not None
+        if taken or ("." in full and self._current().has_field(full, self._case_sensitive)):
+            raise InvalidSchema(f"column '{full}' exists already")
+
+    def _take_id(self, name: str) -> int:
+        if self._last_column_id >= MAX_USER_FIELD_ID:
+            raise InvalidSchema(f"no id is left for column '{name}': the highest is {MAX_USER_FIELD_ID}")
+        self._last_column_id += 1
+        return self._last_column_id
+
+    def _numbered(self, field: NestedField) -> NestedField:
+        """The field, and all in it, under ids never given before."""
+        before = self._last_column_id
+        try:
+            (fresh,) = fresh_fields((field,), lambda: self._take_id(field.name), {})
+        except IcefieldError:
+            self._last_column_id = before
+            raise
+        return fresh
+
+    def _insert(self, parent: FieldNode, field: NestedField) -> FieldNode:
+        node = FieldNode(field, parent, added=field.field_id not in self._schema.id_to_field)
+        parent.children.append(node)
+        self._view = None
+        return node
+
+    def _check_defaults_exist(self, name: str) -> None:
+        if self._format_version < 3:
+            raise UnsupportedFeature(
+                f"column '{name}' cannot have a default: that needs format version 3, the table has "
+                f"{self._format_version}"
+            )
+
+    def _check_may_require(self, node: FieldNode) -> None:
+        if not self._allow_incompatible:
+            raise InvalidSchema(
+                f"cannot make optional column '{node.path}' required: rows may hold null there", field_id=node.id
+            )
+
+    def _promote(self, node: FieldNode, new: IcebergType) -> None:
+        old = node.freeze_type()
+        if not promotion_allowed(old, new, self._format_version):
+            raise InvalidSchema(f"cannot change '{node.path}' from {old} to {new}", field_id=node.id)
+        if isinstance(old, DateType) and node.id in self._partition_ids:
+            raise InvalidSchema(
+                f"cannot change '{node.path}' from {old} to {new}: a partition spec uses it", field_id=node.id
+            )
+        if isinstance(old, UnknownType):
+            new = fresh_type(new, lambda: self._take_id(node.name), {})
+        initial, write = (promote(old, new, default) for default in (node.initial, node.write))
+        node.initial, node.write = initial, write
+        node.take_type(new)
+
+    def _move(self, path: FieldName, reference: FieldName, offset: int) -> Self:
+        node, beside = self._find(path), self._find(reference)
+        parent = self._parent_struct(node, "move")
+        if beside.parent is not parent:
+            raise InvalidSchema(
+                f"cannot move '{node.path}' next to '{beside.path}': they lie in different structs", field_id=node.id
+            )
+        if node is beside:
+            raise InvalidSchema(f"cannot move '{node.path}' next to itself", field_id=node.id)
+        parent.children.remove(node)
+        parent.children.insert(parent.children.index(beside) + offset, node)
+        self._view = None
+        return self
+
+    def _unite(self, parent: FieldNode, fields: Iterable[NestedField]) -> None:
+        by_name = {self._folded(child.name): child for child in parent.children}
+        for field in fields:
+            node = by_name.get(self._folded(field.name))
+            if node is None:
+                self._unite_new(parent, field)
+                continue
+            self._unite_types(node, field.field_type)
+            node.required = node.required and field.required
+            node.doc = node.doc if field.doc is None else field.doc
+            if field.write_default is not None and self._format_version >= 3 and parent.kind is StructType:
+                self._unite_write_default(node, field)
+
+    def _folded(self, name: str) -> str:
+        return name if self._case_sensitive else name.lower()
+
+    def _unite_new(self, parent: FieldNode, field: NestedField) -> None:
+        _check_name(field.name)
+        if self._format_version < 3:
+            optional = NestedField(0, field.name, field.field_type, False, field.doc)
+            self._insert(parent, self._numbered(optional))
+            return
+        default = _checked_default(
+            field, field.write_default if field.initial_default is None else field.initial_default
+        )
+        write = _checked_default(field, default if field.write_default is None else field.write_default)
+        required = field.required and default is not None
+        added = NestedField(0, field.name, field.field_type, required, field.doc, default, write)
+        self._insert(parent, self._numbered(added))
+
+    def _unite_types(self, node: FieldNode, other: IcebergType) -> None:
+        if node.kind is type(other) and other.is_nested:
+            if node.kind is MapType and _shape(node.children[0].freeze_type()) != _shape(
+                children_of(other)[0].field_type
+            ):
+                raise InvalidSchema(f"cannot change '{node.path}': a map's keys never change", field_id=node.id)
+            self._unite(node, children_of(other)[-1:] if node.kind is MapType else children_of(other))
+            return
+        own = node.freeze_type()
+        if own == other or isinstance(other, UnknownType) or promotion_allowed(other, own, 3):
+            return
+        self._promote(node, other)
+
+    def _unite_write_default(self, node: FieldNode, field: NestedField) -> None:
+        """What new rows get; what older rows hold stays as it was."""
+        own = node.freeze()
+        default = field.write_default
+        if not own.field_type.is_nested and own.field_type != field.field_type:
+            default = promote(field.field_type, own.field_type, default)
+        node.write = _checked_default(own, default)
+
+    def _deleted(self, path: FieldName) -> tuple[Schema, NestedField]:
+        alive = {node.id for node in self._root.walk() if node is not self._root}
+        known = sorted((self._schema, *self._history), key=lambda schema: schema.schema_id, reverse=True)
+        for schema in known:
+            if schema.has_field(path, self._case_sensitive):
+                field = schema.find_field(path, self._case_sensitive)
+                if field.field_id not in alive:
+                    return schema, field
+        raise InvalidArgument(f"no deleted column is named {path!r}")
+
+
+def check_evolution(before: Schema, after: Schema, *, last_column_id: int, format_version: int) -> None:
+    """Check that ``after`` may follow ``before`` as a table's schema, however it was made.
+
+    Raises ``InvalidSchema`` where a field changed its ``initial-default``, its type beyond promotion or the struct
+    it lies in, or where a new field has an id that was given before. Spec: Schema Evolution.
+    """
+    for id_, field in after.id_to_field.items():
+        old = before.id_to_field.get(id_)
+        name = after.find_column_name(id_)
+        if old is None:
+            if id_ <= last_column_id:
+                raise InvalidSchema(f"new field '{name}' has id {id_}, which was given before", field_id=id_)
+            continue
+        if before.parent_of(id_) != after.parent_of(id_):
+            raise InvalidSchema(f"field '{name}' cannot move into or out of a struct", field_id=id_)
+        same_kind = type(old.field_type) is type(field.field_type) and field.field_type.is_nested
+        if not same_kind and not promotion_allowed(old.field_type, field.field_type, format_version):
+            raise InvalidSchema(
+                f"field '{name}' cannot change from {old.field_type} to {field.field_type}", field_id=id_
+            )
+        if promote(old.field_type, field.field_type, old.initial_default) != field.initial_default:
+            raise InvalidSchema(f"the initial default of field '{name}' cannot change", field_id=id_)
+
+
+def _checked_default(field: NestedField, default: Any) -> Any:
+    internal = internal_default(field, default)
+    if isinstance(field.field_type, StructType) and internal not in (None, ()):
+        raise InvalidSchema(
+            f"default of struct '{field.name}' is not null or empty: give its fields their own defaults"
+        )
+    return NestedField(0, field.name, field.field_type, initial_default=internal).initial_default
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidArgument(f"the name of a column is text, not {name!r:.80}")
+
+
+def _kind_name(node: FieldNode) -> str:
+    return "list" if node.kind is ListType else "map"
+
+
+def _shape(iceberg_type: IcebergType) -> tuple[Any, ...]:
+    """A type without its ids, for comparing."""
+    if not iceberg_type.is_nested:
+        return (str(iceberg_type),)
+    inner = tuple((child.name, child.required, _shape(child.field_type)) for child in children_of(iceberg_type))
+    return (type(iceberg_type).__name__, inner)

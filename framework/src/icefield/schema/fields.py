@@ -1,0 +1,159 @@
+"""Walks over nested fields: finding them by name, keeping some of them, numbering them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from icefield.errors import InvalidArgument, InvalidSchema
+from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
+from icefield.types.reserved import MAX_USER_FIELD_ID
+from icefield.types.values import to_internal
+
+_LEFT_OUT: Final = ("element", "value")
+"""Steps into a list or map that a name may do without."""
+
+
+class FieldNames:
+    """The ids that each full name stands for; a name without ``element`` and ``value`` gives way to a full one."""
+
+    def __init__(self, struct: StructType) -> None:
+        self.full: dict[str, set[int]] = {}
+        self.short: dict[str, set[int]] = {}
+        for field in struct.fields:
+            self._enter(field, field.name, field.name)
+        self.full_folded = self._folded(self.full)
+        self.short_folded = self._folded(self.short)
+
+    def _enter(self, field: NestedField, full: str, short: str) -> None:
+        self.full.setdefault(full, set()).add(field.field_id)
+        if short != full:
+            self.short.setdefault(short, set()).add(field.field_id)
+        for child in children_of(field.field_type):
+            left_out = child.name in _LEFT_OUT and not isinstance(field.field_type, StructType)
+            if left_out and isinstance(child.field_type, StructType):
+                # The element itself keeps its full name; only the struct's fields may do without it.
+                self.full.setdefault(f"{full}.{child.name}", set()).add(child.field_id)
+                for grandchild in child.field_type.fields:
+                    self._enter(grandchild, f"{full}.{child.name}.{grandchild.name}", f"{short}.{grandchild.name}")
+            else:
+                self._enter(child, f"{full}.{child.name}", f"{short}.{child.name}")
+
+    @staticmethod
+    def _folded(names: dict[str, set[int]]) -> dict[str, set[int]]:
+        folded: dict[str, set[int]] = {}
+        for name, ids in names.items():
+            folded.setdefault(name.lower(), set()).update(ids)
+        return folded
+
+    def find(self, name: str, case_sensitive: bool) -> set[int]:
+        if case_sensitive:
+            return self.full.get(name) or self.short.get(name) or set()
+        return self.full_folded.get(name.lower()) or self.short_folded.get(name.lower()) or set()
+
+
+def follow(container: IcebergType, path: tuple[str, ...], case_sensitive: bool) -> set[int]:
+    """The ids of the fields at the end of a path."""
+    if not path:
+        return set()
+    found: set[int] = set()
+    for child in children_of(container):
+        if child.name == path[0] or (not case_sensitive and child.name.lower() == path[0].lower()):
+            rest = path[1:]
+            found |= follow(child.field_type, rest, case_sensitive) if rest else {child.field_id}
+    if not found and isinstance(container, (ListType, MapType)):
+        inner = container.element_type if isinstance(container, ListType) else container.value_type
+        return follow(inner, path, case_sensitive) if isinstance(inner, StructType) else set()
+    return found
+
+
+def children_of(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
+    """The fields directly inside a type; none in one that is not nested."""
+    if isinstance(iceberg_type, (StructType, ListType, MapType)):
+        return iceberg_type.children
+    return ()
+
+
+def ids_in(field: NestedField) -> Iterator[int]:
+    """The id of a field and of all that is in it."""
+    yield field.field_id
+    for child in children_of(field.field_type):
+        yield from ids_in(child)
+
+
+def prune(field: NestedField, wanted: frozenset[int]) -> NestedField | None:
+    """The field with only what is wanted in it, or None; a wanted field is kept whole."""
+    if field.field_id in wanted or not field.field_type.is_nested:
+        return field if field.field_id in wanted else None
+    pruned = prune_type(field.field_type, wanted)
+    return None if pruned is None else with_type(field, pruned)
+
+
+def prune_type(iceberg_type: IcebergType, wanted: frozenset[int]) -> IcebergType | None:
+    """The type with only the wanted fields, or None. Of a map whose values are wanted, the keys stay whole."""
+    match iceberg_type:
+        case StructType():
+            kept = [pruned for child in iceberg_type.fields if (pruned := prune(child, wanted)) is not None]
+            return StructType(*kept) if kept else None
+        case ListType():
+            element = prune(iceberg_type.element, wanted)
+            return None if element is None else ListType(element.field_id, element.field_type, element.required)
+        case MapType():
+            key, value = iceberg_type.key, prune(iceberg_type.value, wanted)
+            if value is None:
+                return iceberg_type if prune(key, wanted) else None
+            return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
+    return None
+
+
+def with_type(field: NestedField, field_type: IcebergType) -> NestedField:
+    """The same field of another type."""
+    return NestedField(
+        field.field_id, field.name, field_type, field.required, field.doc, field.initial_default, field.write_default
+    )
+
+
+def fresh_fields(
+    fields: Iterable[NestedField], next_id: Callable[[], int], mapping: dict[int, int]
+) -> list[NestedField]:
+    """Fields, and all in them, under new ids, which are entered in ``mapping`` by the old ones."""
+    fields = list(fields)
+    ids = [next_id() for _ in fields]
+    fresh = []
+    for field, id_ in zip(fields, ids, strict=True):
+        if id_ > MAX_USER_FIELD_ID:
+            raise InvalidSchema(f"no id is left for field '{field.name}': the highest is {MAX_USER_FIELD_ID}")
+        mapping[field.field_id] = id_
+        initial, write = (internal_default(field, d) for d in (field.initial_default, field.write_default))
+        field_type = fresh_type(field.field_type, next_id, mapping)
+        fresh.append(NestedField(id_, field.name, field_type, field.required, field.doc, initial, write))
+    return fresh
+
+
+def fresh_type(iceberg_type: IcebergType, next_id: Callable[[], int], mapping: dict[int, int]) -> IcebergType:
+    """A type whose nested fields have new ids."""
+    match iceberg_type:
+        case StructType():
+            return StructType(*fresh_fields(iceberg_type.fields, next_id, mapping))
+        case ListType():
+            (element,) = fresh_fields((iceberg_type.element,), next_id, mapping)
+            return ListType(element.field_id, element.field_type, element.required)
+        case MapType():
+            key, value = fresh_fields((iceberg_type.key, iceberg_type.value), next_id, mapping)
+            return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
+    return iceberg_type
+
+
+def internal_default(field: NestedField, default: Any) -> Any:
+    """A default as an internal value. An empty struct, ``()`` or ``{}``, stands for the defaults of its fields.
+
+    Raises ``InvalidArgument`` for what is no value of the field's type.
+    """
+    if default is None:
+        return None
+    if isinstance(field.field_type, StructType) and default in ((), {}):
+        return ()
+    try:
+        return to_internal(field.field_type, default)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"default of field '{field.name}': {error.message}", field_id=field.field_id) from None

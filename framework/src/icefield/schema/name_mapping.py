@@ -1,0 +1,250 @@
+"""Name mappings: the ids of columns in files that hold none, by name.
+
+The table property ``schema.name-mapping.default`` holds one as JSON. A name with a dot is that name, never a path.
+Spec: Column Projection; Appendix C, name mapping.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.errors import InvalidSchema
+from icefield.schema.fields import children_of
+from icefield.schema.schema import Schema
+from icefield.types import MAX_NESTING_DEPTH, NestedField
+from icefield.types.arrow.types import child_fields, field_id, is_list_like, with_field_id
+
+
+@dataclass(frozen=True, slots=True)
+class MappedField:
+    """The names that a field has in files, its id (None: such columns are left out) and the fields inside it."""
+
+    names: tuple[str, ...]
+    field_id: int | None = None
+    fields: tuple[MappedField, ...] = ()
+    _by_name: Mapping[str, MappedField] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", _by_name(self.fields))
+
+    def child(self, name: str) -> MappedField | None:
+        """The field directly inside that has that name in files."""
+        return self._by_name.get(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MappedField, (self.names, self.field_id, self.fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of this field."""
+        written: dict[str, Any] = {"names": list(self.names)}
+        if self.field_id is not None:
+            written["field-id"] = self.field_id
+        if self.fields:
+            written["fields"] = [child.to_json() for child in self.fields]
+        return written
+
+
+class NameMapping:
+    """The mapped fields of a table. Raises ``InvalidSchema`` for a name or an id that is there twice."""
+
+    __slots__ = ("_root",)
+    _root: MappedField
+
+    def __init__(self, fields: Iterable[MappedField] = ()) -> None:
+        self._root = MappedField((), None, tuple(fields))
+        ids: set[int] = set()
+        for mapped in _walk(self._root.fields):
+            if mapped.field_id in ids:
+                raise InvalidSchema(f"name mapping: id {mapped.field_id} is there twice", field_id=mapped.field_id)
+            if mapped.field_id is not None:
+                ids.add(mapped.field_id)
+
+    @property
+    def fields(self) -> tuple[MappedField, ...]:
+        """The mappings of the columns, in order."""
+        return self._root.fields
+
+    def find(self, *path: str) -> MappedField | None:
+        """The mapping of the file's field at a path of names, or None."""
+        mapped: MappedField | None = self._root
+        for name in path:
+            mapped = mapped.child(name) if mapped is not None else None
+        return None if mapped is self._root else mapped
+
+    def find_id(self, id_: int) -> MappedField | None:
+        """The mapping of the field with that id, or None."""
+        return next((mapped for mapped in _walk(self.fields) if mapped.field_id == id_), None)
+
+    def apply(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of a file with the ids that this mapping gives its fields.
+
+        A schema that carries an id anywhere comes back as it is: its names may mislead. Fields that are not mapped
+        get no id, nor does anything in them. Of two columns that are mapped to one id, the one gets it whose name
+        the mapping lists first.
+        """
+        if carries_ids(schema):
+            return schema
+        return pa.schema(_with_ids(list(schema), self._root), metadata=schema.metadata)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The JSON list of this mapping; the table property holds its text."""
+        return [mapped.to_json() for mapped in self.fields]
+
+    def to_text(self) -> str:
+        """The text for the table property."""
+        return json.dumps(self.to_json(), ensure_ascii=False)
+
+    def __eq__(self, other: object) -> bool:
+        return self._root == other._root if isinstance(other, NameMapping) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._root)
+
+    def __repr__(self) -> str:
+        return f"NameMapping({list(self.fields)!r})"
+
+
+def carries_ids(schema: pa.Schema) -> bool:
+    """Whether any field of a file, at any depth, has an id."""
+    return any(_carries_id(column) for column in schema)
+
+
+def _by_name(fields: Iterable[MappedField]) -> dict[str, MappedField]:
+    names: dict[str, MappedField] = {}
+    for mapped in fields:
+        for name in mapped.names:
+            if names.setdefault(name, mapped) is not mapped:
+                raise InvalidSchema(f"name mapping: the name '{name}' stands for two fields")
+    return names
+
+
+def _walk(fields: Iterable[MappedField]) -> Iterator[MappedField]:
+    for mapped in fields:
+        yield mapped
+        yield from _walk(mapped.fields)
+
+
+def _carries_id(column: pa.Field, depth: int = 0) -> bool:
+    if depth > MAX_NESTING_DEPTH:
+        raise InvalidSchema(f"Arrow type is nested deeper than {MAX_NESTING_DEPTH} levels")
+    return field_id(column) is not None or any(_carries_id(child, depth + 1) for child in child_fields(column.type))
+
+
+def _with_ids(columns: Sequence[pa.Field], parent: MappedField) -> list[pa.Field]:
+    positions: dict[str, int] = {}
+    for i, column in enumerate(columns):
+        positions.setdefault(column.name, i)
+    mapped_at = {}
+    for mapped in parent.fields:
+        chosen = next((positions[name] for name in mapped.names if name in positions), None)
+        if chosen is not None:
+            mapped_at[chosen] = mapped
+    return [_with_id(column, mapped_at.get(i)) for i, column in enumerate(columns)]
+
+
+def _with_id(column: pa.Field, mapped: MappedField | None) -> pa.Field:
+    if mapped is None:
+        return column
+    column = column.with_type(_type_with_ids(column.type, mapped))
+    return column if mapped.field_id is None else with_field_id(column, mapped.field_id)
+
+
+def _type_with_ids(arrow_type: pa.DataType, mapped: MappedField) -> pa.DataType:
+    if not mapped.fields:
+        return arrow_type
+    if pa.types.is_struct(arrow_type):
+        return pa.struct(_with_ids(child_fields(arrow_type), mapped))
+    if pa.types.is_map(arrow_type):
+        key, value = child_fields(arrow_type)
+        return pa.map_(_inner(key, "key", mapped), _inner(value, "value", mapped), arrow_type.keys_sorted)
+    if is_list_like(arrow_type):
+        element = _inner(arrow_type.value_field, "element", mapped)
+        if pa.types.is_fixed_size_list(arrow_type):
+            return pa.list_(element, arrow_type.list_size)
+        return pa.large_list(element) if pa.types.is_large_list(arrow_type) else pa.list_(element)
+    return arrow_type
+
+
+def _inner(column: pa.Field, name: str, mapped: MappedField) -> pa.Field:
+    """A list's element or a map's key or value, which files call by many names and a mapping by one."""
+    return _with_id(column, mapped.child(name))
+
+
+def parse_name_mapping(mapping: str | list[Any]) -> NameMapping:
+    """The mapping of the table property's text, or of the JSON list in it. Keys it does not know are ignored.
+
+    Raises ``InvalidSchema``, naming the place.
+    """
+    if isinstance(mapping, str):
+        try:
+            mapping = json.loads(mapping)
+        except (ValueError, RecursionError) as error:
+            raise InvalidSchema(f"name mapping is not JSON: {str(error)[:200]}") from None
+    return NameMapping(_fields_from_json(mapping, "name mapping", 0))
+
+
+def _fields_from_json(obj: Any, place: str, depth: int) -> tuple[MappedField, ...]:
+    if depth > MAX_NESTING_DEPTH:
+        raise InvalidSchema(f"{place[:100]}: is nested deeper than {MAX_NESTING_DEPTH} levels")
+    if not isinstance(obj, list):
+        raise InvalidSchema(f"{place}: is not a list")
+    return tuple(_field_from_json(item, f"{place}[{i}]", depth) for i, item in enumerate(obj))
+
+
+def _field_from_json(obj: Any, place: str, depth: int) -> MappedField:
+    if not isinstance(obj, dict):
+        raise InvalidSchema(f"{place}: is not an object")
+    names = obj.get("names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidSchema(f"{place}: 'names' is not a list of strings")
+    id_ = obj.get("field-id")
+    if id_ is not None and (not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ < 2**31):
+        raise InvalidSchema(f"{place}: 'field-id' is no id")
+    fields = obj.get("fields")
+    children = () if fields is None else _fields_from_json(fields, f"{place}.fields", depth + 1)
+    return MappedField(tuple(dict.fromkeys(names)), id_, children)
+
+
+def create_name_mapping(schema: Schema) -> NameMapping:
+    """The mapping of a schema's own names."""
+    return NameMapping(_mapped(column) for column in schema.fields)
+
+
+def _mapped(column: NestedField) -> MappedField:
+    return MappedField((column.name,), column.field_id, tuple(map(_mapped, children_of(column.field_type))))
+
+
+def update_name_mapping(mapping: NameMapping, schema: Schema) -> NameMapping:
+    """The mapping after its table's schema became ``schema``.
+
+    A renamed field keeps its old names and gains the new one; a new field is added; a dropped one stays, so that
+    its columns in old files never pass for those of a later field of that name. For the same reason a name that
+    stands for one field already is not given to another.
+    """
+    return NameMapping(_updated(mapping.fields, schema.fields))
+
+
+def _updated(old: Sequence[MappedField], columns: Sequence[NestedField]) -> list[MappedField]:
+    present = {column.field_id: column for column in columns}
+    taken = {name for mapped in old for name in mapped.names}
+    updated = []
+    for mapped in old:
+        column = present.pop(mapped.field_id, None) if mapped.field_id is not None else None
+        updated.append(mapped if column is None else _grown(mapped, column, taken))
+    for column in present.values():
+        names = () if column.name in taken else (column.name,)
+        inner = tuple(map(_mapped, children_of(column.field_type)))
+        updated.append(MappedField(names, column.field_id, inner))
+    return updated
+
+
+def _grown(mapped: MappedField, column: NestedField, taken: set[str]) -> MappedField:
+    names = mapped.names
+    if column.name not in names and column.name not in taken:
+        names = (*names, column.name)
+    return MappedField(names, mapped.field_id, tuple(_updated(mapped.fields, children_of(column.field_type))))

@@ -1,0 +1,109 @@
+"""Which properties hold credentials, and how a text is freed of them.
+
+Errors and logs of Icefield's own never hold a credential. This is for the texts of others (an SDK's exception, a
+driver's message) before they are shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
+
+E = TypeVar("E", bound=BaseException)
+
+HIDDEN: Final = "***"
+_NAMES: Final = re.compile(
+    r"secret|passw|passphrase|tokens?(?:$|[-_.])|credential|private[-_.]?key|account[-_.]?key|api[-_.]?key|"
+    r"(?:^|[-_.])(?:sas|pwd)(?:$|[-_.])|connection[-_.]?string"
+)
+_NO_SECRETS: Final = re.compile(r"expires|[-_.](?:at|ms|seconds|count|type|provider|endpoint|uri|url|file|path)$")
+_LEAST: Final = 5  # what is shorter would be found in ordinary words
+# Up to the last "@" of the authority; and up to the last of all, where a password has characters that want escaping.
+_PASSWORD_IN_URI: Final = (
+    re.compile(r"[\w+.-]+://[^\s/?#@:]*:([^\s/?#]*)@"),
+    re.compile(r"^[\w+.-]+://[^/?#@:]*:(?!\d*(?:[/?#]|$))(.*)@", re.DOTALL),
+)
+_USERINFO: Final = re.compile(r"([A-Za-z][\w+.-]*://[^\s/?#@:]*:)[^\s/?#]*@")
+# The parts of connection strings, of shared access signatures and of keys in JSON that are secret by themselves.
+_PARTS: Final = re.compile(
+    r"(?:AccountKey|SharedAccessSignature)=([^;]+)|(?:^|[?&;])sig=([^&;]+)|"
+    r"\"(?:private_key|private_key_id|refresh_token|client_secret|access_token)\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"|"
+    r"[?&;](?:password|pwd|passwd)=([^&;]+)",
+    re.IGNORECASE,
+)
+
+
+def holds_credential(name: str) -> bool:
+    """Whether a property of that name holds a credential, as far as the name tells."""
+    lower = name.lower()
+    return _NAMES.search(lower) is not None and _NO_SECRETS.search(lower) is None
+
+
+def credentials_in(properties: Mapping[str, str]) -> list[str]:
+    """The credentials among properties, longest first: whole values, and the secret parts of URIs and the like."""
+    found = {secret for name, value in properties.items() for secret in _secrets(name, value) if len(secret) >= _LEAST}
+    return sorted(found, key=lambda secret: (-len(secret), secret))
+
+
+def without_credentials(text: str, properties: Mapping[str, str]) -> str:
+    """A text in which no credential of the properties is left to read."""
+    for secret in credentials_in(properties):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def without_userinfo(text: str) -> str:
+    """A text in which URIs have no password: ``scheme://user:***@host``. A user alone stays, as in ``abfss://box@host``."""
+    return _USERINFO.sub(rf"\1{HIDDEN}@", text) if "@" in text else text
+
+
+def has_password(location: str) -> bool:
+    """Whether a location or an endpoint has a password in its authority."""
+    return "@" in location and _USERINFO.match(location) is not None
+
+
+def scrub(error: E, properties: Mapping[str, str]) -> E:
+    """Free the texts of an error of another library, and of all that led to it, of credentials; for a cause.
+
+    A traceback shows the whole chain, whatever the last error says.
+    """
+    seen: set[int] = set()
+    rest: list[BaseException | None] = [error]
+    while rest:
+        found = rest.pop()
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        rest += [found.__cause__, found.__context__]
+        found.args = tuple(_scrubbed(part, properties) for part in found.args)
+        if isinstance(found, OSError):  # which shows these in place of its arguments
+            found.strerror = _scrubbed(found.strerror, properties)
+            found.filename, found.filename2 = (
+                _scrubbed(name, properties) for name in (found.filename, found.filename2)
+            )
+    return error
+
+
+def _scrubbed(part: Any, properties: Mapping[str, str]) -> Any:
+    return without_userinfo(without_credentials(part, properties)) if isinstance(part, str) else part
+
+
+def _secrets(name: str, value: str) -> Iterator[str]:
+    if holds_credential(name):
+        yield from _spellings(value)
+    parts: list[str] = [part for groups in _PARTS.findall(value) for part in groups if part]
+    for pattern in _PASSWORD_IN_URI:
+        for password in pattern.findall(value):
+            # With an "@" in it, whoever splits at the first one shows what comes after.
+            parts += [password, *password.split("@")]
+    for part in parts:
+        yield from _spellings(part)
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    if secret.lower() not in ("true", "false"):
+        yield secret
+        yield unquote(secret)
+        yield repr(secret)[1:-1]

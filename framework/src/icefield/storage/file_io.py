@@ -1,0 +1,389 @@
+"""Where a location leads: to a file system by its scheme, past the configuration's maps and allow-lists.
+
+Properties (of a catalog):
+
+- ``location.map.<prefix>`` = ``<prefix>``: a table that was moved is read from where it lies now; the longest wins.
+  A target without a scheme is a path of this machine.
+- ``location.allowed-schemes``: a comma-separated list; any other scheme is refused.
+- ``location.allowed-roots``: a comma-separated list of locations; whatever lies below none of them is refused.
+- ``location.credentials-for``: a comma-separated list of locations; see ``icefield.toolkit.authority``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from icefield.abc import (
+    CommitStrategy,
+    FileFormat,
+    FileInfo,
+    FileSystem,
+    FileSystemAbility,
+    InputFile,
+    OutputStream,
+    PutMode,
+)
+from icefield.errors import FileMissing, InvalidArgument, InvalidFile, InvalidMetadata, LocationRefused, UnsafeCommit
+from icefield.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
+from icefield.plugins import Plugins
+from icefield.secrets import has_password, without_userinfo
+from icefield.toolkit.authority import CREDENTIALS_FOR, has_dot_segments, scheme_of, shown, split_location
+from icefield.toolkit.bounded_reads import read_bounded
+
+_MAP = "location.map."
+_ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
+_LISTS: Final = (_ALLOWED_SCHEMES, _ALLOWED_ROOTS, CREDENTIALS_FOR)
+_LOCAL: Final = ("", "file")
+_HOLDS_A_PLACE = re.compile(r"(?:^|[._-])(?:warehouse|endpoint|host)$")
+
+
+class FileIO:
+    """Opens and writes files by location, through the file systems of the plugins. Picklable by properties.
+
+    ``base`` is a table's location: a location without a scheme takes its scheme and authority (versions 1 to 3 of the
+    format hold absolute paths only).
+    """
+
+    def __init__(self, plugins: Plugins, properties: Mapping[str, str] | None = None, base: str | None = None) -> None:
+        self.plugins = plugins
+        self.properties: dict[str, str] = dict(properties or {})
+        self.base = base
+        self._maps = sorted(
+            (_map_of(key, value) for key, value in self.properties.items() if key.startswith(_MAP)),
+            key=lambda pair: -len(pair[0]),
+        )
+        _check_limits(self.properties)
+        self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
+        self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
+        self._systems: dict[type[FileSystem], FileSystem] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.plugins, self.properties, self.base)
+
+    def __repr__(self) -> str:  # properties may hold credentials
+        return without_userinfo(f"FileIO(base={self.base!r})")
+
+    def relative_to(self, base: str) -> FileIO:
+        """The same file IO for a table at ``base``; connections are shared."""
+        other = FileIO(self.plugins, self.properties, base)
+        other._systems = self._systems
+        return other
+
+    def resolve(self, location: str) -> str:
+        """The location to open: mapped, completed, taken apart without a doubt, and allowed.
+
+        Raises ``LocationRefused``.
+        """
+        if not location or len(location) > MAX_LOCATION_LENGTH or "\0" in location:
+            raise LocationRefused(f"no usable location: {location[:200]!r}", location=location[:200])
+        mapped = self._complete(self._mapped(location))
+        if has_password(mapped):  # it would be written into metadata, and shown by every SDK
+            raise LocationRefused(
+                f"{location} holds a password, and locations are shown and stored: write it without, and give the "
+                "credentials by properties of the catalog; location.map.<prefix> reads a table that has such locations",
+                location=location,
+            )
+        scheme = scheme_of(mapped)
+        if scheme != "file":
+            split_location(mapped)
+        if self._schemes and scheme not in self._schemes:
+            raise LocationRefused(
+                f"{shown(location)} lies on the scheme '{scheme}', which location.allowed-schemes does not list",
+                location=location,
+            )
+        if self._roots and not any(_below(_canonical(mapped), root) for root in self._roots):
+            said = f"{shown(location)} lies below no root of location.allowed-roots"
+            raise LocationRefused(said, location=location)
+        return mapped
+
+    def unmapped(self, location: str, place: str) -> str:
+        """The location below ``place``, as metadata has it, that opens the file which lies at ``location``.
+
+        ``location`` itself where it lies elsewhere. For whoever records where a strategy has put a version.
+        """
+        lies = self._mapped(place)
+        return place + location[len(lies) :] if lies != place and location.startswith(f"{lies}/") else location
+
+    def file_system(self, location: str) -> FileSystem:
+        """The file system that serves a location."""
+        kind = self.plugins.file_system(scheme_of(self.resolve(location)))
+        system = self._systems.get(kind)
+        if system is None:
+            system = self._systems.setdefault(kind, kind(self.properties))
+        return system
+
+    def storage(self, location: str) -> FileSystem:
+        """The file system that serves a location, with the maps and allow-lists of this file IO before it.
+
+        For whoever writes at locations as a table's metadata has them: the strategy of a metastore.
+        """
+        self.resolve(location)  # what is refused is refused here, and not by the first request
+        return _Storage(self, location)
+
+    def file_format(self, name: str) -> FileFormat:
+        """The file format of that name in a manifest."""
+        return self.plugins.file_format(name)
+
+    def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:
+        """The named strategy for a table at a location.
+
+        Raises ``UnsafeCommit`` where the storage lacks what the strategy needs, and names what would be safe there.
+        """
+        kind = self.plugins.commit_strategy(name)
+        resolved = self.resolve(location)
+        system = self.file_system(location)
+        if kind.needs and not system.abilities.intersection(kind.needs):
+            raise self._unsafe(name, kind, system, scheme_of(resolved))
+        return kind(table, resolved, system, self.properties)
+
+    def open_input(self, location: str) -> InputFile:
+        """Open a file for seekable reading."""
+        return self.file_system(location).open_input(self.resolve(location))
+
+    def read(self, location: str, *, limit: int | None = None) -> bytes:
+        """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
+        source = self.open_input(location)
+        try:
+            return read_bounded(source, location, limit)
+        finally:
+            source.close()
+
+    def read_metadata(self, location: str) -> bytes:
+        """Read a metadata file. Raises ``InvalidMetadata`` for one that is too large to be one, unread."""
+        try:
+            return self.read(location, limit=MAX_METADATA_BYTES)
+        except InvalidFile as error:
+            raise InvalidMetadata(f"{error.message}; expire snapshots, if it is one", location=location) from error
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        """Write a whole small file in one step."""
+        self.file_system(location).put(self.resolve(location), data, mode)
+
+    def open_output(self, location: str) -> OutputStream:
+        """Open a stream to a new file."""
+        return self.file_system(location).open_output(self.resolve(location))
+
+    def stat(self, location: str) -> FileInfo:
+        """Size and time of a file."""
+        return self.file_system(location).stat(self.resolve(location))
+
+    def exists(self, location: str) -> bool:
+        """Whether a file is there."""
+        try:
+            self.stat(location)
+        except FileMissing:
+            return False
+        return True
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        """Every file below a folder."""
+        return self.file_system(prefix).list_files(self.resolve(prefix), shallow=shallow)
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        """Delete files, wherever each lies; one that is not there is no error."""
+        groups: dict[int, tuple[FileSystem, list[str]]] = {}
+        for location in locations:
+            system = self.file_system(location)
+            groups.setdefault(id(system), (system, []))[1].append(self.resolve(location))
+        for system, found in groups.values():
+            system.delete_many(found)
+
+    def _mapped(self, location: str) -> str:
+        for prefix, target in self._maps:
+            if location == prefix or location.startswith(prefix if prefix.endswith("/") else prefix + "/"):
+                return _joined(target, location[len(prefix) :], prefix, location)
+            if location + "/" == prefix:  # the folder itself, of a map that is written with a slash at the end
+                return target.rstrip("/")
+        return location
+
+    def _complete(self, location: str) -> str:
+        if scheme_of(location, default=""):
+            return location
+        if location.startswith("/"):
+            return location if self.base is None else _completed(location, self.base)
+        raise LocationRefused(
+            f"{shown(location)!r} is a relative location: write an absolute one, such as file:///folder/file. (Before "
+            "format version 4 metadata has no others; where it does, the property location.map.<prefix> tells where "
+            "they lie)",
+            location=location,
+        )
+
+    def _unsafe(self, name: str, kind: type[CommitStrategy], system: FileSystem, scheme: str) -> UnsafeCommit:
+        others = []
+        for other in self.plugins.names("commit-strategies"):
+            needs = self.plugins.commit_strategy(other).needs
+            if not needs or system.abilities.intersection(needs):
+                others.append(f"commit='{other}'")
+        others.append("a metastore catalog (type='sql')")
+        needed = " or ".join(ability.name for ability in kind.needs)
+        return UnsafeCommit(
+            f"commit strategy '{name}' would lose updates on '{scheme}': it needs {needed}, which "
+            f"{type(system).__name__} does not give; safe there: {', '.join(others)}",
+            strategy=name,
+            scheme=scheme,
+        )
+
+
+class _Storage(FileSystem):
+    """The file systems behind a file IO as one: each location is resolved before it is used."""
+
+    def __init__(self, io: FileIO, location: str) -> None:
+        super().__init__(io.properties)
+        self._io, self._location = io, location
+
+    @property
+    def abilities(self) -> frozenset[FileSystemAbility]:
+        return self._io.file_system(self._location).abilities
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._io, self._location)
+
+    def open_input(self, location: str) -> InputFile:
+        return self._io.open_input(location)
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        self._io.put(location, data, mode)
+
+    def open_output(self, location: str) -> OutputStream:
+        return self._io.open_output(location)
+
+    def stat(self, location: str) -> FileInfo:
+        return self._io.stat(location)
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        return self._io.list_files(prefix, shallow=shallow)
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        self._io.delete_many(locations)
+
+    def rename(self, source: str, target: str) -> None:
+        self._io.file_system(target).rename(self._io.resolve(source), self._io.resolve(target))
+
+
+def local_path(location: str) -> str:
+    """The path that ``file:///path``, ``file:/path`` or ``/path`` names on this machine; nothing is decoded.
+
+    Raises ``LocationRefused`` for another scheme, another machine and a relative path.
+    """
+    scheme = scheme_of(location, default="")
+    if scheme not in ("", "file"):
+        raise LocationRefused(
+            f"{location} does not lie on local disks: its scheme is '{scheme}', whose own file system opens it",
+            location=location,
+        )
+    path = location[5:] if scheme else location
+    if "\0" in path:
+        raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location)
+    if scheme and path.startswith("//"):
+        host, slash, below = path[2:].partition("/")
+        path = slash + below
+        if host not in ("", "localhost"):
+            raise LocationRefused(
+                f"{location} names the machine '{host}', and local disks are of this one; write file:///{host}{path} "
+                f"if '{host}' is a folder",
+                location=location,
+            )
+    if not path.startswith("/"):
+        raise LocationRefused(
+            f"{location!r} is a relative path, which means another place in each working directory; write the "
+            f"absolute one, such as file://{os.path.abspath(path)}",
+            location=location,
+        )
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise LocationRefused(f"{shown(location)} is refused: no file can have that name", location=location) from None
+    return path
+
+
+def _joined(target: str, below: str, prefix: str, location: str) -> str:
+    """What lies below a mapped folder, below the target. It is refused where it would leave the target."""
+    joined = target + below
+    whole_scheme = prefix.endswith((":", "://")) and target.endswith((":", "://"))
+    leaves = has_dot_segments(below)
+    if not leaves and not whole_scheme and scheme_of(target) != "file":
+        leaves = split_location(joined)[:2] != split_location(f"{target}/")[:2]
+    if leaves:
+        raise LocationRefused(
+            f"{shown(location)} is refused: it could leave the folder that location.map.{prefix} leads to",
+            location=location,
+        )
+    return joined
+
+
+def _completed(path: str, base: str) -> str:
+    """A location without a scheme, with scheme and authority of a table's location."""
+    scheme = scheme_of(base, default="")
+    if not scheme:
+        return path
+    if path.startswith("//"):  # after a scheme it would name an authority
+        raise LocationRefused(f"{shown(path)} is refused: it has two slashes before its first name", location=path)
+    rest = base[len(scheme) + 1 :]
+    authority = f"//{rest[2:].partition('/')[0]}" if rest.startswith("//") else ""
+    return f"{base[: len(scheme)]}:{authority}{path}"
+
+
+def _map_of(key: str, target: str) -> tuple[str, str]:
+    """A map's prefix and target, both with a slash at the end or both without one.
+
+    A target is what the user typed, never a table's: without a scheme it is a path of this machine, whatever the scheme
+    of the locations that it is for. It gets its scheme here, so that a location that was resolved stays as it is.
+    """
+    prefix = key[len(_MAP) :]
+    if not scheme_of(target, default=""):
+        if not target.startswith("/"):
+            raise InvalidArgument(
+                f"{key} leads to {target!r}, which is no absolute location: write one, such as "
+                f"{os.path.abspath(target)} or s3://bucket/folder"
+            )
+        target = f"file://{target}"
+    if prefix.endswith("/"):
+        return prefix, target if target.endswith("/") else f"{target}/"
+    return prefix, target if target.endswith("://") else target.rstrip("/")
+
+
+def _check_limits(properties: Mapping[str, str]) -> None:
+    """Refuse a misspelt or an empty limit, which would allow everything."""
+    for key in properties:
+        if key.startswith("location.") and not key.startswith(_MAP) and key not in _LISTS:
+            raise InvalidArgument(f"no property '{key}': there are {_MAP}<prefix>, {', '.join(_LISTS)}")
+    for key, value in properties.items():
+        is_place = key.startswith("location.") or _HOLDS_A_PLACE.search(key)
+        if is_place and (has_password(value) or has_password(f"host://{value}")):
+            raise InvalidArgument(
+                f"property '{without_userinfo(key)}' holds a password in its URI, which would be shown and stored with "
+                "locations: remove it there, and give the credentials by the properties that are meant for them"
+            )
+    for key in _LISTS:
+        if key in properties and not _listed(properties[key]):
+            raise InvalidArgument(f"{key} lists nothing, so that nothing could be opened; remove it to allow all")
+    for key, value in properties.items():
+        if key.startswith(_MAP) and scheme_of(value) != "file" and not value.endswith(":"):
+            split_location(value)
+    for location in _listed(properties.get(CREDENTIALS_FOR)):
+        if scheme_of(location, default="") in _LOCAL or not split_location(location).authority:
+            raise InvalidArgument(f"{CREDENTIALS_FOR} lists locations with a scheme and an authority, not {location}")
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _canonical(location: str) -> tuple[str, str, str]:
+    """Scheme, authority and path of a location, as its store takes them.
+
+    On local disks ``..`` and links are followed. Other stores know names only: ``a//b`` is not ``a/b`` there, and what
+    has ``.`` or ``..`` between slashes was refused.
+    """
+    if scheme_of(location) == "file":
+        return "file", "", os.path.realpath(local_path(location))
+    scheme, authority, path = split_location(location)
+    return scheme, authority, f"/{path}"
+
+
+def _below(place: tuple[str, str, str], root: tuple[str, str, str]) -> bool:
+    folder = root[2].rstrip("/")
+    return place[:2] == root[:2] and (place[2] == folder or place[2].startswith(f"{folder}/"))

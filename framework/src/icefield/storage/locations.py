@@ -1,0 +1,135 @@
+"""Where the files of a table go. What its metadata files are called is said by ``icefield.metadata.file_names``.
+
+Paths are for people and object stores; nothing is ever read back out of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import mmh3
+
+from icefield.metadata import TableMetadata
+from icefield.metadata.file_names import folder_below, metadata_folder
+from icefield.metadata.properties import (
+    FOLDER_STORAGE_PATH,
+    OBJECT_STORAGE_ENABLED,
+    OBJECT_STORAGE_PARTITIONED_PATHS,
+    OBJECT_STORAGE_PATH,
+    WRITE_DATA_PATH,
+    get_bool,
+)
+
+DATA_FOLDER: Final = "data"
+
+_HASH_BITS: Final = 20
+_HASH_FOLDERS: Final = ((0, 4), (4, 8), (8, 12), (12, 20))
+_MAX_FOLDER: Final = 255
+_MAX_FOLDERS: Final = 512
+_HASH_DIGITS: Final = 32
+_MORE: Final = "more-"
+_HALF_AN_ESCAPE: Final = re.compile(r"%[0-9A-F]?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class LocationProvider:
+    """The places of a table's new files, by its location and properties. Picklable.
+
+    ``context`` is the part of the table's location that object-storage paths outside of it carry, so that people can
+    tell whose files they are.
+    """
+
+    data_folder: str
+    metadata_folder: str
+    object_storage: bool = False
+    partitioned_paths: bool = True
+    context: str = ""
+
+    @classmethod
+    def from_metadata(cls, metadata: TableMetadata) -> LocationProvider:
+        """The provider for a table. Raises ``InvalidArgument`` for a property of the wrong form."""
+        return cls.of(metadata.location, metadata.properties)
+
+    @classmethod
+    def of(cls, location: str, properties: Mapping[str, str]) -> LocationProvider:
+        """The provider for a table's location and properties."""
+        base = location.rstrip("/") or location
+        object_storage = get_bool(properties, OBJECT_STORAGE_ENABLED)
+        data = folder_below(base, _data_path(properties, object_storage))
+        return cls(
+            data_folder=data,
+            metadata_folder=metadata_folder(location, properties),
+            object_storage=object_storage,
+            partitioned_paths=get_bool(properties, OBJECT_STORAGE_PARTITIONED_PATHS),
+            context="" if data == base or data.startswith(base + "/") else _last_two_folders(base),
+        )
+
+    def data_location(self, file_name: str, partition_path: str = "") -> str:
+        """Where a new data or delete file goes; ``partition_path`` is ``name=value/name=value`` or empty.
+
+        With ``write.object-storage.enabled`` folders of 20 bits of the name's hash come first. Names of folders that
+        file systems and stores would not take are cut short, and end with a hash of what was there.
+        """
+        with_partition = f"{_shortened(partition_path)}/{file_name}" if partition_path else file_name
+        if not self.object_storage:
+            return f"{self.data_folder}/{with_partition}"
+        # Without partition values the name is hashed alone, and with them together with the path.
+        name = with_partition if self.partitioned_paths else file_name
+        entropy = _entropy(name)
+        if self.context:
+            return f"{self.data_folder}/{entropy}/{self.context}/{name}"
+        return f"{self.data_folder}/{entropy}{'/' if self.partitioned_paths else '-'}{name}"
+
+    def metadata_location(self, file_name: str) -> str:
+        """Where a new metadata file, manifest list or manifest goes."""
+        return f"{self.metadata_folder}/{file_name}"
+
+
+def _data_path(properties: Mapping[str, str], object_storage: bool) -> str:
+    formerly = OBJECT_STORAGE_PATH, FOLDER_STORAGE_PATH
+    names = (WRITE_DATA_PATH, *(formerly if object_storage else formerly[1:]))
+    return next((path for prop in names if (path := properties.get(prop.name))), DATA_FOLDER)
+
+
+def _last_two_folders(location: str) -> str:
+    """The names of a table's folder and of the one above it: ``db.db/events``."""
+    path = location.partition("://")[2] or location
+    return "/".join([part for part in path.split("/")[-2:] if part])
+
+
+def _shortened(path: str) -> str:
+    """A partition path in which no folder has more than 255 bytes, and all have no more than 512 together.
+
+    The first is the limit of most file systems and of HDFS. Keys in object stores have at most 1,024 bytes, and the
+    table's own location and the file's name need some of them. Values are escaped, so that a character is a byte.
+    """
+    folders = [_cut(folder, _MAX_FOLDER) for folder in path.split("/")]
+    if sum(map(len, folders)) + len(folders) <= _MAX_FOLDERS:
+        return "/".join(folders)
+    kept, room = [], _MAX_FOLDERS - len(_MORE) - _HASH_DIGITS
+    for folder in folders:
+        room -= len(folder) + 1
+        if room < 0:
+            break
+        kept.append(folder)
+    return "/".join([*kept, f"{_MORE}{_hash(path)}"])
+
+
+def _cut(folder: str, limit: int) -> str:
+    if len(folder) <= limit:
+        return folder
+    head = folder[: limit - 1 - _HASH_DIGITS]
+    return f"{_HALF_AN_ESCAPE.sub('', head)}-{_hash(folder)}"
+
+
+def _hash(text: str) -> str:
+    return f"{mmh3.hash128(text, signed=False):0{_HASH_DIGITS}x}"
+
+
+def _entropy(name: str) -> str:
+    """20 bits of the name's hash as folders: ``0101/0110/1001/10110010``."""
+    bits = f"{mmh3.hash(name, signed=False) & ((1 << _HASH_BITS) - 1):0{_HASH_BITS}b}"
+    return "/".join(bits[start:end] for start, end in _HASH_FOLDERS)

@@ -1,0 +1,79 @@
+"""Looking at the store between the steps of a call: what another process would see, or a crash would leave."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+from icefield.abc import FileSystem
+
+_CONTRACTS: Final = "icefield.abc."
+# Calls of compiled functions after which a store may have changed, by their modules.
+_REACHING_OUT: Final = frozenset({"posix", "nt", "io", "_io", "_socket", "_ssl"})
+
+
+@contextmanager
+def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator[None]:
+    """Call ``look`` after each line of the plugin's own modules, and after each call that may reach a store.
+
+    Nothing else happens in this thread meanwhile, so that what is seen does not depend on who is faster.
+    """
+    places = _sources(file_system)
+    busy = False
+
+    def looked() -> None:
+        nonlocal busy
+        if not busy:
+            busy = True
+            try:
+                look()
+            finally:
+                busy = False
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(places):
+            return None
+        if event in ("line", "return"):
+            looked()
+        return trace
+
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_return" and _reaches_out(argument):
+            looked()
+
+    before = sys.gettrace(), sys.getprofile()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(before[1])
+        sys.settrace(before[0])
+        threading.settrace(before[0])
+
+
+def _sources(file_system: FileSystem) -> tuple[str, ...]:
+    """Where the plugin's code lies: the modules of its classes, and the package of a plugin that is one."""
+    found = set()
+    for kind in type(file_system).__mro__:
+        module = sys.modules.get(kind.__module__)
+        file = getattr(module, "__file__", None)
+        if file is None or kind.__module__.startswith(_CONTRACTS):
+            continue
+        package = kind.__module__.partition(".")[0]
+        of_plugin = package not in ("icefield", kind.__module__)
+        folder = getattr(sys.modules.get(package), "__file__", None) if of_plugin else None
+        found.add(file if folder is None else os.path.dirname(folder) + os.sep)
+    return tuple(found)
+
+
+def _reaches_out(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None) or type(owner).__module__
+    return module in _REACHING_OUT

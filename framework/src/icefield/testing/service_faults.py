@@ -1,0 +1,155 @@
+"""Faults of a service: the request with a chosen number, or the reply to it, is lost.
+
+A strategy or a catalog over a service (a database, a lock service) is tried with them: ``LossyProxy`` stands before a
+server that a client reaches over TCP, ``LossyCalls`` wraps the calls of a client in this process.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, ParamSpec, Self, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RequestFault = Callable[[int], str | None]
+"""Called with the number of each request, from 0, before the service has it; it may wait. Answers ``lose-request``,
+``lose-reply`` or None."""
+
+LOSE_REQUEST: Final = "lose-request"
+LOSE_REPLY: Final = "lose-reply"
+
+
+class RequestFaults:
+    """Counts the requests to a service since it was armed, and lets a fault befall some."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._fault: RequestFault | None = None
+        self._counting = threading.Lock()
+
+    def arm(self, fault: RequestFault) -> None:
+        """Count from 0, and ask ``fault`` what becomes of each request."""
+        with self._counting:
+            self.count, self._fault = 0, fault
+
+    def disarm(self) -> None:
+        """Let every request pass."""
+        with self._counting:
+            self._fault = None
+
+    def verdict(self) -> str | None:
+        """What becomes of the next request: for subclasses, once for each request."""
+        with self._counting:
+            number, fault = self.count, self._fault
+            self.count += 1
+        return fault(number) if fault is not None else None
+
+
+class LossyCalls(RequestFaults):
+    """Wraps the calls that make a client's requests. ``error`` makes what the client raises when a reply is lost."""
+
+    def __init__(
+        self, error: Callable[[], Exception] = lambda: ConnectionResetError("the connection was lost")
+    ) -> None:
+        super().__init__()
+        self._error = error
+
+    def wrap(self, call: Callable[P, R]) -> Callable[P, R]:
+        """The call, subject to the faults."""
+
+        def lossy(*args: P.args, **kwargs: P.kwargs) -> R:
+            verdict = self.verdict()
+            if verdict == LOSE_REQUEST:
+                raise self._error()
+            result = call(*args, **kwargs)
+            if verdict == LOSE_REPLY:
+                raise self._error()
+            return result
+
+        return lossy
+
+
+class LossyProxy(RequestFaults):
+    """A relay on loopback before a server: give ``port`` to the client. A context manager.
+
+    A request is whatever the client sends after a reply, or first on a connection. A reply is lost once the server
+    has begun to send it, so that the server is known to have done what was asked; then the connection breaks.
+    """
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        super().__init__()
+        self.server = host, port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, name="icefield-kit-proxy", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self.server)
+            except OSError:
+                client.close()
+                continue
+            relay = _Relay(self, client, server)
+            for run in (relay.ask, relay.answer):
+                threading.Thread(target=run, name="icefield-kit-proxy", daemon=True).start()
+
+
+class _Relay:
+    """One connection."""
+
+    def __init__(self, faults: RequestFaults, client: socket.socket, server: socket.socket) -> None:
+        self._faults, self._client, self._server = faults, client, server
+        for end in (client, server):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._asking = False
+        self._losing = False
+        self._first = threading.Semaphore(1)
+
+    def ask(self) -> None:
+        with suppress(OSError):
+            while data := self._client.recv(1 << 16):
+                if not self._asking:
+                    self._asking = True
+                    verdict = self._faults.verdict()
+                    if verdict == LOSE_REQUEST:
+                        break
+                    self._losing = verdict == LOSE_REPLY
+                self._server.sendall(data)
+        self._hang_up()
+
+    def answer(self) -> None:
+        with suppress(OSError):
+            while data := self._server.recv(1 << 16):
+                if self._losing:
+                    break
+                self._asking = False
+                self._client.sendall(data)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        last = not self._first.acquire(blocking=False)
+        for end in (self._client, self._server):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            if last:
+                end.close()

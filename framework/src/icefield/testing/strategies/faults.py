@@ -1,0 +1,166 @@
+"""Checks of faults: requests and replies that are lost, connections that stay down, processes that die."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from icefield.abc import Committed, Conflict, FileSystem
+from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.testing.faults import Fault, FaultyFileSystem
+from icefield.testing.service_faults import RequestFault, RequestFaults
+from icefield.testing.strategies.base import StrategyChecks
+
+_STEPS = 40
+
+
+class FaultChecks(StrategyChecks):
+    """Checks of what is said, and of what is left, when something fails."""
+
+    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
+    def test_a_lost_reply_is_settled_or_said_to_be_unknown(
+        self, file_system: FileSystem, location: str, verdict: str
+    ) -> None:
+        """If this fails, a reply that was lost is reported as a conflict, a failure or a success that was none."""
+        for step in range(_STEPS):
+            place = f"{location}/{verdict}-{step}"
+            pointer = self.create(file_system, place)
+            faulty = FaultyFileSystem(file_system, _at(step, verdict))
+            metadata = self.changed(file_system, pointer, "mine", "1")
+            outcome = self.outcome(self.strategy(faulty, place), pointer, metadata)
+            self.check_outcome(file_system, place, outcome, faulty.calls)
+            if len(faulty.calls) <= step:
+                break
+
+    def test_a_connection_that_stays_down_deletes_nothing_published(
+        self, file_system: FileSystem, location: str
+    ) -> None:
+        """If this fails, a file is deleted whose publication was never answered: readers may have seen it."""
+        for step in range(_STEPS):
+            place = f"{location}/down-{step}"
+            pointer = self.create(file_system, place)
+            faulty = FaultyFileSystem(file_system, _from(step, "lose-reply"))
+            metadata = self.changed(file_system, pointer, "mine", "1")
+            outcome = self.outcome(self.strategy(faulty, place), pointer, metadata)
+            self.check_outcome(file_system, place, outcome, faulty.calls)
+            published = {at for name, at in faulty.calls[step:] if name in ("put", "rename")}
+            deleted = {at for name, found in faulty.calls if name == "delete_many" for at in found.split(",")}
+            assert not published & deleted, f"deleted after an unanswered publication: {faulty.calls}"
+            if len(faulty.calls) <= step:
+                break
+
+    def test_a_crash_at_any_step_leaves_the_old_or_the_new_version(
+        self, file_system: FileSystem, location: str
+    ) -> None:
+        """If this fails, a process that dies at that step leaves a table that does not open, or a half version."""
+        for when in ("crash-before", "crash-after"):
+            for step in range(_STEPS):
+                place = f"{location}/{when}-{step}"
+                pointer = self.create(file_system, place)
+                faulty = FaultyFileSystem(file_system, _at(step, when))
+                metadata = self.changed(file_system, pointer, "mine", "1")
+                outcome = self.outcome(self.strategy(faulty, place), pointer, metadata)
+                current = self.strategy(file_system, place).load()
+                assert current is not None, f"the table is gone after {when} {step}: {faulty.calls}"
+                assert set(self.read(file_system, current).properties) <= {"mine"}
+                if isinstance(outcome, Committed):
+                    assert current == outcome.pointer
+                # Whatever the crash left, the next writer must get through.
+                self.commit_until_done(self.strategy(file_system, place), file_system, "next")
+                if len(faulty.calls) <= step:
+                    break
+
+    # -- the service
+
+    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
+    def test_a_lost_reply_of_the_service_is_settled_or_said_to_be_unknown(
+        self, file_system: FileSystem, location: str, service: RequestFaults | None, verdict: str
+    ) -> None:
+        """If this fails, a reply of the database or the service was lost, and what it had done is reported as a
+        conflict, a failure, or a success that was none: after a lost reply read back whose commit is there, or raise
+        ``CommitStateUnknown``."""
+        made = self._commit_at_each_request(
+            file_system, f"{location}/{verdict}", service, lambda step: _only(step, verdict)
+        )
+        assert made, "no request went through `service`: `strategy_through` must lead there"
+
+    def test_a_service_that_stays_down_deletes_nothing_published(
+        self, file_system: FileSystem, location: str, service: RequestFaults | None
+    ) -> None:
+        """If this fails, the metadata file was deleted though the service may have got hold of it: after a lost reply
+        that nothing settles, delete nothing."""
+        self._commit_at_each_request(file_system, f"{location}/down", service, _down_from)
+
+    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
+    def test_a_creation_whose_reply_was_lost_is_settled_or_said_to_be_unknown(
+        self, file_system: FileSystem, location: str, service: RequestFaults | None, verdict: str
+    ) -> None:
+        """If this fails, a reply to the creation of a table was lost, and what the client was told when it asked again
+        (that there is such a table) passes for another's: read back whose it is, or raise ``CommitStateUnknown``."""
+        service = self._needs_service(service)
+        for step in range(_STEPS):
+            place = f"{location}/created-{verdict}-{step}"
+            strategy = self.strategy_through(service, file_system, place)
+            metadata = self.new_metadata(place)
+            assert strategy.load() is None
+            service.arm(_only(step, verdict))
+            outcome = self.outcome(strategy, None, metadata)
+            made = service.count
+            service.disarm()
+            story = f"{outcome!r}, {verdict} of request {step} of {made}"
+            found = self.strategy(file_system, place).load()
+            if isinstance(outcome, Committed):
+                assert found == outcome.pointer, story
+                assert self.read(file_system, outcome.pointer).table_uuid == metadata.table_uuid, story
+            elif not isinstance(outcome, CommitStateUnknown):
+                assert isinstance(outcome, Conflict | IcefieldError), f"not one of Icefield's errors: {story}"
+                assert found is None, f"said to have failed, and the table is there: {story}"
+            if made <= step:
+                break
+
+    def _commit_at_each_request(
+        self,
+        file_system: FileSystem,
+        location: str,
+        service: RequestFaults | None,
+        fault: Callable[[int], RequestFault],
+    ) -> int:
+        """Commit, with the fault at one request after the other; how many there are."""
+        service = self._needs_service(service)
+        for step in range(_STEPS):
+            place = f"{location}-{step}"
+            pointer = self.create(file_system, place)
+            strategy = self.strategy_through(service, file_system, place)
+            metadata = self.changed(file_system, pointer, "mine", "1")
+            assert strategy.load() == pointer  # it has connected, so that what is counted is the commit
+            service.arm(fault(step))
+            outcome = self.outcome(strategy, pointer, metadata)
+            made = service.count
+            service.disarm()
+            self.check_outcome(file_system, place, outcome, f"the fault at request {step} of {made}")
+            if made <= step:
+                break
+        return made
+
+    def _needs_service(self, service: RequestFaults | None) -> RequestFaults:
+        """Skip a check of lost replies where the strategy asks nothing but its file system."""
+        if service is None:
+            pytest.skip("the strategy asks no service (`service`)")
+        return service
+
+
+def _at(step: int, verdict: str) -> Fault:
+    return lambda number, _name, _location: verdict if number == step else None
+
+
+def _from(step: int, verdict: str) -> Fault:
+    return lambda number, _name, _location: verdict if number >= step else None
+
+
+def _only(step: int, verdict: str) -> RequestFault:
+    return lambda number: verdict if number == step else None
+
+
+def _down_from(step: int) -> RequestFault:
+    return lambda number: None if number < step else "lose-reply" if number == step else "lose-request"

@@ -1,0 +1,143 @@
+"""Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
+
+from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
+from icefield.metadata.metrics import Metrics, MetricsCollector
+from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
+from icefield.secrets import credentials_in, scrub, without_credentials, without_userinfo
+from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
+from icefield.toolkit.arrow_forms import as_form, conform
+from icefield.toolkit.authority import (
+    Endpoint,
+    Host,
+    LocationParts,
+    authorities_named,
+    credentials_refused,
+    endpoint_of,
+    split_host,
+    split_location,
+)
+from icefield.toolkit.batches import POSITION, bare_batch, bounded, row_range, with_positions
+from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
+from icefield.toolkit.damage import reporting_damage
+from icefield.toolkit.entity_tags import unquoted_etag
+from icefield.toolkit.filters import parts_that_may_match, translate_filter
+from icefield.toolkit.fsspec_file_system import FsspecFileSystem
+from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
+from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
+from icefield.toolkit.multipart_output import PartedOutput
+from icefield.toolkit.options import is_true, whole_number
+from icefield.toolkit.publishing import delete_quietly, publish_by_create, publish_by_rename, read_whole
+from icefield.toolkit.ranged_input import FetchedRange, RangedInput
+from icefield.toolkit.retries import RetryLimits, persist, together
+from icefield.toolkit.rows import Conversions, from_rows, to_rows
+from icefield.toolkit.shared_clients import SharedClients
+from icefield.toolkit.versioned_strategy import Top, VersionedStrategy, is_tombstone, pointer_version
+from icefield.types.arrow.maps import last_of_each_key
+from icefield.types.arrow.nested import list_parts, retype, struct_array, validity_buffer
+from icefield.types.arrow.prune import prune_array, prune_batch
+from icefield.types.arrow.types import (
+    DOC_KEY,
+    FIELD_ID_KEY,
+    TYPE_KEY,
+    VARIANT_ARROW,
+    child_fields,
+    field_id,
+    from_arrow_type,
+    has_all_ids,
+    to_arrow_field,
+    to_arrow_type,
+    with_dictionaries,
+    with_field_id,
+)
+from icefield.types.values import decimal_from_unscaled, from_arrow_scalar
+from icefield.types.values.variant import variant_names
+
+__all__ = [
+    "DOC_KEY",
+    "FIELD_ID_KEY",
+    "POSITION",
+    "TYPE_KEY",
+    "VARIANT_ARROW",
+    "Block",
+    "BlockReader",
+    "BoundedBody",
+    "Conversions",
+    "Endpoint",
+    "FetchedRange",
+    "FsspecFileSystem",
+    "Host",
+    "LocationParts",
+    "MetastoreStrategy",
+    "Metrics",
+    "MetricsCollector",
+    "OutcomeUnknown",
+    "PartedOutput",
+    "RangedInput",
+    "RetryLimits",
+    "SharedClients",
+    "Top",
+    "VersionedStrategy",
+    "answer_limit",
+    "as_form",
+    "authorities_named",
+    "bare_batch",
+    "bounded",
+    "child_fields",
+    "conform",
+    "credentials_in",
+    "credentials_refused",
+    "decimal_from_unscaled",
+    "delete_quietly",
+    "endpoint_of",
+    "field_id",
+    "file_system_metadata_name",
+    "from_arrow_scalar",
+    "from_arrow_type",
+    "from_rows",
+    "has_all_ids",
+    "is_tombstone",
+    "is_true",
+    "last_of_each_key",
+    "list_parts",
+    "located",
+    "metrics_from_json",
+    "metrics_to_json",
+    "parts_that_may_match",
+    "persist",
+    "pointer_version",
+    "prune_array",
+    "prune_batch",
+    "publish_by_create",
+    "publish_by_rename",
+    "read_whole",
+    "refusal_in",
+    "reporting_damage",
+    "retype",
+    "row_range",
+    "schema_from_arrow",
+    "schema_from_json",
+    "schema_to_arrow",
+    "schema_to_json",
+    "scrub",
+    "split_host",
+    "split_location",
+    "starts_inside",
+    "struct_array",
+    "temporary_metadata_name",
+    "to_arrow_field",
+    "to_arrow_type",
+    "to_rows",
+    "together",
+    "translate_filter",
+    "unquoted_etag",
+    "validity_buffer",
+    "variant_names",
+    "version_of",
+    "virtual_blocks",
+    "whole_number",
+    "with_dictionaries",
+    "with_field_id",
+    "with_positions",
+    "without_credentials",
+    "without_userinfo",
+]

@@ -1,0 +1,51 @@
+"""Record batches: row positions, slices, ranges of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+
+POSITION: Final = pa.field("_pos", pa.int64(), nullable=False)
+"""The column that ``ReadRequest.positions`` asks for, after the others."""
+
+
+def with_positions(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+    """The batch with the column ``_pos``: ``first_row`` is the position in the file of its first row."""
+    rows = pa.array(np.arange(first_row, first_row + batch.num_rows, dtype=np.int64))
+    return pa.RecordBatch.from_arrays([*batch.columns, rows], schema=batch.schema.append(POSITION))
+
+
+def bounded(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at most ``rows`` rows, without empty ones; slices, so nothing is copied."""
+    if rows < 1:
+        raise InvalidArgument(f"a batch of at most {rows} rows cannot be made")
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows) if batch.num_rows > rows else batch
+
+
+def row_range(batches: Iterable[pa.RecordBatch], start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """The rows from ``start`` up to and without ``stop``, counted over all batches from 0; slices, without empty ones.
+
+    Batches after ``stop`` are not asked for.
+    """
+    first = 0
+    for batch in batches:
+        if first >= stop:
+            return
+        low, high = max(start - first, 0), min(stop - first, batch.num_rows)
+        if low < high:
+            yield batch.slice(low, high - low)
+        first += batch.num_rows
+        if first >= stop:
+            return
+
+
+def bare_batch(rows: int) -> pa.RecordBatch:
+    """A batch of so many rows without columns, which ``pa.RecordBatch.from_arrays`` cannot make."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

@@ -1,0 +1,143 @@
+"""A reader for formats whose files are blocks of rows: positions, splits, slices and pruning are done here."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icefield.abc import FormatReader, ReadRequest, Split
+from icefield.errors import InvalidArgument, InvalidFile
+from icefield.expressions import BooleanExpression
+from icefield.metadata.metrics import Metrics
+from icefield.toolkit.arrow_forms import conform
+from icefield.toolkit.batches import bare_batch, bounded, with_positions
+from icefield.toolkit.damage import reporting_damage
+from icefield.toolkit.filters import parts_that_may_match
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a file that can be read without what comes before it.
+
+    ``offset``: where it starts, in bytes, or a virtual offset (see ``virtual_blocks``). ``rows``: how many it holds.
+    """
+
+    offset: int
+    rows: int
+
+
+def virtual_blocks(rows: int, size: int, block_rows: int) -> list[Block]:
+    """Blocks of about ``block_rows`` rows for a file of ``size`` bytes that has no places to begin reading at.
+
+    The rows are thought of as spread evenly over the bytes, so that row ``n`` starts at ``n * size // rows``. All who
+    read the file must come to the same blocks, so ``block_rows`` is a constant of the format or stored in the file.
+    """
+    if rows < 0 or size < 0 or block_rows < 1:
+        raise InvalidArgument(f"{rows} rows in {size} bytes cannot be divided by {block_rows}")
+    if rows == 0:
+        return []
+    # Two blocks must not start at one byte, else a split that begins there would read both.
+    block_rows = max(block_rows, -(-rows // max(size, 1)))
+    starts = range(0, rows, block_rows)
+    return [Block(first * size // rows, min(block_rows, rows - first)) for first in starts]
+
+
+def starts_inside(block: Block, split: Split | None) -> bool:
+    """Whether a split reads a block: the one rule by which each block is read by exactly one of several splits.
+
+    The first byte of the split belongs to it and the byte after its last does not.
+    """
+    return split is None or split.start <= block.offset < split.start + split.length
+
+
+class BlockReader(FormatReader):
+    """A reader that is given ``blocks`` and ``read_block`` and does the rest of a ``ReadRequest``.
+
+    Batches of a block may be of any size, hold more columns than are asked for, and have any Arrow form of the values
+    (see ``as_form``): this class slices, prunes and converts them, counts positions, chooses the blocks of a split and
+    those that a filter leaves. What a block raises comes out as ``InvalidFile`` (see ``reporting_damage``).
+    """
+
+    location: str
+    """Where the file lies, for messages. Set by ``__init__`` of the subclass."""
+
+    errors: tuple[type[Exception], ...] = ()
+    """What the format's library raises for a damaged file, beyond what ``reporting_damage`` knows."""
+
+    @property
+    @abstractmethod
+    def blocks(self) -> Sequence[Block]:
+        """The blocks of the file, in file order, with ascending offsets that lie inside the file."""
+
+    @abstractmethod
+    def read_block(self, number: int, columns: pa.Schema) -> Iterable[pa.RecordBatch]:
+        """The rows of the ``number``-th block, from 0, with ``columns`` at least, in file order.
+
+        ``columns`` is never empty. Raises ``ValueError``, or anything that ``reporting_damage`` takes for damage.
+        """
+
+    def block_metrics(self) -> Sequence[Metrics] | None:
+        """The metrics of each block, by which a filter skips some; None where the file does not tell them."""
+        return None
+
+    def metrics(self) -> Metrics:
+        """The number of rows alone. Override it where the file tells more."""
+        return Metrics(self.record_count)
+
+    @property
+    def record_count(self) -> int:
+        """The rows of all blocks."""
+        return sum(block.rows for block in self.blocks)
+
+    @property
+    def split_offsets(self) -> list[int] | None:
+        """The offsets of the blocks."""
+        return [block.offset for block in self.blocks] or None
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        """Yield the columns that are asked for."""
+        if request.batch_rows < 1:
+            raise InvalidArgument("batch_rows must be at least 1")
+        return self.__read(request)
+
+    def __read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        first_row = 0
+        kept = self.__kept(request.row_filter, request.columns)
+        for number, block in enumerate(self.blocks):
+            if starts_inside(block, request.split) and (kept is None or kept[number]):
+                row = first_row
+                for batch in bounded(self.__rows_of(number, block, request.columns), request.batch_rows):
+                    yield with_positions(batch, row) if request.positions else batch
+                    row += batch.num_rows
+            first_row += block.rows
+
+    def __kept(self, row_filter: BooleanExpression | None, columns: pa.Schema) -> list[bool] | None:
+        metrics = None if row_filter is None else self.block_metrics()
+        if row_filter is None or metrics is None:
+            return None
+        return parts_that_may_match(row_filter, columns, metrics)
+
+    def __rows_of(self, number: int, block: Block, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of a block in exactly ``columns``. As many as it promises: else all positions after it are wrong."""
+        if not len(columns):
+            yield bare_batch(block.rows)
+            return
+        rows = 0
+        with reporting_damage(self.location, f"block {number}", *self.errors):
+            batches = iter(self.read_block(number, columns))
+        while True:
+            with reporting_damage(self.location, f"block {number}", *self.errors):
+                batch = next(batches, None)
+                batch = None if batch is None else conform(batch, columns)
+            if batch is None:
+                break
+            rows += batch.num_rows
+            if rows > block.rows:
+                break
+            yield batch
+        if rows != block.rows:
+            message = f"{self.location}: block {number} does not hold the {block.rows:,} rows that it promises"
+            raise InvalidFile(message, location=self.location)

@@ -1,0 +1,149 @@
+"""What every metastore shares: write a new metadata file, then swap the pointer from the old location to the new.
+
+A catalog plugin over a database or a service subclasses ``MetastoreStrategy`` and brings three small steps. See
+"Metastore Tables" of the table specification.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+
+from icefield.abc import CommitStrategy, Committed, Conflict, Pointer
+from icefield.errors import CommitStateUnknown, IcefieldError
+from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
+from icefield.metadata.file_names import (
+    metadata_folder,
+    new_metadata_file_name,
+    parse_metadata_file_name,
+    writes_gzip,
+)
+from icefield.toolkit.publishing import delete_quietly, read_whole
+
+__all__ = ["MetastoreStrategy", "OutcomeUnknown"]
+
+_log = logging.getLogger(__name__)
+
+
+class OutcomeUnknown(Exception):
+    """Raised by ``swap_pointer`` when the reply was lost: the swap may or may not have happened."""
+
+
+class MetastoreStrategy(CommitStrategy):
+    """Check-and-put of a pointer; the storage needs neither rename nor locks.
+
+    Metadata files are named ``<V>-<uuid>.metadata.json`` (``.gz.metadata.json`` when compressed). A subclass brings
+    ``read_pointer``, ``swap_pointer`` and ``drop``; any name with a leading underscore is its own.
+    """
+
+    reuses_locations = False
+
+    @abstractmethod
+    def read_pointer(self) -> str | None:
+        """The location that the table's pointer holds, or None when there is no table."""
+
+    @abstractmethod
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        """Set the pointer to ``new`` if it is ``old``, in one atomic step; ``None`` creates it if there is none.
+
+        False when it is something else. Raises ``OutcomeUnknown`` when the reply was lost; any other error means
+        that nothing changed.
+        """
+
+    @abstractmethod
+    def drop(self) -> None: ...
+
+    def load(self) -> Pointer | None:
+        location = self.read_pointer()
+        return None if location is None else Pointer(location, _version(location))
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        version = 0 if base is None else (_version(base.location) or 0) + 1
+        compress = writes_gzip(metadata.properties)
+        folder = metadata_folder(metadata.location, metadata.properties)
+        location = f"{folder}/{new_metadata_file_name(version, compress=compress)}"
+        with self.file_system.open_output(location) as sink:
+            sink.write(encode_metadata(metadata, compress=compress))
+        try:
+            swapped = self.swap_pointer(None if base is None else base.location, location)
+        except OutcomeUnknown as lost:
+            return self.__settled(base, location, version, lost)
+        except Exception as error:  # not an interrupt: it may strike after the swap, and then nothing may be deleted
+            return self.__after(error, base, location, version)
+        if not swapped:
+            delete_quietly(self.file_system, location)
+            return Conflict()
+        self.__delete_old(base, metadata)
+        return Committed(Pointer(location, version))
+
+    def __after(self, error: Exception, base: Pointer | None, ours: str, version: int) -> Committed:
+        """What an error of ``swap_pointer`` leaves: it says that nothing changed, and that is looked at.
+
+        A subclass that is wrong about it, such as by a lock that cannot be released after the swap, must cost neither
+        the commit nor the file that the pointer names.
+        """
+        try:
+            moved = self.read_pointer() != (None if base is None else base.location)
+            happened = moved and ours in self.__chain()
+        except Exception:
+            if isinstance(error, IcefieldError):
+                raise error from None
+            raise self.__unknown(ours) from error
+        if not happened:
+            delete_quietly(self.file_system, ours)
+            raise error
+        _log.warning("'%s' is committed, though the swap ended in %s", ".".join(self.table), type(error).__name__)
+        return Committed(Pointer(ours, version))
+
+    def __settled(self, base: Pointer | None, ours: str, version: int, lost: Exception) -> Committed | Conflict:
+        """Find out by looking: whether the pointer, or the log of what came after, names our file."""
+        try:
+            chain = self.__chain()
+        except Exception:
+            chain = []
+        if ours in chain:
+            return Committed(Pointer(ours, version))
+        # Only what came right after the base proves that our swap is impossible: with an unmoved pointer it may still
+        # happen, and from a log that no longer reaches back to the base it may have been dropped.
+        followed = base is not None and base.location in chain[:-1]
+        if not followed and not (base is None and chain):
+            raise self.__unknown(ours) from lost
+        delete_quietly(self.file_system, ours)
+        return Conflict()
+
+    def __unknown(self, ours: str) -> CommitStateUnknown:
+        return CommitStateUnknown(
+            f"the reply to committing {'.'.join(self.table)} was lost and the catalog does not tell yet whether it "
+            f"happened; no file was deleted, {ours} among them: load the table again and look for the change",
+            table=self.table,
+            location=ours,
+        )
+
+    def __chain(self) -> list[str]:
+        """The locations of the versions that the current one knows of, oldest first, and its own."""
+        current = self.read_pointer()
+        return [] if current is None else [*self.__logged(current), current]
+
+    def __logged(self, location: str) -> list[str]:
+        """The versions before that of a metadata file, by its log."""
+        metadata = decode_metadata(read_whole(self.file_system, location), location)
+        return [entry.metadata_file for entry in metadata.metadata_log]
+
+    def __delete_old(self, base: Pointer | None, metadata: TableMetadata) -> None:
+        """Delete the metadata files that fell out of the log, where the table asks for it.
+
+        Best effort: the commit is done, and nothing that fails here may turn it into a failure.
+        """
+        if base is None or metadata.properties.get("write.metadata.delete-after-commit.enabled", "").lower() != "true":
+            return
+        kept = {base.location, *(entry.metadata_file for entry in metadata.metadata_log)}
+        try:
+            for location in set(self.__logged(base.location)) - kept:
+                delete_quietly(self.file_system, location)
+        except Exception as error:
+            _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
+
+
+def _version(location: str) -> int | None:
+    parsed = parse_metadata_file_name(location)
+    return None if parsed is None else parsed.version

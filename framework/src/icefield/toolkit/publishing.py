@@ -1,0 +1,119 @@
+"""Publishing a small file under a name that only one writer can win, and settling what a lost reply left open."""
+
+from __future__ import annotations
+
+import logging
+
+from icefield.abc import FileSystem, PutMode
+from icefield.errors import (
+    CommitStateUnknown,
+    FileExists,
+    FileMissing,
+    IcefieldError,
+    InvalidFile,
+    InvalidMetadata,
+    StorageError,
+)
+from icefield.limits import MAX_METADATA_BYTES
+from icefield.secrets import without_userinfo
+from icefield.toolkit.bounded_reads import read_bounded
+
+_log = logging.getLogger(__name__)
+
+_TRIES = 4
+
+
+def publish_by_create(system: FileSystem, target: str, data: bytes) -> bool:
+    """Put a file if the name is free; True when the file there is ours, False when another's.
+
+    Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it.
+    """
+    try:
+        system.put(target, data, PutMode.CREATE)
+    except FileExists:
+        # Said also after a lost reply and a retry inside the client: only the bytes tell whose file it is.
+        return _settled(system, target, data)
+    except StorageError as error:
+        if not error.retryable:
+            raise
+        return _settled(system, target, data, error)
+    except IcefieldError:
+        raise
+    except Exception as error:  # no error of the contract: it does not tell that nothing happened
+        return _settled(system, target, data, error)
+    return True
+
+
+def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: str) -> bool:
+    """Write under a temporary name and rename without replacing; True when the file there is ours.
+
+    Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it; the temporary file
+    then stays, since the rename may still happen.
+    """
+    with system.open_output(temporary) as sink:
+        sink.write(data)
+    try:
+        system.rename(temporary, target)
+    except (FileExists, FileMissing) as error:
+        # A source that is gone means that an earlier try of the client did rename it.
+        ours = _settled(system, target, data, error if isinstance(error, FileMissing) else None)
+        if not ours:
+            delete_quietly(system, temporary)
+        return ours
+    except StorageError as error:
+        if not error.retryable:
+            delete_quietly(system, temporary)
+            raise
+        return _settled(system, target, data, error)
+    except IcefieldError:
+        delete_quietly(system, temporary)
+        raise
+    except Exception as error:
+        return _settled(system, target, data, error)
+    return True
+
+
+def delete_quietly(system: FileSystem, location: str) -> None:
+    """Delete a file that nothing refers to; a failure leaves an orphan and is no error of anyone."""
+    for _ in range(_TRIES):
+        try:
+            system.delete_many([location])
+        except StorageError as error:
+            if error.retryable:
+                continue
+        except Exception as error:  # a file system that breaks its contract must not change an outcome either
+            _log.warning("could not delete %s: %s", without_userinfo(location), type(error).__name__)
+        return
+
+
+def read_whole(system: FileSystem, location: str) -> bytes:
+    """The bytes of a metadata file. Raises ``FileMissing``, ``InvalidMetadata`` for one that is too large."""
+    source = system.open_input(location)
+    try:
+        return read_bounded(source, location, MAX_METADATA_BYTES)
+    except InvalidFile as error:
+        raise InvalidMetadata(f"{error.message}", location=location) from error
+    finally:
+        source.close()
+
+
+def _settled(system: FileSystem, target: str, data: bytes, error: Exception | None = None) -> bool:
+    """Whether the file at ``target`` is ours, by its bytes."""
+    try:
+        return read_whole(system, target) == data
+    except InvalidMetadata:  # far larger than anything that is written here
+        return False
+    except FileMissing as missing:
+        if isinstance(error, FileMissing):
+            raise error from missing
+        raise _unknown(target) from (error or missing)
+    except Exception as again:
+        raise _unknown(target) from (error or again)
+
+
+def _unknown(target: str) -> CommitStateUnknown:
+    return CommitStateUnknown(
+        f"the reply to publishing {target} was lost and reading it back did not settle whether it happened; nothing "
+        "was deleted: load the table again and look for the change before repeating it",
+        location=target,
+    )

@@ -1,0 +1,83 @@
+"""Trying a request again: with growing, random waits, and for a bounded time.
+
+What plugins for object stores share. A request is made once by whoever makes it, and ``persist`` alone decides when it
+is made again, so that a lost answer is never hidden by the answer to a repetition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from icefield.toolkit.options import whole_number
+
+__all__ = ["RetryLimits", "persist", "together"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryLimits:
+    """How often an operation is tried again, with which waits, and for how long altogether, in seconds."""
+
+    retries: int
+    min_wait: float
+    max_wait: float
+    total: float
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], prefix: str) -> RetryLimits:
+        """Read ``<prefix>retry.num-retries``, ``.min-wait-ms``, ``.max-wait-ms`` and ``.total-timeout-ms``.
+
+        Raises ``InvalidArgument`` for a value that cannot be used.
+        """
+        return cls(
+            retries=whole_number(properties, f"{prefix}retry.num-retries", 6, 0),
+            min_wait=whole_number(properties, f"{prefix}retry.min-wait-ms", 100, 1) / 1_000,
+            max_wait=whole_number(properties, f"{prefix}retry.max-wait-ms", 5_000, 1) / 1_000,
+            total=whole_number(properties, f"{prefix}retry.total-timeout-ms", 30_000, 1) / 1_000,
+        )
+
+
+async def persist(
+    limits: RetryLimits, attempt: Callable[[], Awaitable[T]], is_transient: Callable[[Exception], bool]
+) -> T:
+    """What ``attempt`` returns, tried again after errors that may pass.
+
+    A request without an answer may have been carried out. An error that comes after one, and would by itself say that
+    nothing was done, does not: the first, doubtful, error is raised then. ``FileExistsError`` and
+    ``FileNotFoundError`` say what is there, whoever did it, and pass through.
+    """
+    doubtful: Exception | None = None
+    try:
+        async with asyncio.timeout(limits.total):
+            for turn in range(limits.retries + 1):
+                if turn:
+                    wait = min(limits.min_wait * 2 ** (turn - 1), limits.max_wait)
+                    await asyncio.sleep(random.uniform(wait / 2, wait))
+                try:
+                    return await attempt()
+                except (FileExistsError, FileNotFoundError):
+                    raise
+                except Exception as error:
+                    if not is_transient(error):
+                        raise (doubtful or error) from None
+                    doubtful = error
+    except TimeoutError:
+        if doubtful is None:
+            raise TimeoutError(f"no answer within {limits.total:g} s") from None
+    assert doubtful is not None
+    raise doubtful
+
+
+async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all, awaited at a time; the first error ends the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in coroutines]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,378 @@
+"""Tables on a file system: ``metadata/v<V>.metadata.json``, one name a version, never freed while the table lives.
+
+What every strategy of file-system tables shares: finding the current version, the rules of a commit, and
+``version-hint.text``, which is best effort only. A plugin that has an atomic step of its own subclasses
+``VersionedStrategy``. See "File System Tables" of the table specification.
+
+Dropping a table is a commit as well: the version after the current one is a tombstone, and every version stays. So a
+writer at work meets a conflict, however long it was paused, and a table that is created there again goes on counting.
+Only purging frees names, after everything else of the table: see ``docs/decisions/0016-tombstones.md``.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+import msgspec
+
+from icefield.abc import (
+    CommitStrategy,
+    Committed,
+    Conflict,
+    FileInfo,
+    FileSystem,
+    FileSystemAbility,
+    Pointer,
+    PutMode,
+)
+from icefield.errors import (
+    CommitFailed,
+    FileMissing,
+    InvalidMetadata,
+    NoSuchTable,
+    StorageError,
+    UnsupportedFeature,
+)
+from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
+from icefield.metadata.file_names import (
+    MAX_VERSION_HINT,
+    METADATA_FOLDER,
+    VERSION_HINT,
+    compressed_metadata_names,
+    file_system_metadata_name,
+    parse_version_hint,
+    version_of,
+    writes_gzip,
+)
+from icefield.toolkit.publishing import delete_quietly, read_whole
+
+__all__ = ["Top", "VersionedStrategy", "is_tombstone", "pointer_version"]
+
+_LOOKS: Final = 4
+_DROP_TRIES: Final = 100
+_SETTLED_MS: Final = 60_000
+_TOMBSTONE_MAX: Final = 512
+_DROPPED: Final = "this table was dropped: purge it, or remove its folder, before another engine creates one here"
+
+
+class _Identity(msgspec.Struct):
+    table_uuid: str | None = msgspec.field(name="table-uuid", default=None)
+
+
+class _Tombstone(msgspec.Struct, rename="kebab"):
+    """What stands in the place of the version after the last.
+
+    Other engines show what they find where a number should be. ``writer`` makes two tombstones differ: a lost reply can
+    be told from a lost race.
+    """
+
+    format_version: str = _DROPPED
+    dropped_by: str = "icefield"
+    writer: str = ""
+    table_uuid: str | None = None
+
+
+def pointer_version(pointer: Pointer) -> int:
+    """The version that a pointer names. Raises ``InvalidMetadata`` for one of no file-system table."""
+    version = pointer.version if pointer.version is not None else version_of(pointer.location)
+    if version is None:
+        raise InvalidMetadata(f"{pointer.location} is no version of a file-system table", location=pointer.location)
+    return version
+
+
+class Top(NamedTuple):
+    """The highest version of a table, and whether it says that the table was dropped."""
+
+    pointer: Pointer
+    version: int
+    is_tombstone: bool
+
+
+class VersionedStrategy(CommitStrategy):
+    """The protocol of file-system tables, and what a catalog of type ``directory`` needs of a strategy.
+
+    A subclass brings ``publish``, its atomic step, and ``forget`` if it keeps more of a name than the file. Versions of
+    tables and markers of namespaces are published and forgotten by these two alone. Any name with a leading underscore
+    is the subclass's own; the names without one are listed in ``docs/plugins/commit-strategy.md``.
+    """
+
+    @abstractmethod
+    def publish(self, target: str, data: bytes) -> bool:
+        """Claim a name: publish a small file, whole, if no other has it; True when the one there is ours.
+
+        One atomic step. Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it; any
+        other error means that nothing was published.
+        """
+
+    def forget(self, targets: Iterable[str]) -> None:
+        """Free names: delete the files, and whatever else was kept of them, in the order given.
+
+        Called for what nobody can commit to any more: the versions of a purged table, the markers of a dropped
+        namespace. A name that is free already is no error.
+        """
+        self.file_system.delete_many(list(targets))
+
+    def withdraw(self, target: str) -> None:
+        """Take back a version that this strategy has just published beside nothing. Best effort."""
+        delete_quietly(self.file_system, target)
+
+    @property
+    def folder(self) -> str:
+        """Where the metadata files lie."""
+        return f"{self.location}/{METADATA_FOLDER}"
+
+    def load(self) -> Pointer | None:
+        top = self.top()
+        return None if top is None or top.is_tombstone else top.pointer
+
+    def top(self) -> Top | None:
+        """The highest version, which may be a tombstone."""
+        version = self.hint()
+        found, later = (None, None) if version is None else self.__file_and_next(version)
+        if version is None or found is None:
+            version = self.latest_listed()
+            found, later = (None, None) if version is None else self.__file_and_next(version)
+        if version is None or found is None:
+            return None
+        # The hint may be behind: whoever came later may not have written it yet.
+        while later is not None:
+            version, found = version + 1, later
+            later = self.__file_of(version + 1)
+        pointer = Pointer(found.location, version, _stamp(found))
+        return Top(pointer, version, is_tombstone(self.file_system, found))
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        self.__refuse_unsafe(metadata)
+        if base is None:
+            top = self.top()
+            if top is not None and not top.is_tombstone:
+                return Conflict(top.pointer)
+            version = 1 if top is None else top.version + 1
+        else:
+            version = pointer_version(base) + 1
+            if not self.is_current_table(base, metadata):
+                return Conflict(self.load())
+        if self.__is_compressed(version):
+            return Conflict(self.load())
+        target = self.__plain(version)
+        if not self.publish(target, encode_metadata(metadata)):
+            return Conflict()
+        if base is not None and not self.__still_there(base, metadata):
+            # The table was dropped meanwhile: a version beside nothing, or beside another table's, must not stay.
+            with suppress(Exception):
+                self.withdraw(target)
+            return Conflict()
+        self.__write_hint(version)
+        return Committed(Pointer(target, version))
+
+    def drop(self) -> None:
+        for _ in range(_DROP_TRIES):
+            current = self.load()
+            if current is None:
+                raise NoSuchTable(f"no table {'.'.join(self.table)} at {self.location}", table=self.table)
+            version = pointer_version(current) + 1
+            target = self.__plain(version)
+            try:
+                uuid = self.__uuid(read_whole(self.file_system, current.location), current.location)
+            except FileMissing:  # removed by another engine
+                continue
+            except InvalidMetadata:  # a table that cannot be read can be dropped
+                uuid = None
+            tombstone = msgspec.json.encode(_Tombstone(writer=uuid4().hex, table_uuid=uuid))
+            if not self.__is_compressed(version) and self.publish(target, tombstone):
+                self.__write_hint(version)
+                return
+        raise CommitFailed(
+            f"table {'.'.join(self.table)} was not dropped: others commit to it all the time; try again",
+            table=self.table,
+            location=self.location,
+        )
+
+    def purge(self) -> None:
+        top = self.top()
+        if top is None or not top.is_tombstone:
+            return  # somebody has created another table in the place
+        self.file_system.delete_many([f"{self.folder}/{VERSION_HINT}"])
+        # Lowest first: the tombstone stands until the last step. Whoever creates a table meanwhile is beyond it.
+        self.delete_versions(top.version)
+
+    def delete_versions(self, last: int) -> None:
+        """Forget every version up to one, the lowest first."""
+        doomed = sorted((version, location) for version, location in self.listed() if version <= last)
+        self.forget([location for _, location in doomed])
+
+    def __is_compressed(self, version: int) -> bool:
+        """Whether another engine has published that version as a compressed file."""
+        return _first(self.file_system.stat_many(self.__compressed(version))) is not None
+
+    def __refuse_unsafe(self, metadata: TableMetadata) -> None:
+        properties = metadata.properties
+        if properties.get("write.metadata.delete-after-commit.enabled", "false").lower() == "true":
+            raise self.__refused(
+                "write.metadata.delete-after-commit.enabled", "a freed version name could be won twice"
+            )
+        if properties.get("write.metadata.path"):
+            raise self.__refused("write.metadata.path", "the current version is found by its name in one folder")
+        if writes_gzip(properties):
+            raise self.__refused(
+                "write.metadata.compression-codec",
+                "a version would have another name under gzip, and could be won twice",
+            )
+
+    def __refused(self, name: str, why: str) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"the property {name} is refused for tables on a file system: {why}; remove it, or use a metastore catalog",
+            table=self.table,
+        )
+
+    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
+        """Whether the base is there and of the same table."""
+        try:
+            data = read_whole(self.file_system, base.location)
+        except FileMissing:
+            return False
+        return self.__uuid(data, base.location) == metadata.table_uuid or self.__uuid(data, base.location) is None
+
+    def __still_there(self, base: Pointer, metadata: TableMetadata) -> bool:
+        """The same after publishing, when a failure to look must not undo what is done."""
+        for _ in range(_LOOKS):
+            try:
+                return self.is_current_table(base, metadata)
+            except StorageError as error:
+                if not error.retryable:
+                    break
+            except Exception:
+                break
+        return True
+
+    def __uuid(self, data: bytes, location: str) -> str | None:
+        if data[:2] == b"\x1f\x8b":
+            return decode_metadata(data, location).table_uuid
+        try:
+            return msgspec.json.decode(data, type=_Identity).table_uuid
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidMetadata(f"{location} is damaged: {error}", location=location) from error
+
+    def find(self, version: int) -> str | None:
+        """The location of a version's file, however it is spelt, or None."""
+        found = self.__file_of(version)
+        return None if found is None else found.location
+
+    def __file_and_next(self, version: int) -> tuple[FileInfo | None, FileInfo | None]:
+        """A version's file and the file of the next, looked for at once.
+
+        Where the hint is right, that is all there is to do: four questions, and fewer would not do. That the version
+        is there is asked since a purged table may leave a hint, and for its time and size, which tell it from another
+        in its place and from a tombstone. The next is asked for under each name, since it alone tells that the hint is
+        right: a hint is written after the commit, or not at all, and another engine may compress from one version to
+        the next. A listing would be one request for all of that, and longer with every file of the table.
+
+        The answers are of different moments. A version is never freed, so the one that is there was the last at the
+        moment at which the next was not.
+        """
+        plain, *nexts = self.file_system.stat_many([self.__plain(version), *self.__names(version + 1)])
+        found = plain or _first(self.file_system.stat_many(self.__compressed(version)))
+        return found, _first(nexts)
+
+    def __file_of(self, version: int) -> FileInfo | None:
+        """The file of one version: as a rule it is there, and plain."""
+        with suppress(FileMissing):
+            return self.file_system.stat(self.__plain(version))
+        return _first(self.file_system.stat_many(self.__compressed(version)))
+
+    def __names(self, version: int) -> list[str]:
+        return [self.__plain(version), *self.__compressed(version)]
+
+    def __plain(self, version: int) -> str:
+        return f"{self.folder}/{file_system_metadata_name(version)}"
+
+    def __compressed(self, version: int) -> list[str]:
+        return [f"{self.folder}/{name}" for name in compressed_metadata_names(version)]
+
+    def exists(self, location: str) -> bool:
+        """Whether a file is there."""
+        try:
+            self.file_system.stat(location)
+        except FileMissing:
+            return False
+        return True
+
+    def hint(self) -> int | None:
+        """The version that ``version-hint.text`` names; it may be behind, or missing."""
+        try:
+            source = self.file_system.open_input(f"{self.folder}/{VERSION_HINT}")
+        except FileMissing:
+            return None
+        try:
+            return parse_version_hint(source.read(MAX_VERSION_HINT))
+        finally:
+            source.close()
+
+    def __write_hint(self, version: int) -> None:
+        with suppress(Exception):  # the commit is done; readers walk on from an old hint
+            self.file_system.put(f"{self.folder}/{VERSION_HINT}", str(version).encode(), PutMode.OVERWRITE)
+
+    def latest_listed(self) -> int | None:
+        """The highest version of which there is a file."""
+        return max((version for version, _ in self.listed()), default=None)
+
+    def listed(self) -> list[tuple[int, str]]:
+        """Every version of which there is a file, with its location."""
+        if FileSystemAbility.LIST not in self.file_system.abilities:
+            return self.__probed()
+        found = []
+        for info in self.file_system.list_files(self.folder, shallow=True):
+            version = version_of(info.location)
+            if version is not None:
+                found.append((version, info.location))
+        return found
+
+    def __probed(self) -> list[tuple[int, str]]:
+        """Versions from 1 upward, where the store cannot list."""
+        found = []
+        version = 1
+        while (location := self.find(version)) is not None:
+            found.append((version, location))
+            version += 1
+        return found
+
+
+def _first(found: Iterable[FileInfo | None]) -> FileInfo | None:
+    return next((file for file in found if file is not None), None)
+
+
+def _stamp(file: FileInfo) -> tuple[Any, ...] | None:
+    """What tells a file from another under its name; None where nothing does.
+
+    That is the entity tag where the store gives one, at any age. Otherwise it is the time: stores tell times in ticks
+    of up to a second or two, so that a file that is younger than some of them could be another by now that was put in
+    its place within the same tick.
+    """
+    if file.etag is not None:
+        return file.size, file.etag
+    if file.modified_ms is None or time.time() * 1000 - file.modified_ms < _SETTLED_MS:
+        return None
+    return file.size, file.modified_ms
+
+
+def is_tombstone(system: FileSystem, file: FileInfo) -> bool:
+    """Whether a version is the mark of a table that was dropped; only files too small for metadata are read."""
+    if file.size > _TOMBSTONE_MAX:
+        return False
+    try:
+        return says_dropped(read_whole(system, file.location))
+    except FileMissing:
+        return False
+
+
+def says_dropped(data: bytes) -> bool:
+    """Whether a metadata file is a tombstone."""
+    try:
+        return len(data) <= _TOMBSTONE_MAX and msgspec.json.decode(data, type=_Tombstone).format_version == _DROPPED
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False

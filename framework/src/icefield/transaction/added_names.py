@@ -1,0 +1,101 @@
+"""Whether the columns of a foreign file that have no field id are read as the columns whose names they bear.
+
+The ids come from the table's name mapping, each time that the file is read. A name that was given to another column
+stays with the first in the mapping, so that older files keep their meaning, and what a new file means by it is not
+certain. Such a file would be read with nulls, or with the values of another column: it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from icefield.errors import InvalidFile
+from icefield.metadata import TableMetadata
+from icefield.schema import NameMapping, Schema
+from icefield.schema.fields import children_of
+from icefield.types import NestedField, StructType
+from icefield.types.arrow.types import child_fields, field_id
+
+_Names = tuple[str, ...]
+
+
+def check_names(
+    metadata: TableMetadata, mapping: NameMapping | None, file_schema: pa.Schema, given: pa.Schema, location: str
+) -> None:
+    """Raise ``InvalidFile`` for a column without id that would be read as another than the one of its name.
+
+    ``file_schema`` is as the file has it, ``given`` the same with the ids that the mapping gives; ``mapping`` is None
+    for a file that has ids, to which none is applied. A column may be left out where the mapping says so, and where
+    the table has none of that name, unless the name stood for several.
+    """
+    _Check(metadata, mapping, location).fields(list(file_schema), list(given), metadata.schema().fields, ())
+
+
+class _Check:
+    def __init__(self, metadata: TableMetadata, mapping: NameMapping | None, location: str) -> None:
+        self._schema = metadata.schema()
+        self._history: Sequence[Schema] = tuple(metadata.schemas)
+        self._mapping = mapping
+        self._location = location
+
+    def fields(
+        self, held: Sequence[pa.Field], given: Sequence[pa.Field], columns: Sequence[NestedField], path: _Names
+    ) -> None:
+        """The fields of a struct, of the file and of the table."""
+        by_name = {column.name: column for column in columns}
+        by_id = {field_id(field) for field in given}
+        for raw, field in zip(held, given, strict=True):
+            place = (*path, raw.name)
+            column = by_name.get(raw.name)
+            if field_id(raw) is None:
+                self._check(place, field_id(field), column, by_id)
+            if column is not None:
+                self._inside(raw, field, column, place)
+
+    def _check(self, place: _Names, read_as: int | None, column: NestedField | None, by_id: set[int | None]) -> None:
+        if column is None:
+            if read_as in self._schema.id_to_field and len(self._meanings(place)) > 1:
+                raise self._refused(place, read_as)
+        elif read_as != column.field_id and not self._intended(place, column, by_id):
+            raise self._refused(place, read_as)
+
+    def _intended(self, place: _Names, column: NestedField, by_id: set[int | None]) -> bool:
+        """Whether somebody wrote a mapping by hand that gives the name to nothing, or the column another name."""
+        mapped = self._mapping.find(*place) if self._mapping is not None else None
+        if mapped is not None and mapped.field_id in (None, column.field_id):
+            return mapped.field_id is None  # else it is two columns of the file that are mapped to this one
+        return column.field_id in by_id and len(self._meanings(place)) < 2
+
+    def _meanings(self, place: _Names) -> set[int]:
+        """The ids of all columns that ever had a name."""
+        found = [schema.find_field(place).field_id for schema in self._history if schema.has_field(place)]
+        return set(found)
+
+    def _inside(self, raw: pa.Field, given: pa.Field, column: NestedField, place: _Names) -> None:
+        """What is nested: a list's element, a map's key and value count by their position."""
+        held, read = child_fields(raw.type), child_fields(given.type)
+        columns = children_of(column.field_type)
+        if isinstance(column.field_type, StructType):
+            if pa.types.is_struct(raw.type):
+                self.fields(held, read, columns, place)
+        elif len(held) == len(columns):
+            for one, other, inner in zip(held, read, columns, strict=True):
+                self._inside(one, other, inner, (*place, inner.name))
+
+    def _refused(self, place: _Names, read_as: int | None) -> InvalidFile:
+        name, other = ".".join(place), None if read_as is None else self._schema.find_column_name(read_as)
+        if self._mapping is None:
+            why = "has no field id while others of the file have one, and would be read as none that the table has"
+        elif read_as is None:
+            why = "has no field id, and by the table's name mapping would be read as none that the table has"
+        else:
+            meaning = "one that was deleted" if other is None else f"column {read_as}, which is called '{other}' now"
+            why = f"has no field id, and by the table's name mapping would be read as {meaning}"
+        return InvalidFile(
+            f"{self._location}: column '{name}' {why}; write the file's rows with append instead, or give all its "
+            "columns field ids",
+            location=self._location,
+            field_id=read_as,
+        )

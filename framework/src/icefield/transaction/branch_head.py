@@ -1,0 +1,65 @@
+"""The files at the head of a branch, as an action finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from icefield.manifest.columns import PLAN_COLUMNS
+from icefield.manifest.entries import ManifestEntries
+from icefield.manifest.manifest_file import ManifestContent, ManifestFile
+from icefield.manifest.manifest_list import ManifestList, read_manifest_list
+from icefield.manifest.reader import read_manifest
+from icefield.manifest.statistics import StatisticsRequest
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
+from icefield.partitioning import PartitionSpec
+from icefield.storage import FileIO
+from icefield.types import StructType
+
+_NO_STATISTICS: StatisticsRequest = {}
+
+
+class Head:
+    """A snapshot of the base, and its manifests; nothing is read before it is asked for."""
+
+    def __init__(self, metadata: TableMetadata, snapshot: Snapshot | None, io: FileIO) -> None:
+        self.metadata = metadata
+        self.snapshot = snapshot
+        self.io = io
+
+    @cached_property
+    def manifest_list(self) -> ManifestList | None:
+        """The snapshot's manifest list, or None when there is no snapshot."""
+        return None if self.snapshot is None else read_manifest_list(self.io, self.snapshot, self.metadata)
+
+    @property
+    def manifests(self) -> tuple[ManifestFile, ...]:
+        """Every manifest, in the order of the list."""
+        return () if self.manifest_list is None else self.manifest_list.manifests
+
+    def live(self, content: ManifestContent = ManifestContent.DATA) -> list[tuple[int, ManifestFile]]:
+        """The manifests of a content that may hold live files, each with its position in the list."""
+        return [
+            (position, manifest)
+            for position, manifest in enumerate(self.manifests)
+            if manifest.content is content and (manifest.has_added_files or manifest.has_existing_files)
+        ]
+
+    def entries(
+        self,
+        manifest: ManifestFile,
+        columns: Iterable[int] = PLAN_COLUMNS,
+        statistics: StatisticsRequest = _NO_STATISTICS,
+    ) -> ManifestEntries:
+        """The entries of a manifest, with single fields' statistics where they are asked for."""
+        kind = self.partition_type(manifest.partition_spec_id)
+        return read_manifest(self.io, manifest, kind, columns=columns, statistics=statistics)
+
+    def spec(self, spec_id: int) -> PartitionSpec:
+        """The spec of that id."""
+        return self.metadata.spec_by_id(spec_id)
+
+    def partition_type(self, spec_id: int) -> StructType:
+        """The type of the partition tuples under a spec."""
+        return self.spec(spec_id).partition_type(self.metadata.schema(), self.metadata.schemas)

@@ -1,0 +1,63 @@
+"""Manifest lists for the snapshots of an old v1 table that name their manifests themselves.
+
+From format version 2 on a snapshot must have a list, and readers refuse a table in which one has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import uuid4
+
+import msgspec
+
+from icefield.manifest.list_writer import counted, write_manifest_list
+from icefield.manifest.manifest_file import ManifestFile
+from icefield.manifest.manifest_list import read_manifest_list
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
+from icefield.storage import LocationProvider
+from icefield.transaction.action import ActionContext
+
+
+class OldSnapshots:
+    """Writes the lists, each once: a snapshot never changes, so that a list serves every attempt."""
+
+    def __init__(self) -> None:
+        self._uuid = uuid4()
+        self._lists: dict[int, str] = {}
+        self._manifests: dict[str, ManifestFile] = {}
+
+    def lists(self, base: TableMetadata, context: ActionContext) -> Mapping[int, str]:
+        """The location of a list for each snapshot of the base that has none, by the snapshot's id.
+
+        Raises ``FileMissing`` or ``InvalidMetadata`` for a manifest that cannot be read.
+        """
+        context.written.retire(*self._lists.values())
+        if base.format_version > 1:  # another commit has raised it meanwhile
+            return {}
+        lacking = [snapshot for snapshot in base.snapshots if snapshot.manifest_list is None]
+        for snapshot in lacking:
+            if snapshot.snapshot_id not in self._lists:
+                self._lists[snapshot.snapshot_id] = self._write(base, snapshot, context)
+        used = {snapshot.snapshot_id: self._lists[snapshot.snapshot_id] for snapshot in lacking}
+        context.written.add(*used.values())
+        return used
+
+    def _write(self, base: TableMetadata, snapshot: Snapshot, context: ActionContext) -> str:
+        unknown = tuple(path for path in snapshot.manifests if path not in self._manifests)
+        found = read_manifest_list(context.io, msgspec.structs.replace(snapshot, manifests=unknown), base)
+        for manifest in found.manifests:
+            # Snapshots come in the order in which they were made: the first that names a manifest has added it.
+            self._manifests[manifest.manifest_path] = counted(context.io, manifest)
+        name = f"snap-{snapshot.snapshot_id}-0-{self._uuid}.avro"
+        location = LocationProvider.from_metadata(base).metadata_location(name)
+        context.written.add(location)
+        write_manifest_list(
+            context.io,
+            location,
+            [self._manifests[path] for path in snapshot.manifests],
+            format_version=2,  # in a later version too: no row of such a snapshot has an id
+            snapshot_id=snapshot.snapshot_id,
+            parent_snapshot_id=snapshot.parent_snapshot_id,
+        )
+        return location

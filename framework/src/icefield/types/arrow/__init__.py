@@ -1,0 +1,1 @@
+"""Iceberg types as Arrow types, and what is done to Arrow arrays by them."""

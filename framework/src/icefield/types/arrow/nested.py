@@ -1,0 +1,206 @@
+"""Nested Arrow arrays taken apart and put together again without copying values.
+
+Everything here respects the slice that an array is of a larger one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def unwrap(array: pa.Array) -> pa.Array:
+    """The plain array below an extension, or of a dictionary or run-end encoding."""
+    if isinstance(array, pa.ExtensionArray):
+        return array.storage
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary_decode()
+    return pc.run_end_decode(array)
+
+
+def retype(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """An array of the same layout under other names, metadata, nullability or extensions. No value is copied.
+
+    Unlike Arrow's ``view`` it lets a field be required that has nulls below null structs.
+    """
+    if array.type.equals(target, check_metadata=True):
+        return array
+    if pa.types.is_struct(target):
+        children = [retype(array.field(position), target.field(position).type) for position in range(target.num_fields)]
+        return struct_array(target, children, array)
+    if pa.types.is_map(target):
+        keys, values = retype(array.keys, target.key_type), retype(array.items, target.item_type)
+        entries = pa.StructArray.from_arrays([keys, values], fields=[target.key_field, target.item_field])
+        return _over(array, target, entries)
+    if pa.types.is_list(target):
+        return _over(array, target, retype(array.values, target.value_type))
+    return array.view(target)
+
+
+def times_as_numbers(array: pa.Array) -> pa.Array:
+    """The array with a number for every time in it, at any depth: Python has no time as fine or as far as Arrow's."""
+    return retype(array, _with_numbers(array.type))
+
+
+def _with_numbers(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_temporal(kind):
+        return pa.int32() if kind.bit_width == 32 else pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([_field_with_numbers(kind.field(position)) for position in range(kind.num_fields)])
+    if pa.types.is_map(kind):
+        return pa.map_(_field_with_numbers(kind.key_field), _field_with_numbers(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(_field_with_numbers(kind.value_field))
+    return kind
+
+
+def _field_with_numbers(field: pa.Field) -> pa.Field:
+    return field.with_type(_with_numbers(field.type))
+
+
+def _over(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array:
+    """A list or map of the same validity, offsets and slice over other values."""
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, array.offset, [values])
+
+
+def struct_array(target: pa.DataType, children: list[pa.Array], like: pa.Array) -> pa.Array:
+    """A struct array over children, null where ``like`` is null."""
+    return pa.Array.from_buffers(target, len(like), [validity_buffer(like)], like.null_count, children=children)
+
+
+def as_lists(array: pa.Array, plain: pa.DataType) -> pa.Array:
+    """Any other kind of list as a list."""
+    if not (pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type)):
+        return array.cast(plain)
+    # Arrow's own cast of views gets the offsets wrong.
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int32))).astype(np.int32)
+    buffers = [validity_buffer(array), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(plain, len(array), buffers, array.null_count, children=[array.flatten()])
+
+
+def list_parts(array: pa.Array) -> tuple[pa.Buffer | None, pa.Buffer, int, int]:
+    """Validity and offsets of a list or map array, counted from its own first value; where that lies, and the end."""
+    if len(array) == 0:
+        return None, pa.py_buffer(np.zeros(1, np.int32)), 0, 0
+    offsets = array.offsets
+    start, stop = offsets[0].as_py(), offsets[len(array)].as_py()
+    if array.offset == 0 and start == 0:
+        return validity_buffer(array), array.buffers()[1], 0, stop
+    rebased = np.ascontiguousarray(offsets.to_numpy() - start)
+    return validity_buffer(array), pa.py_buffer(rebased), start, stop
+
+
+def validity_buffer(array: pa.Array) -> pa.Buffer | None:
+    """The validity bits of an array from its first value on, whatever its offset; None when nothing is null."""
+    if array.null_count == 0:
+        return None
+    if array.offset == 0:
+        return array.buffers()[0]
+    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def settled(array: pa.Array) -> pa.Array:
+    """The array with no null in a required field below a null: such a value stands for nothing, and any value will do.
+
+    Arrow's own functions put nulls below nulls (``pa.nulls``, ``flatten``, ``take``), and file formats that have no
+    place for a null in a required column refuse them. A null of a required field whose parent is not null stays, so
+    that it can be refused. An array that is settled is given back as it is; no value is copied otherwise.
+    """
+    return _settled(array) if _is_unsettled(array) else array
+
+
+def null_array(kind: pa.DataType, count: int) -> pa.Array:
+    """So many nulls of a type, settled."""
+    return settled(pa.nulls(count, kind))
+
+
+def may_be_unsettled(kind: pa.DataType) -> bool:
+    """Whether arrays of a type have a required field anywhere below what may be null."""
+    return any(not field.nullable or may_be_unsettled(field.type) for field in _fields_below(kind))
+
+
+def map_entries(array: pa.Array) -> pa.ListArray:
+    """A map array as a list of its pairs; nothing is copied.
+
+    Unlike Arrow's cast this takes values that have nulls below nulls.
+    """
+    pairs = _pairs(array.type, [array.keys, array.items])
+    return _over(array, pa.list_(pa.field("entries", pairs.type, nullable=False)), pairs)
+
+
+def _pairs(kind: pa.MapType, sides: list[pa.Array]) -> pa.StructArray:
+    fields = pa.struct([kind.key_field, kind.item_field])
+    return pa.Array.from_buffers(fields, len(sides[0]), [None], 0, children=sides)
+
+
+def _fields_below(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.value_field] if pa.types.is_list(kind) else []
+
+
+def _arrays_below(array: pa.Array) -> list[pa.Array]:
+    if pa.types.is_struct(array.type):
+        return [array.field(position) for position in range(array.type.num_fields)]
+    return [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
+
+
+def _is_unsettled(array: pa.Array) -> bool:
+    fields = _fields_below(array.type)
+    if not fields:
+        return False
+    pairs = zip(fields, _arrays_below(array), strict=True)
+    return any((not field.nullable and below.null_count > 0) or _is_unsettled(below) for field, below in pairs)
+
+
+def _settled(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        # With the struct's nulls in them, children have more nulls than it has only by their own.
+        children = array.flatten() if array.null_count else _arrays_below(array)
+        return struct_array(kind, _required_filled(list(kind), children, array.null_count), array)
+    entries = map_entries(array) if pa.types.is_map(kind) else array
+    # What lies below a null list, or outside of the slice, is left out.
+    lengths = pc.fill_null(pc.list_value_length(entries), 0).to_numpy(zero_copy_only=False)
+    offsets = np.zeros(len(array) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    values = entries.flatten()
+    if pa.types.is_map(kind):
+        values = _pairs(kind, [settled(side) for side in _arrays_below(values)])
+    else:
+        values = settled(values)
+    buffers = [validity_buffer(array), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, children=[values])
+
+
+def _required_filled(fields: list[pa.Field], children: list[pa.Array], hidden: int) -> list[pa.Array]:
+    """The children settled; a required one whose only nulls are the ``hidden`` ones of its parent has none."""
+    made = []
+    for field, child in zip(fields, map(settled, children), strict=True):
+        fills = not field.nullable and 0 < child.null_count == hidden
+        made.append(_without_nulls(child) if fills else child)
+    return made
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """The array with whatever lies in its buffers where a null was."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        children = _arrays_below(array)
+        return pa.Array.from_buffers(kind, len(array), [None], 0, children=children)
+    if pa.types.is_map(kind):
+        return _as_valid(array, _pairs(kind, _arrays_below(array)))
+    if pa.types.is_list(kind):
+        return _as_valid(array, array.values)
+    return pa.Array.from_buffers(kind, len(array), [None, *array.buffers()[1:]], 0, array.offset)
+
+
+def _as_valid(array: pa.Array, values: pa.Array) -> pa.Array:
+    """A list or map of the same offsets and slice, none of them null."""
+    return pa.Array.from_buffers(array.type, len(array), [None, array.buffers()[1]], 0, array.offset, [values])

@@ -1,0 +1,282 @@
+"""Turning Arrow data of one nested shape into that of another: the one recursion behind reading and writing.
+
+What is matched with what, what fills a gap and which primitive types fit is the business of ``Rules``: by field id
+when a file is read (``icefield.scan.column_projection``), by name when rows are written
+(``icefield.writing.conforming``). Everything is resolved once a schema; what is left for each batch is a tree of
+functions over whole arrays, and nothing at all for a column that has its final form already.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from icefield.errors import IcefieldError
+from icefield.types.arrow.nested import as_lists, list_parts, null_array, retype, settled, struct_array, unwrap
+from icefield.types.arrow.types import child_fields, is_list_like, to_arrow_type
+from icefield.types.nested import ListType, MapType, NestedField, StructType
+from icefield.types.primitive import IcebergType
+
+Convert = Callable[[pa.Array], pa.Array]
+"""Turns an array of one type into one of another, value by value."""
+
+Fill = Callable[[int], pa.Array]
+"""Makes an array of that many equal values."""
+
+Path = tuple[str, ...]
+
+
+class Rules(ABC):
+    """How two shapes are brought together."""
+
+    @abstractmethod
+    def match(self, fields: Sequence[NestedField], held: Sequence[pa.Field], path: Path) -> list[int | None]:
+        """For each field of a struct, the position of its counterpart in ``held``; None where there is none."""
+
+    @abstractmethod
+    def fill(self, field: NestedField, path: Path) -> Fill:
+        """What stands for a field without counterpart. Raises where nothing may."""
+
+    @abstractmethod
+    def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
+        """How an array of ``held`` becomes one of ``kind``; None when it is one. Raises where it cannot."""
+
+    @abstractmethod
+    def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
+        """The error for two types of different structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one type is read as another: ``held`` is the part of it that is needed, ``convert`` is None for nothing."""
+
+    held: pa.DataType
+    convert: Convert | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One field of a finished struct: taken from the ``source``-th held field and converted, or filled."""
+
+    field: NestedField
+    source: int | None
+    convert: Convert | None = None
+    fill: Fill | None = None
+
+    def array(self, held: Sequence[pa.Array], rows: int) -> pa.Array:
+        if self.source is None:
+            assert self.fill is not None
+            return self.fill(rows)
+        array = held[self.source]
+        return array if self.convert is None else self.convert(array)
+
+
+@dataclass(frozen=True, slots=True)
+class StructShape:
+    """How the fields of a struct come about: the ``held`` fields that are needed, in their order, and the slots."""
+
+    held: tuple[pa.Field, ...]
+    slots: tuple[Slot, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether each slot takes the held field of its own position as it is."""
+        return len(self.held) == len(self.slots) and all(
+            slot.source == position and slot.convert is None for position, slot in enumerate(self.slots)
+        )
+
+
+def resolve_struct(
+    fields: Sequence[NestedField], held: Sequence[pa.Field], rules: Rules, path: Path = ()
+) -> StructShape:
+    """Bring the fields of a struct together with those that are held."""
+    matches = rules.match(fields, held, path)
+    shapes = {
+        found: resolve(field.field_type, held[found].type, rules, (*path, field.name))
+        for field, found in zip(fields, matches, strict=True)
+        if found is not None
+    }
+    order = sorted(shapes)
+    ranks = {found: rank for rank, found in enumerate(order)}
+    slots = []
+    for field, found in zip(fields, matches, strict=True):
+        if found is None:
+            slots.append(Slot(field, None, fill=rules.fill(field, (*path, field.name))))
+        else:
+            slots.append(Slot(field, ranks[found], shapes[found].convert))
+    return StructShape(tuple(held[found].with_type(shapes[found].held) for found in order), tuple(slots))
+
+
+def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
+    """How an array of ``held`` becomes one of ``kind``, and which part of it is needed for that."""
+    if not kind.is_nested:
+        return Shape(held, rules.primitive(kind, held, path))
+    if pa.types.is_null(held):
+        return Shape(held, nulls_of(kind))
+    stored = _below(held)
+    if stored is not None:
+        return _resolve_wrapped(kind, held, stored, rules, path)
+    if isinstance(kind, StructType) and pa.types.is_struct(held):
+        return _resolve_struct(kind, held, rules, path)
+    if isinstance(kind, ListType) and is_list_like(held):
+        return _resolve_list(kind, held, rules, path)
+    if isinstance(kind, MapType) and pa.types.is_map(held):
+        return _resolve_map(kind, held, rules, path)
+    if isinstance(kind, MapType) and pa.types.is_list(held):
+        return _resolve_keys(kind, held, rules, path)
+    raise rules.mismatch(kind, held, path)
+
+
+def _below(held: pa.DataType) -> pa.DataType | None:
+    """What a dictionary, run-end encoded or extension type holds; None for any other type."""
+    if isinstance(held, pa.BaseExtensionType):
+        return held.storage_type
+    if pa.types.is_dictionary(held) or pa.types.is_run_end_encoded(held):
+        return held.value_type
+    return None
+
+
+def _resolve_wrapped(kind: IcebergType, held: pa.DataType, stored: pa.DataType, rules: Rules, path: Path) -> Shape:
+    shape = resolve(kind, stored, rules, path)
+    if shape.held != stored:
+        raise rules.mismatch(kind, held, path)
+    return Shape(held, _then(unwrap, shape.convert))
+
+
+def _resolve_struct(kind: StructType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
+    shape = resolve_struct(kind.fields, child_fields(held), rules, path)
+    target = to_arrow_type(kind)
+    kept = shape.held or _carrier(held)
+    pruned = pa.struct(list(kept))
+    if shape.plain and shape.held:
+        return Shape(pruned, _retype(pruned, target))
+
+    converts = any(slot.convert is not None for slot in shape.slots)
+
+    def convert(array: pa.Array) -> pa.Array:
+        # What lies below a null struct may be no value of its type, so it must be null before it is converted.
+        hidden = converts and array.null_count
+        children = array.flatten() if hidden else [array.field(position) for position in range(len(shape.held))]
+        made = [slot.array(children, len(array)) for slot in shape.slots]
+        return settled(struct_array(target, made, array))
+
+    return Shape(pruned, convert)
+
+
+def _resolve_list(kind: ListType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
+    element = resolve(kind.element_type, held.value_type, rules, (*path, kind.element.name))
+    inner = element.convert
+    target = to_arrow_type(kind)
+    pruned = _list_of(held, held.value_field.with_type(element.held))
+    if inner is None and pa.types.is_list(held):
+        return Shape(pruned, _retype(pruned, target))
+    plain = pa.list_(held.value_field.with_type(element.held))
+
+    def convert(array: pa.Array) -> pa.Array:
+        lists = array if pa.types.is_list(array.type) else as_lists(array, plain)
+        validity, offsets, start, stop = list_parts(lists)
+        values = lists.values.slice(start, stop - start)
+        values = retype(values, target.value_type) if inner is None else inner(values)
+        return pa.Array.from_buffers(target, len(lists), [validity, offsets], lists.null_count, children=[values])
+
+    return Shape(pruned, convert)
+
+
+def _resolve_map(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
+    inner: list[Convert | None] = []
+    fields: list[pa.Field] = []
+    for side, field in ((kind.key, held.key_field), (kind.value, held.item_field)):
+        shape = resolve(side.field_type, field.type, rules, (*path, side.name))
+        inner.append(shape.convert)
+        fields.append(field.with_type(shape.held))
+    target = to_arrow_type(kind)
+    pruned = pa.map_(*fields, keys_sorted=held.keys_sorted)
+    if inner == [None, None]:
+        return Shape(pruned, _retype(pruned, target))
+    of_key, of_value = (
+        each or _retype(field.type, wanted)
+        for each, field, wanted in zip(inner, fields, (target.key_type, target.item_type), strict=True)
+    )
+
+    def convert(array: pa.Array) -> pa.Array:
+        validity, offsets, start, stop = list_parts(array)
+        keys, values = array.keys.slice(start, stop - start), array.items.slice(start, stop - start)
+        keys = keys if of_key is None else of_key(keys)
+        values = values if of_value is None else of_value(values)
+        entries = pa.StructArray.from_arrays([keys, values], fields=[target.key_field, target.item_field])
+        return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, children=[entries])
+
+    return Shape(pruned, convert)
+
+
+def _resolve_keys(kind: MapType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
+    """A map whose values a file left out is held as a list of its keys: each value is null."""
+    key = resolve(kind.key_type, held.value_type, rules, (*path, kind.key.name))
+    values = rules.fill(kind.value, (*path, kind.value.name))
+    target = to_arrow_type(kind)
+    of_key = key.convert or _retype(key.held, target.key_type)
+
+    def convert(array: pa.Array) -> pa.Array:
+        validity, offsets, start, stop = list_parts(array)
+        keys = array.values.slice(start, stop - start)
+        keys = keys if of_key is None else of_key(keys)
+        entries = pa.StructArray.from_arrays([keys, values(len(keys))], fields=[target.key_field, target.item_field])
+        return pa.Array.from_buffers(target, len(array), [validity, offsets], array.null_count, children=[entries])
+
+    return Shape(pa.list_(held.value_field.with_type(key.held)), convert)
+
+
+def _then(first: Convert | None, second: Convert | None) -> Convert | None:
+    if first is None or second is None:
+        return first or second
+    return lambda array: second(first(array))
+
+
+def _retype(held: pa.DataType, target: pa.DataType) -> Convert | None:
+    """Gives an array of the same layout the names, ids and nullability of ``target``; nothing is copied."""
+    if held.equals(target, check_metadata=True):
+        return None
+    return lambda array: retype(array, target)
+
+
+def _list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
+    if pa.types.is_large_list(held):
+        return pa.large_list(element)
+    if pa.types.is_fixed_size_list(held):
+        return pa.list_(element, held.list_size)
+    if pa.types.is_list_view(held):
+        return pa.list_view(element)
+    if pa.types.is_large_list_view(held):
+        return pa.large_list_view(element)
+    return pa.list_(element)
+
+
+def _carrier(held: pa.DataType) -> tuple[pa.Field, ...]:
+    """One leaf of a struct none of whose fields is asked for: it tells which structs are null."""
+    children = child_fields(held)
+    if not children:
+        return ()
+    child = min(children, key=_cost)
+    if pa.types.is_struct(child.type):
+        child = child.with_type(pa.struct(list(_carrier(child.type))))
+    return (child,)
+
+
+def _cost(field: pa.Field) -> int:
+    """How dear a field is as a carrier: the bits of a value; more where values have no fixed width."""
+    inner = child_fields(field.type)
+    if inner:
+        return sum(map(_cost, inner)) if not pa.types.is_struct(field.type) else min(map(_cost, inner)) + 1
+    try:
+        return int(field.type.bit_width)
+    except ValueError:
+        return 1 << 20
+
+
+def nulls_of(kind: IcebergType) -> Convert:
+    """Gives as many nulls of a type as an array has values."""
+    target = to_arrow_type(kind)
+    return lambda array: null_array(target, len(array))

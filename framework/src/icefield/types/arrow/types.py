@@ -1,0 +1,355 @@
+"""The Arrow form of each type, and which type an Arrow type stands for.
+
+A field's id travels as Arrow field metadata at every level. Types that share an Arrow form with another one (a
+``uuid`` is 16 bytes, as ``fixed[16]`` is) are named in the metadata of their field as well, so that a schema survives
+the way to Arrow and back.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from icefield.errors import IcefieldError, InvalidSchema, UnsupportedFeature
+from icefield.types.nested import MAX_NESTING_DEPTH, ListType, MapType, NestedField, StructType
+from icefield.types.primitive import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+    VariantType,
+    parse_type,
+)
+
+FIELD_ID_KEY: Final = b"PARQUET:field_id"
+DOC_KEY: Final = b"doc"
+TYPE_KEY: Final = b"icefield.type"
+"""Names the type of a field whose Arrow type alone would be read as another one."""
+
+VARIANT_ARROW: Final = pa.struct(
+    [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
+)
+
+_PLAIN: Final[dict[type[IcebergType], pa.DataType]] = {
+    BooleanType: pa.bool_(),
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+    FloatType: pa.float32(),
+    DoubleType: pa.float64(),
+    DateType: pa.date32(),
+    TimeType: pa.time64("us"),
+    TimestampType: pa.timestamp("us"),
+    TimestamptzType: pa.timestamp("us", "UTC"),
+    TimestampNanoType: pa.timestamp("ns"),
+    TimestamptzNanoType: pa.timestamp("ns", "UTC"),
+    StringType: pa.string(),
+    UUIDType: pa.binary(16),
+    BinaryType: pa.binary(),
+    UnknownType: pa.null(),
+    VariantType: VARIANT_ARROW,
+    GeometryType: pa.binary(),
+    GeographyType: pa.binary(),
+}
+_TENSOR: Final = "arrow.fixed_shape_tensor"
+"""The one extension of Arrow that is nested for the table format as well."""
+
+GivenType: TypeAlias = "IcebergType | str | pa.DataType"
+"""A type as a user may give it."""
+
+_NAMED_IN_METADATA: Final = (UUIDType, VariantType, GeometryType, GeographyType)
+
+
+def plain_array(values: Sequence[Any], iceberg_type: IcebergType) -> pa.Array:
+    """Internal values of a primitive type as an Arrow array."""
+    kind = to_arrow_type(iceberg_type)
+    if isinstance(iceberg_type, DecimalType) and iceberg_type.scale > iceberg_type.precision:
+        # Arrow takes the scale of a Python decimal for its least precision.
+        return pa.array(values, pa.decimal128(38, iceberg_type.scale)).cast(kind)
+    return pa.array(values, kind)
+
+
+def to_arrow_type(iceberg_type: IcebergType) -> pa.DataType:
+    """The Arrow type that holds values of a type in memory, with the ids of nested fields."""
+    plain = _PLAIN.get(type(iceberg_type))
+    return plain if plain is not None else _to_arrow_type(iceberg_type)
+
+
+@lru_cache(maxsize=2048)
+def _to_arrow_type(iceberg_type: IcebergType) -> pa.DataType:
+    match iceberg_type:
+        case DecimalType():
+            return pa.decimal128(iceberg_type.precision, iceberg_type.scale)
+        case FixedType():
+            return pa.binary(iceberg_type.length)
+        case StructType():
+            return pa.struct([to_arrow_field(child) for child in iceberg_type.fields])
+        case ListType():
+            return pa.list_(to_arrow_field(iceberg_type.element))
+        case MapType():
+            return pa.map_(to_arrow_field(iceberg_type.key), to_arrow_field(iceberg_type.value))
+    raise UnsupportedFeature(f"type {iceberg_type} has no Arrow form")
+
+
+def to_arrow_field(field: NestedField) -> pa.Field:
+    """The Arrow field of a field: name, type, nullability, id and doc."""
+    metadata = {FIELD_ID_KEY: str(field.field_id).encode()}
+    if field.doc is not None:
+        metadata[DOC_KEY] = field.doc.encode()
+    if isinstance(field.field_type, _NAMED_IN_METADATA):
+        metadata[TYPE_KEY] = str(field.field_type).encode()
+    return pa.field(field.name, to_arrow_type(field.field_type), nullable=not field.required, metadata=metadata)
+
+
+def field_id(field: pa.Field) -> int | None:
+    """The id that an Arrow field carries, or None: also for a text that is no id."""
+    text = (field.metadata or {}).get(FIELD_ID_KEY)
+    if text is None or not text.isdigit() or len(text) > 10:
+        return None
+    number = int(text)
+    return number if number < 2**31 else None
+
+
+def with_dictionaries(schema: pa.Schema, ids: frozenset[int]) -> pa.Schema:
+    """The schema with the columns of those ids dictionary-encoded."""
+    for position, column in enumerate(schema):
+        if field_id(column) in ids:
+            schema = schema.set(position, column.with_type(pa.dictionary(pa.int32(), column.type)))
+    return schema
+
+
+def with_field_id(field: pa.Field, id_: int) -> pa.Field:
+    """The same field with that id."""
+    return field.with_metadata({**(field.metadata or {}), FIELD_ID_KEY: str(id_).encode()})
+
+
+def has_all_ids(arrow_type: pa.DataType) -> bool:
+    """Whether each field nested in an Arrow type carries an id. False for one nested beyond the limit."""
+    return _has_all_ids(arrow_type, 0)
+
+
+def _has_all_ids(arrow_type: pa.DataType, depth: int) -> bool:
+    if arrow_type.equals(VARIANT_ARROW) or getattr(arrow_type, "extension_name", _TENSOR) != _TENSOR:
+        return True
+    return depth <= MAX_NESTING_DEPTH and all(
+        field_id(child) is not None and (TYPE_KEY in (child.metadata or {}) or _has_all_ids(child.type, depth + 1))
+        for child in child_fields(arrow_type)
+    )
+
+
+def child_fields(arrow_type: pa.DataType) -> list[pa.Field]:
+    """The fields directly inside an Arrow struct, list or map; empty for anything else.
+
+    A map's are its key and its value.
+    """
+    arrow_type = unwrapped(arrow_type)
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        arrow_type = arrow_type.storage_type
+    if pa.types.is_struct(arrow_type):
+        return [arrow_type.field(i) for i in range(arrow_type.num_fields)]
+    if pa.types.is_map(arrow_type):
+        return [arrow_type.key_field, arrow_type.item_field]
+    if is_list_like(arrow_type):
+        return [arrow_type.value_field]
+    return []
+
+
+def is_list_like(arrow_type: pa.DataType) -> bool:
+    """Whether an Arrow type is any of its kinds of list. A map is not."""
+    kinds = pa.types
+    return bool(
+        kinds.is_list(arrow_type)
+        or kinds.is_large_list(arrow_type)
+        or kinds.is_fixed_size_list(arrow_type)
+        or kinds.is_list_view(arrow_type)
+        or kinds.is_large_list_view(arrow_type)
+    )
+
+
+def unwrapped(arrow_type: pa.DataType) -> pa.DataType:
+    """What a dictionary or run-end encoded type holds; any other type itself."""
+    if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):
+        return arrow_type.value_type
+    return arrow_type
+
+
+def from_arrow_type(arrow_type: pa.DataType, next_id: Callable[[], int] | None = None) -> IcebergType:
+    """The type that an Arrow type stands for.
+
+    Ids of nested fields come from their metadata when ``next_id`` is None and each field has one, else from
+    ``next_id`` (or 1, 2, ...): those of a struct's fields first, then those inside each.
+
+    Raises ``UnsupportedFeature``, with what to cast to, for an Arrow type that no type can hold without loss.
+    """
+    if next_id is None:
+        next_id = None if has_all_ids(arrow_type) else itertools.count(1).__next__
+    return _from_arrow(arrow_type, next_id, 0)
+
+
+def as_type(given: GivenType) -> IcebergType:
+    """A type that was given as an object, as the spec's text or as Arrow's. Raises ``InvalidArgument``."""
+    if isinstance(given, IcebergType):
+        return given
+    return from_arrow_type(given) if isinstance(given, pa.DataType) else parse_type(given)
+
+
+def from_arrow_fields(fields: list[pa.Field], next_id: Callable[[], int] | None) -> list[NestedField]:
+    """The fields of a struct or schema; ids from metadata when ``next_id`` is None."""
+    return _from_arrow_fields(fields, next_id, 0)
+
+
+def _from_arrow_fields(fields: list[pa.Field], next_id: Callable[[], int] | None, depth: int) -> list[NestedField]:
+    ids = [_id_of(child, next_id) for child in fields]
+    return [
+        NestedField(id_, child.name, _field_type(child, next_id, depth), _required(child), _doc(child))
+        for id_, child in zip(ids, fields, strict=True)
+    ]
+
+
+def _id_of(field: pa.Field, next_id: Callable[[], int] | None) -> int:
+    if next_id is not None:
+        return next_id()
+    known = field_id(field)
+    if known is None:
+        raise InvalidSchema(f"Arrow field '{field.name}' carries no field id")
+    return known
+
+
+def _required(field: pa.Field) -> bool:
+    return not field.nullable and not pa.types.is_null(field.type)
+
+
+def _doc(field: pa.Field) -> str | None:
+    doc = (field.metadata or {}).get(DOC_KEY)
+    return doc.decode("utf-8", "replace") if doc is not None else None
+
+
+def _field_type(field: pa.Field, next_id: Callable[[], int] | None, depth: int) -> IcebergType:
+    named = _named_type(field)
+    if named is not None:
+        return named
+    try:
+        return _from_arrow(field.type, next_id, depth)
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"column '{field.name}': {error.message}", **error.data) from None
+
+
+def _named_type(field: pa.Field) -> IcebergType | None:
+    """The type that the field's metadata names, provided that its Arrow type still fits."""
+    text = (field.metadata or {}).get(TYPE_KEY)
+    if text is None:
+        return None
+    try:
+        named = parse_type(text.decode())
+    except (IcefieldError, UnicodeDecodeError):
+        return None
+    fits = isinstance(named, _NAMED_IN_METADATA) and to_arrow_type(named) == field.type
+    return named if fits else None
+
+
+def _from_arrow(arrow_type: pa.DataType, next_id: Callable[[], int] | None, depth: int) -> IcebergType:
+    if depth > MAX_NESTING_DEPTH:
+        raise InvalidSchema(f"Arrow type is nested deeper than {MAX_NESTING_DEPTH} levels")
+    arrow_type = unwrapped(arrow_type)
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return _from_extension(arrow_type, next_id, depth)
+    if pa.types.is_struct(arrow_type):
+        return StructType(*_from_arrow_fields(child_fields(arrow_type), next_id, depth + 1))
+    if pa.types.is_map(arrow_type):
+        key, value = _from_arrow_fields(child_fields(arrow_type), next_id, depth + 1)
+        return MapType(key.field_id, key.field_type, value.field_id, value.field_type, value.required)
+    if is_list_like(arrow_type):
+        (element,) = _from_arrow_fields(child_fields(arrow_type), next_id, depth + 1)
+        return ListType(element.field_id, element.field_type, element.required)
+    for holds, make in _FROM_ARROW:
+        if holds(arrow_type):
+            return make(arrow_type)
+    raise UnsupportedFeature(f"no type of the table format holds Arrow's {arrow_type}")
+
+
+def _from_extension(arrow_type: pa.BaseExtensionType, next_id: Callable[[], int] | None, depth: int) -> IcebergType:
+    match arrow_type.extension_name:
+        case "arrow.uuid":
+            return UUIDType()
+        case "arrow.json":
+            return StringType()
+        case "arrow.bool8":
+            return BooleanType()
+        case "arrow.parquet.variant" | "parquet.variant":
+            return VariantType()
+        case "geoarrow.wkb":
+            return GeometryType()
+        case "arrow.fixed_shape_tensor":
+            return _from_arrow(arrow_type.storage_type, next_id, depth)
+    raise UnsupportedFeature(
+        f"no type of the table format holds Arrow's extension {arrow_type.extension_name}; cast to its storage type"
+    )
+
+
+def _from_uint64(arrow_type: pa.DataType) -> IcebergType:
+    raise UnsupportedFeature("Arrow's uint64 does not fit in a long; cast to int64 or decimal128(20, 0)")
+
+
+def _from_decimal(arrow_type: pa.DataType) -> IcebergType:
+    if arrow_type.precision > 38:
+        raise UnsupportedFeature(f"Arrow's {arrow_type} has more than 38 digits")
+    if not 0 <= arrow_type.scale <= arrow_type.precision:
+        raise UnsupportedFeature(f"the scale of Arrow's {arrow_type} does not lie between 0 and its precision")
+    return DecimalType(arrow_type.precision, arrow_type.scale)
+
+
+def _from_time(arrow_type: pa.DataType) -> IcebergType:
+    if arrow_type.unit == "ns":
+        raise UnsupportedFeature("a time has microseconds; cast Arrow's time64[ns] to time64('us')")
+    return TimeType()
+
+
+def _from_timestamp(arrow_type: pa.DataType) -> IcebergType:
+    if arrow_type.unit == "ns":
+        return TimestampNanoType() if arrow_type.tz is None else TimestamptzNanoType()
+    return TimestampType() if arrow_type.tz is None else TimestamptzType()
+
+
+def _is_any_decimal(arrow_type: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(arrow_type))
+
+
+_is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+_is_long = (pa.types.is_int64, pa.types.is_uint32)
+
+_FROM_ARROW: Final[list[tuple[Callable[[pa.DataType], Any], Callable[[pa.DataType], IcebergType]]]] = [
+    (pa.types.is_boolean, lambda _: BooleanType()),
+    (pa.types.is_uint64, _from_uint64),
+    (lambda t: any(test(t) for test in _is_long), lambda _: LongType()),
+    (pa.types.is_integer, lambda _: IntegerType()),
+    (pa.types.is_float64, lambda _: DoubleType()),
+    (pa.types.is_floating, lambda _: FloatType()),
+    (_is_any_decimal, _from_decimal),
+    (pa.types.is_date, lambda _: DateType()),
+    (pa.types.is_time, _from_time),
+    (pa.types.is_timestamp, _from_timestamp),
+    (lambda t: any(test(t) for test in _is_text), lambda _: StringType()),
+    (lambda t: any(test(t) for test in _is_bytes), lambda _: BinaryType()),
+    (pa.types.is_fixed_size_binary, lambda t: FixedType(t.byte_width)),
+    (pa.types.is_null, lambda _: UnknownType()),
+]

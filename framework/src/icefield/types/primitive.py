@@ -1,0 +1,355 @@
+"""The types without fields: their text form and what each may be promoted to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from icefield.errors import InvalidSchema, UnsupportedFeature
+
+MAX_TYPE_TEXT: Final = 1000
+"""The longest text of a primitive type, in characters."""
+
+MAX_FIXED_LENGTH: Final = 2**31 - 1
+"""The longest ``fixed``, in bytes: Arrow, Avro and Parquet hold its length in 32 bits."""
+
+DEFAULT_CRS: Final = "OGC:CRS84"
+EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer", "karney"})
+
+
+class IcebergType:
+    """A type of the table format. ``str`` gives the spec's text."""
+
+    __slots__ = ()
+
+    is_primitive: ClassVar[bool] = False
+    is_nested: ClassVar[bool] = False
+    _since: ClassVar[int] = 1
+
+    @property
+    def min_format_version(self) -> int:
+        """The lowest table format version that has this type, with all that is nested in it."""
+        return self._since
+
+    @property
+    def depth(self) -> int:
+        """How many levels of struct, list and map it has; 0 for what is not nested."""
+        return 0
+
+
+class PrimitiveType(IcebergType):
+    """A type without fields. Those without parameters are equal when they are of one class."""
+
+    __slots__ = ()
+
+    is_primitive = True
+    _text: ClassVar[str]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class BooleanType(PrimitiveType):
+    """True or false."""
+
+    __slots__ = ()
+    _text = "boolean"
+
+
+class IntegerType(PrimitiveType):
+    """A signed integer of 32 bits."""
+
+    __slots__ = ()
+    _text = "int"
+
+
+class LongType(PrimitiveType):
+    """A signed integer of 64 bits."""
+
+    __slots__ = ()
+    _text = "long"
+
+
+class FloatType(PrimitiveType):
+    """A floating-point number of 32 bits, IEEE 754."""
+
+    __slots__ = ()
+    _text = "float"
+
+
+class DoubleType(PrimitiveType):
+    """A floating-point number of 64 bits, IEEE 754."""
+
+    __slots__ = ()
+    _text = "double"
+
+
+class DateType(PrimitiveType):
+    """A calendar day without time or zone, in days from 1970-01-01."""
+
+    __slots__ = ()
+    _text = "date"
+
+
+class TimeType(PrimitiveType):
+    """A time of day without date or zone, in microseconds from midnight."""
+
+    __slots__ = ()
+    _text = "time"
+
+
+class TimestampType(PrimitiveType):
+    """A wall-clock time without zone, in microseconds from 1970-01-01T00:00:00."""
+
+    __slots__ = ()
+    _text = "timestamp"
+
+
+class TimestamptzType(PrimitiveType):
+    """An instant, in microseconds from 1970-01-01T00:00:00Z. The zone it was written in is not kept."""
+
+    __slots__ = ()
+    _text = "timestamptz"
+
+
+class TimestampNanoType(PrimitiveType):
+    """A wall-clock time without zone, in nanoseconds. Format version 3."""
+
+    __slots__ = ()
+    _text = "timestamp_ns"
+    _since = 3
+
+
+class TimestamptzNanoType(PrimitiveType):
+    """An instant, in nanoseconds. Format version 3."""
+
+    __slots__ = ()
+    _text = "timestamptz_ns"
+    _since = 3
+
+
+class StringType(PrimitiveType):
+    """Text of any length, UTF-8 in files."""
+
+    __slots__ = ()
+    _text = "string"
+
+
+class UUIDType(PrimitiveType):
+    """A UUID: 16 bytes, big-endian."""
+
+    __slots__ = ()
+    _text = "uuid"
+
+
+class BinaryType(PrimitiveType):
+    """Bytes of any length."""
+
+    __slots__ = ()
+    _text = "binary"
+
+
+class UnknownType(PrimitiveType):
+    """A column of nulls whose type is not known yet; not stored in data files. Format version 3."""
+
+    __slots__ = ()
+    _text = "unknown"
+    _since = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType(PrimitiveType):
+    """A fixed-point number of ``precision`` digits (1 to 38), ``scale`` of them after the point.
+
+    A scale that is negative or above the precision can be read but not put into a new schema: the specification
+    bounds the precision only, and no file format holds such values. Raises ``InvalidSchema``.
+    """
+
+    precision: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        check_int("precision of a decimal", self.precision, 1, 38)
+        check_int(f"scale of a decimal of precision {self.precision}", self.scale, -38, 38)
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class FixedType(PrimitiveType):
+    """Exactly ``length`` bytes. Raises ``InvalidSchema``."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        check_int("length of a fixed", self.length, 1, MAX_FIXED_LENGTH)
+
+    def __str__(self) -> str:
+        return f"fixed[{self.length}]"
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryType(PrimitiveType):
+    """Shapes with planar edges, in well-known binary; ``crs`` is opaque text. Format version 3."""
+
+    crs: str = DEFAULT_CRS
+    _since: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        _check_crs(self.crs)
+
+    def __str__(self) -> str:
+        return "geometry" if self.crs == DEFAULT_CRS else f"geometry({self.crs})"
+
+
+@dataclass(frozen=True, slots=True)
+class GeographyType(PrimitiveType):
+    """Shapes on the globe, in well-known binary; ``algorithm`` says how edges run. Format version 3."""
+
+    crs: str = DEFAULT_CRS
+    algorithm: str = "spherical"
+    _since: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        _check_crs(self.crs)
+        if self.algorithm not in EDGE_ALGORITHMS:
+            known = ", ".join(sorted(EDGE_ALGORITHMS))
+            raise InvalidSchema(f"edge algorithm of a geography is one of {known}, not {shown(self.algorithm)}")
+
+    def __str__(self) -> str:
+        if self.algorithm != "spherical":
+            return f"geography({self.crs}, {self.algorithm})"
+        return "geography" if self.crs == DEFAULT_CRS else f"geography({self.crs})"
+
+
+class VariantType(IcebergType):
+    """A semi-structured value. Neither primitive nor nested. Format version 3."""
+
+    __slots__ = ()
+    _since = 3
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __str__(self) -> str:
+        return "variant"
+
+    def __repr__(self) -> str:
+        return "VariantType()"
+
+
+_PLAIN: Final[dict[str, Callable[[], IcebergType]]] = {
+    **{
+        kind._text: kind
+        for kind in (
+            BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, TimeType, TimestampType,
+            TimestamptzType, TimestampNanoType, TimestamptzNanoType, StringType, UUIDType, BinaryType, UnknownType,
+        )
+    },
+    "variant": VariantType,
+    "geometry": GeometryType,
+    "geography": GeographyType,
+}  # fmt: skip
+
+_DECIMAL = re.compile(r"decimal\s*\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
+_FIXED = re.compile(r"fixed\s*\[\s*([0-9]{1,10})\s*\]")
+_GEOMETRY = re.compile(r"geometry\s*\(([^,()]*)\)")
+_GEOGRAPHY = re.compile(r"geography\s*\(([^,()]*)(?:,([^,()]*))?\)")
+_PARAMETERISED = re.compile(r"(decimal|fixed|geometry|geography)\s*(?:[\[(]|$)")
+
+
+def parse_type(text: str) -> IcebergType:
+    """The type that a text of the spec names: ``"long"``, ``"decimal(9,2)"``, ``"fixed[16]"``, ``"variant"``.
+
+    Blanks around parameters are accepted. Nested types have no text form in table metadata and are not parsed.
+    Raises ``UnsupportedFeature`` for a name that the format does not have and ``InvalidSchema`` for wrong
+    parameters. Spec: Appendix C, types.
+    """
+    if not isinstance(text, str):
+        raise InvalidSchema(f"a type is an Icefield type, a pyarrow type or text such as 'long', not {shown(text)}")
+    if len(text) > MAX_TYPE_TEXT:
+        raise InvalidSchema(f"a type's text is longer than {MAX_TYPE_TEXT} characters: {shown(text)}")
+    text = text.strip()
+    plain = _PLAIN.get(text)
+    if plain is not None:
+        return plain()
+    try:
+        parameterised = _parse_parameterised(text)
+    except InvalidSchema as error:
+        raise InvalidSchema(f"type {shown(text)}: {error.message}") from None
+    if parameterised is not None:
+        return parameterised
+    if _PARAMETERISED.match(text):
+        raise InvalidSchema(f"wrong parameters of a type: {shown(text)}")
+    raise UnsupportedFeature(f"unknown type: {shown(text)}")
+
+
+def _parse_parameterised(text: str) -> IcebergType | None:
+    if match := _DECIMAL.fullmatch(text):
+        return DecimalType(int(match[1]), int(match[2]))
+    if match := _FIXED.fullmatch(text):
+        return FixedType(int(match[1]))
+    if match := _GEOMETRY.fullmatch(text):
+        return GeometryType(match[1].strip())
+    if match := _GEOGRAPHY.fullmatch(text):
+        return GeographyType(match[1].strip(), "spherical" if match[2] is None else match[2].strip())
+    return None
+
+
+_PROMOTIONS: Final[dict[type[IcebergType], dict[type[IcebergType], int]]] = {
+    IntegerType: {LongType: 1},
+    FloatType: {DoubleType: 1},
+    DateType: {TimestampType: 3, TimestampNanoType: 3},
+}
+
+
+def promotion_allowed(old: IcebergType, new: IcebergType, format_version: int) -> bool:
+    """Whether a column of type ``old`` may become ``new`` without touching its files. A type may stay what it is.
+
+    Nested types are never promoted as a whole; their fields are, one by one. Spec: Schema Evolution.
+    """
+    if old == new:
+        return True
+    if isinstance(old, UnknownType):
+        return format_version >= 3
+    if isinstance(old, DecimalType) and isinstance(new, DecimalType):
+        return old.scale == new.scale and new.precision > old.precision
+    since = _PROMOTIONS.get(type(old), {}).get(type(new))
+    return since is not None and format_version >= since
+
+
+def check_int(what: str, value: object, low: int, high: int) -> None:
+    """Refuse, with ``InvalidSchema``, what is no integer of that range."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidSchema(f"{what} must be an integer from {low} to {high}, not {shown(value)}")
+
+
+def _check_crs(crs: object) -> None:
+    if not isinstance(crs, str) or not crs or len(crs) > MAX_TYPE_TEXT or any(c in crs for c in ",()"):
+        raise InvalidSchema(f"a CRS is an identifier such as 'srid:4326' or 'projjson:<property>', not {shown(crs)}")
+    if crs.lstrip().startswith("{"):
+        raise InvalidSchema("a CRS cannot be inline PROJJSON: store it in a table property, use 'projjson:<property>'")
+
+
+def shown(value: object) -> str:
+    """What stands for a value in a message: its ``repr``, of bounded length whatever the value."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = f"{type(value).__name__} that is too long to show"
+    return text if len(text) <= 80 else f"{text[:77]}..."

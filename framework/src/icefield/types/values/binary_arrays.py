@@ -1,0 +1,307 @@
+"""The binary form of whole columns of values, without a Python object a value.
+
+This is how bounds are read from manifests and written to them: a column of bytes on one side, an Arrow array of
+the field's own type on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import InvalidArgument
+from icefield.types.arrow.types import to_arrow_type
+from icefield.types.primitive import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+)
+from icefield.types.values.calendar import MICROS_PER_DAY, NANOS_PER_DAY
+
+Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+_DTYPES: Final[dict[type[IcebergType], str]] = {
+    IntegerType: "<i4",
+    DateType: "<i4",
+    LongType: "<i8",
+    TimeType: "<i8",
+    TimestampType: "<i8",
+    TimestamptzType: "<i8",
+    TimestampNanoType: "<i8",
+    TimestamptzNanoType: "<i8",
+    FloatType: "<f4",
+    DoubleType: "<f8",
+}
+
+_WRITTEN_BEFORE_PROMOTION: Final[dict[type[IcebergType], tuple[str, int]]] = {
+    LongType: ("<i4", 1),
+    DoubleType: ("<f4", 1),
+    TimestampType: ("<i4", MICROS_PER_DAY),
+    TimestampNanoType: ("<i4", NANOS_PER_DAY),
+}
+"""What four bytes hold where eight are due, and the factor to the promoted type's unit."""
+
+
+class _Column:
+    """A binary array taken apart: its bytes, and where each value starts and how long it is (-1 for null)."""
+
+    def __init__(self, data: pa.Array) -> None:
+        self.count = len(data)
+        wide = pa.types.is_large_binary(data.type)
+        _, offsets, values = data.buffers()
+        if offsets is None or self.count == 0:
+            ends: Ints = np.zeros(self.count + 1, np.int64)
+        else:
+            ends = np.frombuffer(offsets, np.int64 if wide else np.int32)
+            ends = ends[data.offset : data.offset + self.count + 1].astype(np.int64)
+        self.raw: Bytes = np.frombuffer(values, np.uint8) if values is not None else np.zeros(0, np.uint8)
+        self.starts = ends[:-1]
+        self.lengths = np.diff(ends)
+        if data.null_count:
+            self.lengths[~_valid(data)] = -1
+
+    def gather(self, rows: Mask, width: int) -> Bytes:
+        """The bytes of the chosen rows, each ``width`` long, one row of the result a value."""
+        starts = self.starts[rows]
+        if len(starts) == 0:
+            return np.zeros((0, width), np.uint8)
+        if starts[-1] - starts[0] == (len(starts) - 1) * width and bool(np.all(np.diff(starts) == width)):
+            return self.raw[starts[0] : starts[0] + len(starts) * width].reshape(-1, width)
+        gathered: Bytes = self.raw[starts[:, None] + np.arange(width)]
+        return gathered
+
+
+def from_bytes_array(iceberg_type: IcebergType, data: pa.Array) -> pa.Array:
+    """Decode a column of single values; the result has the Arrow type of ``iceberg_type``.
+
+    Null stays null, and so does what cannot be a value of the type (a wrong length, text that is not UTF-8, digits
+    beyond the precision): a damaged bound is an unknown bound. Values written before a promotion are told by their
+    length. A ``fixed`` that was truncated is filled up with zero bytes, which keeps it a bound. Bounds of geometries
+    are points: they stay bytes, for ``geo_point_from_bytes``.
+
+    Raises ``InvalidArgument`` for a type without a binary form.
+    """
+    data = _as_binary(data)
+    if isinstance(iceberg_type, StringType):
+        return _decode_text(data)
+    if isinstance(iceberg_type, (BinaryType, GeometryType, GeographyType)):
+        return data.cast(pa.binary())
+    if isinstance(iceberg_type, UnknownType):
+        return pa.nulls(len(data))
+    if type(iceberg_type) in _DTYPES:
+        return _decode_numbers(iceberg_type, _Column(data))
+    decode = _DECODERS.get(type(iceberg_type))
+    if decode is None:
+        raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
+    return decode(iceberg_type, _Column(data))
+
+
+def _decode_numbers(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+    dtype = np.dtype(_DTYPES[type(iceberg_type)])
+    valid: Mask = column.lengths == dtype.itemsize
+    if valid.all():
+        values = np.ascontiguousarray(column.gather(valid, dtype.itemsize)).view(dtype).ravel()
+    else:
+        values = np.zeros(column.count, dtype)
+        values[valid] = np.ascontiguousarray(column.gather(valid, dtype.itemsize)).view(dtype).ravel()
+        valid = valid | _decode_promoted(iceberg_type, column, values)
+    if isinstance(iceberg_type, TimeType):
+        valid = valid & (values >= 0) & (values < MICROS_PER_DAY)
+    return _array(iceberg_type, valid, values.astype(dtype.newbyteorder("="), copy=False))
+
+
+def _decode_promoted(iceberg_type: IcebergType, column: _Column, values: npt.NDArray[Any]) -> Mask:
+    """Put the values that were written before a promotion among the others; tells which rows they are."""
+    form, factor = _WRITTEN_BEFORE_PROMOTION.get(type(iceberg_type), ("", 1))
+    if not form:
+        return np.zeros(column.count, np.bool_)
+    rows: Mask = column.lengths == 4
+    small = np.ascontiguousarray(column.gather(rows, 4)).view(form).ravel()
+    fits = np.ones(len(small), np.bool_) if factor == 1 else np.abs(small.astype(np.int64)) <= (2**63 - 1) // factor
+    values[rows] = np.where(fits, small, 0).astype(values.dtype) * factor
+    rows[rows] = fits
+    return rows
+
+
+def _decode_booleans(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+    valid: Mask = column.lengths == 1
+    bits = np.zeros(column.count, np.bool_)
+    bits[valid] = column.gather(valid, 1).ravel() != 0
+    return _array(iceberg_type, valid, np.packbits(bits, bitorder="little"))
+
+
+def _decode_uuids(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+    valid: Mask = column.lengths == 16
+    values = np.zeros((column.count, 16), np.uint8)
+    values[valid] = column.gather(valid, 16)
+    return _array(iceberg_type, valid, values)
+
+
+def _decode_fixed(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+    assert isinstance(iceberg_type, FixedType)
+    valid: Mask = (column.lengths > 0) & (column.lengths <= iceberg_type.length)
+    if column.count * iceberg_type.length > 2**31 - 1:
+        raise InvalidArgument(f"{column.count} values of type {iceberg_type} do not fit in memory")
+    values = np.zeros((column.count, iceberg_type.length), np.uint8)
+    for length, rows in _by_length(column, valid):
+        values[rows, :length] = column.gather(rows, length)
+    return _array(iceberg_type, valid, values)
+
+
+def _decode_decimals(iceberg_type: IcebergType, column: _Column) -> pa.Array:
+    """Big-endian numbers of any length, a group of equal length at a time, to Arrow's 16 little-endian bytes."""
+    assert isinstance(iceberg_type, DecimalType)
+    valid: Mask = (column.lengths > 0) & (column.lengths <= 16)
+    wide = np.zeros((column.count, 16), np.uint8)
+    for length, rows in _by_length(column, valid):
+        digits = column.gather(rows, length)
+        wide[rows, :length] = digits[:, ::-1]
+        wide[rows, length:] = np.where(digits[:, :1] >= 0x80, np.uint8(0xFF), np.uint8(0))
+    valid &= _within_precision(wide, iceberg_type.precision)
+    return _array(iceberg_type, valid, wide)
+
+
+def _within_precision(wide: Bytes, precision: int) -> Mask:
+    """Whether each 128-bit number has at most ``precision`` digits. Compares by halves: numpy has no such integer."""
+    limit = 10**precision
+    low, high = wide.view("<u8")[:, 0], wide.view("<i8")[:, 1]
+    top_low, top_high = np.uint64(limit & (2**64 - 1)), np.int64(limit >> 64)
+    bottom_low, bottom_high = np.uint64(-limit & (2**64 - 1)), np.int64(-limit >> 64)
+    below = (high < top_high) | ((high == top_high) & (low < top_low))
+    above = (high > bottom_high) | ((high == bottom_high) & (low > bottom_low))
+    within: Mask = below & above
+    return within
+
+
+def _by_length(column: _Column, valid: Mask) -> list[tuple[int, Mask]]:
+    lengths = np.unique(column.lengths[valid])
+    return [(int(length), column.lengths == length) for length in lengths]
+
+
+def _decode_text(data: pa.Array) -> pa.Array:
+    text = pa.large_string() if pa.types.is_large_binary(data.type) else pa.string()
+    try:
+        return data.cast(text).cast(pa.string())
+    except pa.ArrowInvalid:
+        # Only a damaged file comes here; its sound values are kept.
+        sound = pa.array([_is_utf8(value) for value in data.to_pylist()])
+        return pc.if_else(sound, data, pa.scalar(None, data.type)).cast(text).cast(pa.string())
+
+
+def _is_utf8(value: bytes | None) -> bool:
+    try:
+        return value is not None and value.decode("utf-8") is not None
+    except UnicodeDecodeError:
+        return False
+
+
+_DECODERS: Final[dict[type[IcebergType], Callable[[Any, _Column], pa.Array]]] = {
+    BooleanType: _decode_booleans,
+    UUIDType: _decode_uuids,
+    FixedType: _decode_fixed,
+    DecimalType: _decode_decimals,
+}
+
+
+def to_bytes_array(iceberg_type: IcebergType, values: pa.Array) -> pa.BinaryArray:
+    """Encode a column of values of ``iceberg_type`` (in its Arrow type, or one that casts to it); null stays null.
+
+    Raises ``InvalidArgument`` for a type without a binary form, and for values that are not of the type.
+    """
+    if iceberg_type.is_nested or not iceberg_type.is_primitive or isinstance(iceberg_type, UnknownType):
+        raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
+    values = _combined(values)
+    target = to_arrow_type(iceberg_type)
+    if values.type != target:
+        try:
+            values = values.cast(target)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InvalidArgument(f"not values of type {iceberg_type}: {error}") from None
+    if isinstance(iceberg_type, BooleanType):
+        return _binary(values, values.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False), 1)
+    if isinstance(iceberg_type, DecimalType):
+        return _encode_decimals(values)
+    if type(iceberg_type) in _DTYPES:
+        dtype = np.dtype(_DTYPES[type(iceberg_type)])
+        numbers = np.frombuffer(values.buffers()[1] or b"", dtype.newbyteorder("="))
+        numbers = numbers[values.offset : values.offset + len(values)].astype(dtype, copy=False)
+        return _binary(values, numbers, dtype.itemsize)
+    return values.cast(pa.binary())
+
+
+def _encode_decimals(values: pa.Array) -> pa.BinaryArray:
+    """The fewest big-endian bytes of each: leading bytes that only repeat the sign are left out."""
+    wide: Bytes = np.frombuffer(values.buffers()[1] or b"", np.uint8).reshape(-1, 16)
+    wide = wide[values.offset : values.offset + len(values), ::-1]
+    sign = np.where(wide[:, :1] >= 0x80, np.uint8(0xFF), np.uint8(0))
+    repeats_sign = (wide[:, :-1] == sign) & ((wide[:, 1:] >= 0x80) == (sign != 0))
+    skipped = np.argmin(np.column_stack([repeats_sign, np.zeros(len(wide), np.bool_)]), axis=1)
+    lengths = np.where(_valid(values), 16 - skipped, 0)
+    kept = np.arange(16) >= 16 - lengths[:, None]
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return _binary_from(values, offsets, wide[kept])
+
+
+def _binary(values: pa.Array, numbers: npt.NDArray[Any], width: int) -> pa.BinaryArray:
+    if len(values) * width > 2**31 - 1:
+        raise InvalidArgument("too many values for one binary array; encode them in parts")
+    offsets = np.arange(len(values) + 1, dtype=np.int32) * np.int32(width)
+    return _binary_from(values, offsets, np.ascontiguousarray(numbers))
+
+
+def _binary_from(values: pa.Array, offsets: npt.NDArray[np.int32], data: npt.NDArray[Any]) -> pa.BinaryArray:
+    buffers = [_bitmap(_valid(values)), pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+
+def _as_binary(data: pa.Array) -> pa.Array:
+    data = _combined(data)
+    if pa.types.is_binary(data.type) or pa.types.is_large_binary(data.type):
+        return data
+    try:
+        return data.cast(pa.binary())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidArgument(f"not an array of bytes: {error}") from None
+
+
+def _combined(data: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
+
+
+def _valid(data: pa.Array) -> Mask:
+    mask: Mask = data.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _bitmap(valid: Mask) -> pa.Buffer | None:
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def _array(iceberg_type: IcebergType, valid: Mask, values: npt.NDArray[Any]) -> pa.Array:
+    buffers = [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(to_arrow_type(iceberg_type), len(valid), buffers)

@@ -1,0 +1,397 @@
+"""What a user writes and what Python shows, to and from internal values."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.types.nested import ListType, MapType, NestedField, StructType
+from icefield.types.primitive import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+    VariantType,
+    shown,
+)
+from icefield.types.values.arrow import from_arrow_scalar
+from icefield.types.values.binary import decimal_from_unscaled, unscaled
+from icefield.types.values.calendar import (
+    INT32,
+    INT64,
+    MICROS_PER_DAY,
+    date_from_days,
+    format_date,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+)
+from icefield.types.values.json import from_json
+
+_EPOCH: Final = datetime(1970, 1, 1)
+_EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY: Final = date(1970, 1, 1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*")
+
+
+def to_internal(iceberg_type: IcebergType, value: Any) -> Any:
+    """The internal value of what a user gave: a Python or numpy object, an Arrow scalar, or ISO text.
+
+    Numbers may be text; a date stands for its midnight where a timestamp is meant (UTC in one with zone); a time
+    without offset is refused where there is a zone. None, NaT and a null scalar are null.
+
+    Raises ``InvalidArgument`` for what is not a value of the type or would lose something. The error's ``data``
+    says ``out_of_range`` (1 above the type's values, -1 below) or ``inexact`` where that is the reason.
+    """
+    if isinstance(value, pa.Scalar):
+        return from_arrow_scalar(iceberg_type, value)
+    if value is None or (isinstance(value, (datetime, np.datetime64)) and value != value):
+        return None
+    convert = _CONVERSIONS.get(type(iceberg_type))
+    if convert is None:
+        raise _unfit(iceberg_type, value)
+    try:
+        return convert(iceberg_type, value)
+    except InvalidArgument:
+        raise
+    except (TypeError, ValueError, OverflowError, InvalidOperation, struct.error):
+        raise _unfit(iceberg_type, value) from None
+
+
+def _boolean(iceberg_type: IcebergType, value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise _unfit(iceberg_type, value)
+
+
+def _integer(iceberg_type: IcebergType, value: Any) -> int:
+    number = _whole_number(iceberg_type, value)
+    low, high = INT64 if isinstance(iceberg_type, LongType) else INT32
+    if not low <= number <= high:
+        raise _out_of_range(iceberg_type, value, number > high)
+    return number
+
+
+def _whole_number(iceberg_type: IcebergType, value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise _unfit(iceberg_type, value)
+    if isinstance(value, str):
+        if not _INTEGER_TEXT.fullmatch(value):
+            raise _unfit(iceberg_type, value)
+        return int(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        if math.isinf(value):
+            raise _out_of_range(iceberg_type, value, bool(value > 0))
+        if value != int(value):
+            raise InvalidArgument(f"not a whole number, as {iceberg_type} demands: {value}", inexact=True)
+        return int(value)
+    return index(value)
+
+
+def _double(iceberg_type: IcebergType, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_, bytes)):
+        raise _unfit(iceberg_type, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise _out_of_range(iceberg_type, value, bool(value > 0)) from None
+    if math.isinf(number) and isinstance(value, Decimal) and not value.is_infinite():
+        raise _out_of_range(iceberg_type, value, number > 0)
+    return number
+
+
+def _float(iceberg_type: IcebergType, value: Any) -> float:
+    number = _double(iceberg_type, value)
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        raise _out_of_range(iceberg_type, value, number > 0) from None
+
+
+def _decimal(iceberg_type: IcebergType, value: Any) -> Decimal:
+    assert isinstance(iceberg_type, DecimalType)
+    if isinstance(value, (bool, np.bool_)):
+        raise _unfit(iceberg_type, value)
+    if isinstance(value, (float, np.floating)):
+        value = repr(float(value))
+    number = value if isinstance(value, (Decimal, str)) else index(value)
+    if isinstance(number, str) and len(number) > 100:
+        raise _unfit(iceberg_type, value)
+    exact = unscaled(Decimal(number), iceberg_type.scale)
+    if abs(exact) >= 10**iceberg_type.precision:
+        raise _out_of_range(iceberg_type, value, exact > 0)
+    return decimal_from_unscaled(exact, iceberg_type.scale)
+
+
+def _date(iceberg_type: IcebergType, value: Any) -> int:
+    if isinstance(value, np.datetime64):
+        return _exact_unit(iceberg_type, value, "D")
+    if isinstance(value, datetime):
+        if value.tzinfo is not None or value.time() != time():
+            raise InvalidArgument(f"not a date: {value} has a time of day or a zone", inexact=True)
+        return (value.date() - _EPOCH_DAY).days
+    if isinstance(value, date):
+        return (value - _EPOCH_DAY).days
+    if isinstance(value, str):
+        return parse_date(value.strip())
+    return _count(iceberg_type, value, INT32)
+
+
+def _time(iceberg_type: IcebergType, value: Any) -> int:
+    if isinstance(value, time):
+        if value.tzinfo is not None:
+            raise InvalidArgument(f"a time has no zone: {value}")
+        return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+    if isinstance(value, str):
+        return parse_time(value.strip())
+    return _count(iceberg_type, value, (0, MICROS_PER_DAY - 1))
+
+
+def _timestamp(iceberg_type: IcebergType, value: Any) -> int:
+    zone = isinstance(iceberg_type, (TimestamptzType, TimestamptzNanoType))
+    digits = 9 if isinstance(iceberg_type, (TimestampNanoType, TimestamptzNanoType)) else 6
+    if isinstance(value, str):
+        return parse_timestamp(value.strip(), zone=zone, digits=digits, lenient=True)
+    if isinstance(value, np.datetime64):
+        return _exact_unit(iceberg_type, value, "ns" if digits == 9 else "us")
+    if isinstance(value, datetime):
+        return _from_datetime(iceberg_type, value, zone, digits)
+    if isinstance(value, date):
+        nanos = (value - _EPOCH_DAY).days * MICROS_PER_DAY * 1000
+        return _checked(iceberg_type, value, nanos // 10 ** (9 - digits))
+    return _count(iceberg_type, value, INT64)
+
+
+def _from_datetime(iceberg_type: IcebergType, value: datetime, zone: bool, digits: int) -> int:
+    if (value.tzinfo is not None) is not zone:
+        hint = "give it a zone" if zone else "take its zone away"
+        raise InvalidArgument(f"not a value of type {iceberg_type}: {value}; {hint}")
+    elapsed = value - (_EPOCH_UTC if zone else _EPOCH)
+    # A pandas timestamp is a datetime whose differences know nanoseconds.
+    nanos = getattr(elapsed, "nanoseconds", 0)
+    micros = (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+    if digits == 9:
+        return _checked(iceberg_type, value, micros * 1000 + nanos)
+    if nanos:
+        raise InvalidArgument(f"{value} is finer than the microseconds of {iceberg_type}", inexact=True)
+    return micros
+
+
+def _exact_unit(iceberg_type: IcebergType, value: np.datetime64, unit: str) -> int:
+    changed = value.astype(f"datetime64[{unit}]")
+    if changed.astype(value.dtype) != value:
+        raise InvalidArgument(f"{value} does not fit {iceberg_type} without loss", inexact=True)
+    return int(changed.astype(np.int64))
+
+
+def _count(iceberg_type: IcebergType, value: Any, bounds: tuple[int, int]) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise _unfit(iceberg_type, value)
+    number = index(value)
+    if not bounds[0] <= number <= bounds[1]:
+        raise _out_of_range(iceberg_type, value, number > bounds[1])
+    return number
+
+
+def _checked(iceberg_type: IcebergType, value: Any, number: int) -> int:
+    if not INT64[0] <= number <= INT64[1]:
+        raise _out_of_range(iceberg_type, value, number > 0)
+    return number
+
+
+def _string(iceberg_type: IcebergType, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _unfit(iceberg_type, value)
+    value.encode("utf-8")
+    return str(value)
+
+
+def _uuid(iceberg_type: IcebergType, value: Any) -> bytes:
+    if isinstance(value, str):
+        value = uuid.UUID(value)
+    return value.bytes if isinstance(value, uuid.UUID) else _bytes_of(iceberg_type, value, 16)
+
+
+def _binary(iceberg_type: IcebergType, value: Any) -> bytes:
+    return _bytes_of(iceberg_type, value, iceberg_type.length if isinstance(iceberg_type, FixedType) else None)
+
+
+def _geo(iceberg_type: IcebergType, value: Any) -> bytes:
+    return from_json(iceberg_type, value) if isinstance(value, str) else _bytes_of(iceberg_type, value, None)
+
+
+def _bytes_of(iceberg_type: IcebergType, value: Any, length: int | None) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise _unfit(iceberg_type, value)
+    data = bytes(value)
+    if length is not None and len(data) != length:
+        raise InvalidArgument(f"type {iceberg_type} has {length} bytes, not {len(data)}")
+    return data
+
+
+def _struct(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
+    assert isinstance(iceberg_type, StructType)
+    if isinstance(value, Mapping):
+        unknown = set(value) - {child.name for child in iceberg_type.fields}
+        if unknown:
+            raise InvalidArgument(f"{iceberg_type} has no field {', '.join(sorted(map(repr, unknown)))}")
+        value = [value.get(child.name) for child in iceberg_type.fields]
+    values = _sequence(iceberg_type, value)
+    if len(values) != len(iceberg_type.fields):
+        raise InvalidArgument(f"{iceberg_type} has {len(iceberg_type.fields)} fields, not {len(values)}")
+    return tuple(_child(child, item) for child, item in zip(iceberg_type.fields, values, strict=True))
+
+
+def _list(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
+    assert isinstance(iceberg_type, ListType)
+    return tuple(_child(iceberg_type.element, item) for item in _sequence(iceberg_type, value))
+
+
+def _map(iceberg_type: IcebergType, value: Any) -> tuple[Any, ...]:
+    assert isinstance(iceberg_type, MapType)
+    pairs = list(value.items()) if isinstance(value, Mapping) else _sequence(iceberg_type, value)
+    return tuple((_child(iceberg_type.key, key), _child(iceberg_type.value, item)) for key, item in pairs)
+
+
+def _variant(iceberg_type: IcebergType, value: Any) -> tuple[bytes, bytes]:
+    if isinstance(value, Mapping):
+        value = (value.get("metadata"), value.get("value"))
+    metadata, data = value
+    return _bytes_of(iceberg_type, metadata, None), _bytes_of(iceberg_type, data, None)
+
+
+def _child(field: NestedField, value: Any) -> Any:
+    internal = to_internal(field.field_type, value)
+    if internal is None and field.required:
+        raise InvalidArgument(f"null where field '{field.name}' is required", field_id=field.field_id)
+    return internal
+
+
+def _sequence(iceberg_type: IcebergType, value: Any) -> Sequence[Any]:
+    if isinstance(value, np.ndarray):
+        return list(value)
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes, bytearray)):
+        raise _unfit(iceberg_type, value)
+    return value
+
+
+_CONVERSIONS: Final[dict[type[IcebergType], Callable[[IcebergType, Any], Any]]] = {
+    BooleanType: _boolean,
+    IntegerType: _integer,
+    LongType: _integer,
+    FloatType: _float,
+    DoubleType: _double,
+    DecimalType: _decimal,
+    DateType: _date,
+    TimeType: _time,
+    TimestampType: _timestamp,
+    TimestamptzType: _timestamp,
+    TimestampNanoType: _timestamp,
+    TimestamptzNanoType: _timestamp,
+    StringType: _string,
+    UUIDType: _uuid,
+    FixedType: _binary,
+    BinaryType: _binary,
+    GeometryType: _geo,
+    GeographyType: _geo,
+    VariantType: _variant,
+    StructType: _struct,
+    ListType: _list,
+    MapType: _map,
+}
+
+
+def to_python(iceberg_type: IcebergType, internal: Any) -> Any:
+    """The Python object that shows an internal value.
+
+    A date, time or timestamp is one of ``datetime`` (UTC in a timestamp with zone), one with nanoseconds a
+    ``numpy.datetime64[ns]``; a uuid is a ``uuid.UUID``, a struct a dict by name, a list a list, a map a dict (a
+    list of pairs where its keys are nested). Raises ``InvalidArgument`` for a day that Python's calendar lacks,
+    and for the nanosecond that numpy takes for no time at all.
+    """
+    if internal is None:
+        return None
+    match iceberg_type:
+        case DateType():
+            return _python_date(internal)
+        case TimeType():
+            return (datetime.min + timedelta(microseconds=internal)).time()
+        case TimestampType() | TimestamptzType():
+            return _python_datetime(iceberg_type, internal)
+        case TimestampNanoType() | TimestamptzNanoType():
+            return _numpy_datetime(internal)
+        case UUIDType():
+            return uuid.UUID(bytes=internal)
+        case StructType():
+            pairs = zip(iceberg_type.fields, internal, strict=True)
+            return {child.name: to_python(child.field_type, item) for child, item in pairs}
+        case ListType():
+            return [to_python(iceberg_type.element_type, item) for item in internal]
+        case MapType():
+            return _python_map(iceberg_type, internal)
+        case VariantType():
+            return {"metadata": internal[0], "value": internal[1]}
+    return internal
+
+
+def _python_date(days: int) -> date:
+    year, month, day = date_from_days(days)
+    if not 1 <= year <= 9999:
+        raise InvalidArgument(f"Python has no date for {format_date(days)}")
+    return date(year, month, day)
+
+
+def _numpy_datetime(nanos: int) -> np.datetime64:
+    shown = np.datetime64(nanos, "ns")
+    if np.isnat(shown):
+        raise InvalidArgument(f"Python has no datetime {nanos} nanoseconds from 1970: numpy means null by it")
+    return shown
+
+
+def _python_datetime(iceberg_type: IcebergType, micros: int) -> datetime:
+    try:
+        return (_EPOCH_UTC if isinstance(iceberg_type, TimestamptzType) else _EPOCH) + micros * _MICROSECOND
+    except OverflowError:
+        raise InvalidArgument(f"Python has no datetime {micros} microseconds from 1970") from None
+
+
+def _python_map(iceberg_type: MapType, internal: Any) -> Any:
+    pairs = [(to_python(iceberg_type.key_type, k), to_python(iceberg_type.value_type, v)) for k, v in internal]
+    return pairs if iceberg_type.key_type.is_nested else dict(pairs)
+
+
+def _unfit(iceberg_type: IcebergType, value: Any) -> InvalidArgument:
+    return InvalidArgument(f"not a value of type {iceberg_type}: {shown(value)} ({type(value).__name__})")
+
+
+def _out_of_range(iceberg_type: IcebergType, value: Any, above: bool) -> InvalidArgument:
+    return InvalidArgument(f"out of range for type {iceberg_type}: {shown(value)}", out_of_range=1 if above else -1)

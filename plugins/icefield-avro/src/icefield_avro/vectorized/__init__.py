@@ -1,0 +1,7 @@
+"""The decoder that advances many records together, one vector operation for one field of all of them."""
+
+from icefield_avro.vectorized.building import Unfit
+from icefield_avro.vectorized.byte_buffer import Memory, Unproven
+from icefield_avro.vectorized.decoder import VectorizedDecoder
+
+__all__ = ["Memory", "Unfit", "Unproven", "VectorizedDecoder"]

@@ -1,0 +1,297 @@
+"""Maps with integer keys, as manifests hold the statistics of columns in.
+
+Most files of a table have the same keys in the same order, so an entry's key is looked at once for all rows, and
+entries of keys that nobody wants are passed without being noted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+
+from icefield_avro.arrays import Vector
+from icefield_avro.skipping import Skip
+from icefield_avro.varints import Malformed, Truncated, read_long
+from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven, fence_of
+from icefield_avro.vectorized.chains import Chain
+from icefield_avro.vectorized.nested import ENOUGH, ArrayStep, Gathered, Items, holds_arrays
+from icefield_avro.vectorized.rows import Rows, from_children, from_items, from_values, no_items
+from icefield_avro.vectorized.steps import Read, SizedStep, Step, VarintStep
+
+_U64 = np.uint64
+_WIDEST = 1024  # bytes of entries that are compared at once
+_MORE = np.uint8(0x80)
+_LOW = _U64(0x7F7F7F7F7F7F7F7F)
+# key and length of one byte each, the length not negative
+_SHORT_PAIR = _U64(0x8180)
+
+
+class IntMapStep(ArrayStep):
+    """A map with integer keys that cannot be null. ``keys`` are those that are wanted, None: all."""
+
+    def __init__(
+        self,
+        key: VarintStep,
+        value: Step,
+        item_size: int,
+        slow_skip: Skip,
+        arrow: pa.DataType,
+        keys: frozenset[int] | None = None,
+    ) -> None:
+        super().__init__(_entry_step(key, value), item_size, slow_skip, arrow)
+        self.key = key
+        self.value = value
+        self.keys = keys
+        if isinstance(value, VarintStep):
+            self.integers = 2
+        self._is_flat = not holds_arrays(value)
+
+    def _chain(self, buffer: ByteBuffer) -> Chain:
+        if isinstance(self.item, _SizedEntry):
+            return Chain(buffer, partial(self.item.skip, buffer), partial(_ends_in_window, buffer))
+        return super()._chain(buffer)
+
+    def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
+        """The array to be, and the positions after the maps."""
+        entries = _Entries(len(at))
+        end = self._walk(buffer, at, entries)
+        return partial(self._finish_map, buffer, entries, rows), end
+
+    def _pass_block(
+        self, buffer: ByteBuffer, at: Vector, count: Vector, items: Gathered, live: Vector | None
+    ) -> Vector:
+        most = int(count.max())
+        if not isinstance(self.item, _SizedEntry) or most != int(count.min()):
+            return super()._pass_block(buffer, at, count, items, live)
+        # As long as all rows have the same keys and lengths, the next entry is as far from the first in each.
+        passed, distance = self._pass_alike(buffer, at, most, cast("_Entries", items), live)
+        room = buffer.room_behind(at)
+        for _ in range(most - passed):
+            pair = buffer.common_pair(at, distance) if distance <= room else None
+            if pair is not None and not pair & _SHORT_PAIR:
+                key, length = _of_pair(int(pair))
+                if items is not None and (self.keys is None or key in self.keys):
+                    cast("_Entries", items).found.append((live, key, at + (distance + 1)))
+                distance += 2 + length
+                continue
+            at = np.minimum(at + distance, buffer.dead) if distance else at
+            if items is not None:
+                self._note(buffer, at, cast("Items", items), live, 0)
+            at = np.minimum(self.item.skip(buffer, at), buffer.dead)
+            distance, room = 0, buffer.room_behind(at)
+        return np.minimum(at + distance, buffer.dead) if distance else at
+
+    def _pass_alike(
+        self, buffer: ByteBuffer, at: Vector, most: int, items: _Entries | None, live: Vector | None
+    ) -> tuple[int, int]:
+        """How many entries of all rows begin with the same keys and lengths as those of the first row, and how far
+        behind the first entry the next one is. What is wanted of them is noted."""
+        laid_out = _layout(buffer, int(at[0]), most) if self._unlike < ENOUGH else []
+        differing = buffer.differing(at, laid_out[-1].end) if len(laid_out) > 1 else None
+        if differing is None:
+            return 0, 0
+        alike = 0
+        for entry in laid_out:
+            if differing[entry.start : entry.value].any():
+                break
+            alike += 1
+            if items is not None and (self.keys is None or entry.key in self.keys):
+                items.found.append((live, entry.key, at + entry.length))
+        self._unlike = 0 if alike > most // 2 else self._unlike + 1
+        return alike, laid_out[alike - 1].end if alike else 0
+
+    def _note(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
+        entries = cast("_Entries", items)
+        known = _common_key(buffer, at)
+        if known is not None:
+            key, width = known
+            if self.keys is None or key in self.keys:
+                entries.found.append((rows, key, at + width))
+            return
+        keys, after = buffer.longs(at)
+        if self.keys is not None:
+            wanted = np.flatnonzero(np.isin(keys, list(self.keys)))
+            keys, after, rows = keys[wanted], after[wanted], wanted if rows is None else rows[wanted]
+        entries.found.append((rows, keys, after))
+
+    def _finish_map(self, buffer: ByteBuffer, entries: _Entries, rows: Rows) -> pa.Array:
+        counts, keys, starts = entries.by_row()
+        if not len(starts):
+            return from_items(self.arrow, counts, rows, no_items(self.arrow))
+        wire = self.key.node.wire
+        if wire == "int":
+            narrow = keys.astype(np.int32)
+            if not np.array_equal(narrow, keys):
+                raise Unproven("a key out of range")
+            keys = narrow
+        inside = Rows(len(starts))
+        values, _ = self.value.read(buffer, starts, inside)
+        entry = pa.struct([self.arrow.key_field, self.arrow.item_field])
+        children = [from_values(self.key.node.arrow, keys, inside, None), values()]
+        return from_items(self.arrow, counts, rows, from_children(entry, children, inside))
+
+
+class _Entries(Items):
+    """Entries of maps as they are found: their rows (None: all), key or keys, and where their values are."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+        self.found: list[tuple[Vector | None, Vector | int, Vector]] = []
+
+    def by_row(self) -> tuple[Vector, Vector, Vector]:
+        """The number of entries of each row, then keys and places of the values, those of the first row first."""
+        if all(rows is None for rows, _, _ in self.found):
+            return self._of_all_rows()
+        everywhere = np.arange(self.rows)
+        rows = np.concatenate([everywhere if rows is None else rows for rows, _, _ in self.found])
+        keys = np.concatenate([np.broadcast_to(np.asarray(key, np.int64), len(at)) for _, key, at in self.found])
+        at = np.concatenate([at for _, _, at in self.found])
+        order = np.argsort(rows, kind="stable")
+        return np.bincount(rows, minlength=self.rows), keys[order], at[order]
+
+    def _of_all_rows(self) -> tuple[Vector, Vector, Vector]:
+        width = len(self.found)
+        at = np.empty((self.rows, width), np.int64)
+        for place, (_, _, where) in enumerate(self.found):
+            at[:, place] = where
+        return np.full(self.rows, width), self._keys_of_all_rows(), at.ravel()
+
+    def _keys_of_all_rows(self) -> Vector:
+        known = [key for _, key, _ in self.found]
+        if all(isinstance(key, int) for key in known):
+            return np.tile(np.array(known, np.int64), self.rows)
+        keys = np.empty((self.rows, len(known)), np.int64)
+        for place, key in enumerate(known):
+            keys[:, place] = key
+        return keys.ravel()
+
+
+class _LaidOut(NamedTuple):
+    """An entry of a map of the first row: its key, and where it, its length and its value start and where it ends."""
+
+    key: int
+    start: int
+    length: int
+    value: int
+    end: int
+
+
+def _layout(buffer: ByteBuffer, first: int, most: int) -> list[_LaidOut]:
+    """The first entries of the map at a position, as far as they look sound."""
+    out: list[_LaidOut] = []
+    at = first
+    try:
+        while len(out) < most:
+            key, length = read_long(buffer.raw, at)
+            size, value = read_long(buffer.raw, length)
+            if not 0 <= size <= _WIDEST - (value - first):
+                break
+            out.append(_LaidOut(key, at - first, length - first, value - first, value - first + size))
+            at = value + size
+    except (Malformed, Truncated):
+        pass
+    return out
+
+
+def _of_pair(pair: int) -> tuple[int, int]:
+    """Key and length of an entry that spell in a byte each."""
+    key = pair & 0x7F
+    return (key >> 1) ^ -(key & 1), pair >> 9
+
+
+def _common_key(buffer: ByteBuffer, at: Vector) -> tuple[int, int] | None:
+    """The key that all rows have at their positions and its width, if it is one of one or two bytes."""
+    position = int(at[0])
+    try:
+        key, after = read_long(buffer.raw, position)
+    except Malformed:
+        return None
+    width = after - position
+    if width > 2:
+        return None
+    for place in range(width):
+        column = buffer.bytes[at + place] if place else buffer.bytes[at]
+        if np.count_nonzero(column == column[0]) != len(at):
+            return None
+    return key, width
+
+
+class _LongEntry:
+    """An entry whose value is an integer: two integers are passed in one look where both lie in eight bytes."""
+
+    def __init__(self, key: VarintStep, value: VarintStep) -> None:
+        self.key = key
+        self.value = value
+
+    def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
+        word = buffer.words[at] | _LOW
+        length = np.bitwise_count(fence_of(word | fence_of(word))) >> 3
+        if not np.count_nonzero(length > 7):
+            end: Vector = at + length
+            return end
+        return buffer.ends_of_longs(buffer.ends_of_longs(at))
+
+    def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
+        raise AssertionError  # entries are read as keys and values
+
+
+class _SizedEntry:
+    """An entry whose value is a byte string: key and length are read in one look where both are of one byte."""
+
+    def __init__(self, key: VarintStep, value: SizedStep) -> None:
+        self.key = key
+        self.value = value
+
+    def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
+        word = buffer.words[at]
+        if np.count_nonzero(word & _SHORT_PAIR):
+            return self.value.skip(buffer, self.key.skip(buffer, at))
+        return at + (((word >> _U64(9)) & _U64(0x3F)).view(np.int64) + 2)
+
+    def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
+        raise AssertionError  # entries are read as keys and values
+
+
+def _ends_in_window(buffer: ByteBuffer, start: int, width: int) -> Vector:
+    """How far behind the first place of a window entries end that begin at each; negative where it is not told: where
+    a key has more than three bytes, or a length more than two or a sign. ``skip`` looks each place up, and this takes
+    slices of the buffer whole."""
+    data = buffer.bytes[start : start + width + 4]  # zeros follow the end of the data
+    more = data >= _MORE
+    # Behind a length that begins at each place, and as many bytes.
+    first, second = data[:-1].astype(np.int32), data[1:].astype(np.int32)
+    ends = first >> 1
+    ends += np.arange(1, width + 4, dtype=np.int32)
+    both = more[:-1]
+    np.copyto(ends, ends + (second << 6) - 63, where=both)
+    np.copyto(ends, -1, where=(data[:-1] & 1).view(bool) | (both & more[1:]))
+    out = ends[1 : width + 1].copy()
+    np.copyto(out, ends[2 : width + 2], where=more[:width])
+    middle = more[:width] & more[1 : width + 1]
+    np.copyto(out, ends[3 : width + 3], where=middle)
+    np.copyto(out, -1, where=middle & more[2 : width + 2])
+    return out
+
+
+class _Entry:
+    """An entry of any kind."""
+
+    def __init__(self, key: VarintStep, value: Step) -> None:
+        self.key = key
+        self.value = value
+
+    def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
+        return self.value.skip(buffer, self.key.skip(buffer, at))
+
+    def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
+        raise AssertionError  # entries are read as keys and values
+
+
+def _entry_step(key: VarintStep, value: Step) -> Step:
+    if isinstance(value, VarintStep):
+        return _LongEntry(key, value)
+    return _SizedEntry(key, value) if isinstance(value, SizedStep) else _Entry(key, value)

@@ -1,0 +1,75 @@
+"""Finding a run of bytes everywhere in a buffer, as where records may start."""
+
+from __future__ import annotations
+
+from operator import sub
+from typing import Final
+
+import numpy as np
+
+from icefield_avro.arrays import Vector
+from icefield_avro.vectorized.byte_buffer import ByteBuffer
+
+_WORD: Final = 8
+_SAMPLES: Final = 64
+_SLOTS_LOG: Final = 12
+_MULTIPLIERS: Final = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93))
+_TO_SLOT: Final = np.uint64(64 - _SLOTS_LOG)
+
+
+def find_all(buffer: ByteBuffer, wanted: bytes, total: int) -> Vector:
+    """Places, ascending, where the bytes most likely are: about ``total``, an even distance from each other."""
+    found = _by_words(buffer, wanted)
+    return np.array(_by_searching(buffer, wanted, total), np.int64) if found is None else found
+
+
+def _by_words(buffer: ByteBuffer, wanted: bytes) -> Vector | None:
+    """Every place, by words at even distances: wherever the bytes are, one of the words lies wholly in them.
+
+    None when the bytes are too few for that, or repeat themselves.
+    """
+    distance = (len(wanted) - _WORD + 1) // _WORD * _WORD
+    if distance < _WORD:
+        return None
+    words = np.frombuffer(b"".join(wanted[at : at + _WORD] for at in range(distance)), "<u8")
+    for multiplier in _MULTIPLIERS:
+        slots = _slots(words, multiplier)
+        if len(np.unique(slots)) == distance:
+            break
+    else:
+        return None
+    is_taken, place_of = np.zeros(1 << _SLOTS_LOG, bool), np.zeros(1 << _SLOTS_LOG, np.int64)
+    is_taken[slots], place_of[slots] = True, np.arange(distance)
+    held = np.frombuffer(buffer.raw, "<u8", buffer.end // _WORD)[:: distance // _WORD]
+    slots = _slots(held, multiplier)
+    hits = np.flatnonzero(is_taken[slots])
+    places = place_of[slots[hits]]
+    starts = hits * distance - places
+    # Of the bytes in between nothing is known: a place may be a wrong one.
+    first, last = words[0], np.frombuffer(wanted[-_WORD:], "<u8")[0]
+    starts = starts[(starts >= 0) & (starts <= buffer.end - len(wanted))]
+    return starts[(buffer.words[starts] == first) & (buffer.words[starts + (len(wanted) - _WORD)] == last)]
+
+
+def _slots(words: Vector, multiplier: np.uint64) -> Vector:
+    return ((words * multiplier) >> _TO_SLOT).view(np.int64)
+
+
+def _by_searching(buffer: ByteBuffer, wanted: bytes, total: int) -> list[int]:
+    """Place by place. Most of what lies between two need not be looked at; when too few were found, all is."""
+    few = _found(buffer, wanted, 0, len(wanted), _SAMPLES)
+    if len(few) < _SAMPLES:
+        return few
+    step = max(len(wanted), min(map(sub, few[1:], few)) * 7 // 8)
+    found = few + _found(buffer, wanted, few[-1] + step, step, 8 * total)
+    return found if len(found) >= total else few + _found(buffer, wanted, few[-1] + 1, len(wanted), 8 * total)
+
+
+def _found(buffer: ByteBuffer, wanted: bytes, start: int, step: int, most: int) -> list[int]:
+    out: list[int] = []
+    find, note, end = buffer.raw.find, out.append, buffer.end
+    position = find(wanted, start, end)
+    while position >= 0 and len(out) < most:
+        note(position)
+        position = find(wanted, position + step, end)
+    return out

@@ -1,0 +1,286 @@
+"""Tables on storage that can neither create nor rename atomically: an item for each version decides.
+
+A version is a durable metadata file under a name of its own, and the item that names it, put if there was none.
+``v<V>.metadata.json`` is a copy for other readers. Such a copy may be written late, or twice, by a writer that was
+paused: it is always of what the item names, and nothing here reads it while the item is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from copy import copy
+
+import msgspec
+from icefield.abc import Committed, Conflict, FileSystem, Pointer, PutMode
+from icefield.errors import (
+    CommitStateUnknown,
+    FileMissing,
+    IcefieldError,
+    StorageError,
+    UnsafeCommit,
+)
+from icefield.metadata import TableMetadata
+from icefield.toolkit import (
+    Top,
+    VersionedStrategy,
+    delete_quietly,
+    file_system_metadata_name,
+    is_tombstone,
+    pointer_version,
+    read_whole,
+    temporary_metadata_name,
+    version_of,
+)
+
+from icefield_dynamodb.items import KEY, Item, ItemTable, ReplyLost
+from icefield_dynamodb.lease import Lease, entity_of
+from icefield_dynamodb.options import ClientOptions, LockOptions
+
+PREFIX = "icefield-version:"
+FILE = "metadataFile"
+TABLE_UUID = "tableUuid"
+DROPPED = "droppedBy"
+_TRIES = 4
+
+
+class _Identity(msgspec.Struct, rename="kebab"):
+    """What an item repeats of a file: the uuid of a table's version, and whether that is a tombstone."""
+
+    table_uuid: str | None = None
+    dropped_by: str | None = None
+
+
+class ItemStrategy(VersionedStrategy):
+    """Publishes a version by putting its item, if there is none, under the lock."""
+
+    def __init__(
+        self,
+        table: tuple[str, ...],
+        location: str,
+        file_system: FileSystem,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(table, location, file_system, properties)
+        self._options = LockOptions.of(self.properties)
+        self._items = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
+        self._durable = ""  # the file of the version that was published last
+
+    def top(self) -> Top | None:
+        version = self.hint()
+        current = None if version is None else self._pointer(version)
+        if current is None:
+            version = self.latest_listed()
+            current = None if version is None else self._pointer(version)
+        version = 0 if current is None else version or 0
+        # The hint and the copies may be behind the items.
+        while (later := self._successor(version)) is not None:
+            version, current = version + 1, later
+        if current is None:
+            return None
+        item = self._item(version)
+        if item is not None:
+            return Top(current, version, DROPPED in item)
+        return Top(current, version, is_tombstone(self.file_system, self.file_system.stat(current.location)))
+
+    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        # A table object, and so this one, may serve several threads: each commit remembers its own file in a copy.
+        attempt = copy(self)
+        outcome = super(ItemStrategy, attempt).commit(base, metadata)
+        if isinstance(outcome, Committed):
+            return Committed(Pointer(attempt._durable, outcome.pointer.version))
+        return outcome
+
+    def publish(self, target: str, data: bytes) -> bool:
+        durable = self._durable = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
+        identity = msgspec.json.decode(data, type=_Identity)
+        record = {KEY: _key(target), FILE: durable}
+        if uuid := identity.table_uuid:
+            record[TABLE_UUID] = uuid
+        if identity.dropped_by:
+            record[DROPPED] = identity.dropped_by
+        with self.file_system.open_output(durable) as sink:
+            sink.write(data)
+        try:
+            won = self._wins(target, record)
+        except CommitStateUnknown:
+            raise
+        except Exception:  # not an interrupt: it may strike after the item was put, which then names this file
+            delete_quietly(self.file_system, durable)
+            raise
+        if not won:
+            delete_quietly(self.file_system, durable)
+            return False
+        # It is decided: what comes now may fail, and is done by whoever comes next.
+        with suppress(Exception):
+            self.file_system.put(target, data, PutMode.OVERWRITE)
+            if not uuid:
+                delete_quietly(self.file_system, durable)
+        return True
+
+    def withdraw(self, target: str) -> None:
+        for _ in range(_TRIES):
+            with suppress(IcefieldError, ReplyLost):
+                self._take_back(target)
+                return
+
+    def _take_back(self, target: str) -> None:
+        self._items.delete(_key(target), {FILE: self._durable})
+        other = self._item_of(target)
+        if other is None:
+            self.file_system.delete_many([target])
+        else:  # our copy may have come over theirs
+            self.file_system.put(target, read_whole(self.file_system, other[FILE]), PutMode.OVERWRITE)
+        self.file_system.delete_many([self._durable])
+
+    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
+        item = self._item(pointer_version(base))
+        if item is not None:
+            return item.get(FILE) == base.location and item.get(TABLE_UUID) == metadata.table_uuid
+        if not super().is_current_table(base, metadata):
+            return False
+        self._allow_foreign(base.location)
+        return True
+
+    def delete_versions(self, last: int) -> None:
+        # Their copies may not be there: items alone decide which versions there are.
+        self.forget(self._target(version) for version in range(1, last + 1))
+
+    def forget(self, targets: Iterable[str]) -> None:
+        for target in targets:
+            self._forget(target)
+
+    def _forget(self, target: str) -> None:
+        item = self._item_of(target)
+        if item is None:
+            version = version_of(target)
+            located = target if version is None else self.find(version)
+            self.file_system.delete_many([] if located is None else [located])
+            return
+        self.file_system.delete_many([target])
+        try:
+            self._items.delete(_key(target), {FILE: item[FILE]})
+        except ReplyLost as lost:
+            raise StorageError(
+                f"DynamoDB did not answer while {target} was deleted: it, and what was to be deleted after it, may be "
+                "left",
+                retryable=True,
+                location=target,
+            ) from lost
+        self.file_system.delete_many([item[FILE]])
+
+    def _wins(self, target: str, record: Item) -> bool:
+        lease = Lease(self._items, self._options, entity_of(target), entity_of(record[FILE]))
+        if not lease.acquire(lambda: self._is_decided(target, record)):
+            return False
+        with lease:
+            if self._item_of(target) is None and version_of(target) and self.exists(target):
+                self._allow_foreign(target)
+                return False
+            return self._decide(target, record)
+
+    def _decide(self, target: str, record: Item) -> bool:
+        expected = None
+        while True:
+            try:
+                if self._items.put(record, expected=expected):
+                    return True
+            except ReplyLost as lost:
+                return self._settled(target, record, lost)
+            # Refused also when an earlier try of the client got through: what cannot be read now may be ours.
+            try:
+                other = self._item_of(target)
+            except StorageError as error:
+                raise self._unknown(target, record, error) from error
+            if other is not None and other.get(FILE) == record[FILE]:
+                return True
+            if other is None:
+                expected = None
+            elif self._is_leftover(target, record, other):
+                expected = {FILE: other[FILE]}
+            else:
+                return False
+
+    def _settled(self, target: str, record: Item, lost: ReplyLost) -> bool:
+        try:
+            item = self._item_of(target)
+        except StorageError:
+            item = None
+        if item is None:  # the request may still be on its way
+            raise self._unknown(target, record, lost) from lost
+        return item.get(FILE) == record[FILE]
+
+    def _unknown(self, target: str, record: Item, error: Exception) -> CommitStateUnknown:
+        return CommitStateUnknown(
+            f"DynamoDB did not answer ({error}) when {target} was decided, and does not tell yet whether it happened; "
+            f"nothing was deleted, {record[FILE]} among them: load the table again and look for the change before "
+            "repeating it",
+            table=self.table,
+            location=target,
+        )
+
+    def _is_decided(self, target: str, record: Item) -> bool:
+        other = self._item_of(target)
+        return other is not None and not self._is_leftover(target, record, other)
+
+    def _is_leftover(self, target: str, record: Item, other: Item) -> bool:
+        """Whether an item is of something that was dropped: then whoever is next may put its own in its place.
+
+        The order counts: the item was read first, so that what is found now tells of the time after it.
+        """
+        if TABLE_UUID not in record:
+            return not self._completed(target, other)
+        version = version_of(target) or 0
+        if other.get(TABLE_UUID) == record[TABLE_UUID] or version < 2:
+            return False
+        # Beside our own living base, another table's version can only be what a stalled writer left.
+        base = self._item(version - 1)
+        return base is not None and base.get(TABLE_UUID) == record[TABLE_UUID]
+
+    def _completed(self, target: str, item: Item) -> bool:
+        """Publish for a writer that died after its item; False when there is nothing left of what it named."""
+        try:
+            data = read_whole(self.file_system, item[FILE])
+        except FileMissing:
+            return self.exists(target)
+        if not self.exists(target):
+            self.file_system.put(target, data, PutMode.OVERWRITE)
+        return True
+
+    def _successor(self, version: int) -> Pointer | None:
+        """The version after another, of the same table."""
+        later = self._item(version + 1)
+        if later is None:
+            located = self.find(version + 1) if self._options.foreign_writers else None
+            return None if located is None else Pointer(located, version + 1)
+        current = self._item(version) if version else None
+        if current is not None and DROPPED not in current and current.get(TABLE_UUID) != later.get(TABLE_UUID):
+            return None
+        return Pointer(later[FILE], version + 1)
+
+    def _pointer(self, version: int) -> Pointer | None:
+        item = self._item(version)
+        located = self.find(version) if item is None else item.get(FILE)
+        return None if located is None else Pointer(located, version)
+
+    def _item(self, version: int) -> Item | None:
+        return self._item_of(self._target(version))
+
+    def _target(self, version: int) -> str:
+        return f"{self.folder}/{file_system_metadata_name(version)}"
+
+    def _item_of(self, target: str) -> Item | None:
+        return self._items.read(_key(target))
+
+    def _allow_foreign(self, location: str) -> None:
+        if not self._options.foreign_writers:
+            raise UnsafeCommit(
+                f"{location} was written by another engine, and this storage can neither create nor rename "
+                "atomically: nothing but the lease would keep the two apart. Stop the other writers and set "
+                "'lock.foreign-writers' to 'true' to adopt the table, or use storage with conditional writes",
+                location=location,
+            )
+
+
+def _key(target: str) -> str:
+    return PREFIX + entity_of(target)

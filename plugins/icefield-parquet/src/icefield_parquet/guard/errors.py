@@ -1,0 +1,73 @@
+"""How failures of pyarrow become Icefield's errors, which name the file.
+
+pyarrow raises ``OSError`` without a number, ``ArrowException`` and built-in errors for damage alike; only their types
+are looked at, never their messages. That a column is encrypted under a plain footer has no type of its own: the footer
+says it (``is_encrypted``). That part may go when pyarrow raises an error of its own for a missing key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pyarrow as pa
+from icefield.errors import IcefieldError, InvalidFile, StorageError, UnsupportedFeature
+
+from icefield_parquet.thrift import read_struct
+
+_ENCRYPTION_ALGORITHM: Final = 8
+"""The field of a footer that says how columns are encrypted."""
+
+_LONGEST_REASON = 300
+
+
+@contextmanager
+def reading(location: str, what: str, encrypted: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Turn what pyarrow raises on a damaged file into ``InvalidFile``.
+
+    An error of the storage below keeps its kind, and what Arrow has not built is ``UnsupportedFeature``, as is each
+    failure in a file that is ``encrypted``, which is asked after a failure only.
+    """
+    try:
+        yield
+    except IcefieldError:
+        raise
+    except NotImplementedError as error:
+        raise UnsupportedFeature(f"{location}: {what}: {_reason(error)}", location=location) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise StorageError(f"{location}: {what}: {_reason(error)}", location=location) from error
+        raise _refused(error, location, what, encrypted) from error
+    except (
+        pa.ArrowException,
+        MemoryError,
+        RecursionError,
+        OverflowError,
+        UnicodeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise _refused(error, location, what, encrypted) from error
+
+
+def _refused(error: BaseException, location: str, what: str, encrypted: Callable[[], bool] | None) -> IcefieldError:
+    reason = _reason(error)
+    if encrypted is not None and encrypted():
+        return UnsupportedFeature(f"{location} is encrypted: {what}: {reason}", location=location)
+    return InvalidFile(f"{location} is damaged: {what}: {reason}", location=location)
+
+
+def is_encrypted(footer: bytes) -> bool:
+    """Whether a plain footer says that columns of the file are encrypted."""
+    try:
+        return _ENCRYPTION_ALGORITHM in read_struct(footer, 0)[0]
+    except (IndexError, ValueError):
+        return False
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    text = lines[0] if lines else ""
+    return (text or type(error).__name__)[:_LONGEST_REASON]

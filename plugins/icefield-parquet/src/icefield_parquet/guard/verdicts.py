@@ -1,0 +1,31 @@
+"""What was found of footers, so that a file that is opened again is not checked again.
+
+A file is opened once for each of its splits, for its metrics and for its rows. A footer is known by its digest, and
+only what passed is kept. This may go with the checks whose verdicts it keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+
+_KEPT = 256
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What of a footer passed: the columns whose chunks are sound, and whether all statistics are."""
+
+    columns: set[int] = field(default_factory=set)
+    statistics: bool = False
+
+
+def verdict_of(footer: bytes, size: int) -> Verdict:
+    """The verdict on a file of a size with that footer, to be added to; shared by all threads of the process."""
+    return _verdict(sha256(footer).digest(), size)
+
+
+@lru_cache(maxsize=_KEPT)
+def _verdict(digest: bytes, size: int) -> Verdict:
+    return Verdict()

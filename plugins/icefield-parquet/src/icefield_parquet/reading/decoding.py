@@ -1,0 +1,170 @@
+"""Row groups decoded to batches of exactly the types asked for, with every value looked at.
+
+The library decodes columns side by side, on several threads, and is done when the slowest is. Where more is left to do
+for each value (texts are looked at and spelled out, maps searched for keys that come twice), that belongs to the
+columns as well: each is finished by the thread that decoded it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from icefield.toolkit import last_of_each_key, retype
+
+from icefield_parquet.guard.soundness import check_values
+from icefield_parquet.reading.repeated_texts import dictionary_arrays, spelled_out, without_dictionaries
+from icefield_parquet.reading.threads import divided, thread_count
+
+_WHOLE_BYTES: Final = 192 << 20
+"""Row groups of which no more than this is asked for are decoded in one go, which is the fastest."""
+
+_SHARED_BYTES: Final = 4 << 20
+"""Work on less than that is not divided among threads, which take time to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is decoded: columns under a schema, and for each of them the column chunks that hold it.
+
+    ``files`` are the library's readers of the file, at first one. Where several may read at once, ``open_file`` gives
+    more. ``entries`` are the sizes of dictionaries, by column chunk and row group, as far as they are known of those
+    that the library hands out; ``plain`` is the same without these.
+    """
+
+    schema: pa.Schema
+    chunks: Sequence[Sequence[int]]
+    files: list[pq.ParquetFile]
+    open_file: Callable[[], pq.ParquetFile] | None
+    entries: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    plain: Wanted | None = None
+
+    @property
+    def indices(self) -> list[int]:
+        return [index for chunks in self.chunks for index in chunks]
+
+    def check_dictionaries(self, columns: Sequence[pa.ChunkedArray], groups: Sequence[int]) -> None:
+        """Raise ``_Merged`` where a dictionary has fewer values than its page: numbers mean others then."""
+        for column, chunks in zip(columns, self.chunks, strict=True):
+            self.check_dictionary(column, chunks, groups)
+
+    def check_dictionary(self, column: pa.ChunkedArray, chunks: Sequence[int], groups: Sequence[int]) -> None:
+        """As ``check_dictionaries``, of one column."""
+        known = [self.entries[index] for index in sorted(chunks) if index in self.entries]
+        arrays = [dictionary_arrays(chunk) for chunk in column.chunks] if known else []
+        for sizes, held in zip(known, zip(*arrays, strict=True), strict=False):
+            size = sum(len(array.dictionary) for array in held)
+            # Lists without elements come without the dictionary of these.
+            if any(map(len, held)) and size != sum(sizes[group] for group in groups):
+                raise _Merged("a dictionary that holds a value twice")
+
+
+class _Merged(pa.ArrowInvalid):
+    """The library has put equal values of a dictionary together, without changing the numbers that count on them."""
+
+
+def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
+    """The columns of row groups by batches of at most so many rows.
+
+    ``size`` is about what they take in memory. Raises the library's errors for damage.
+    """
+    decoded = _decoded(wanted, groups, rows, size)
+    try:
+        first = next(decoded, None)
+    except _Merged:
+        if wanted.plain is None:
+            raise
+        instead = [(wanted.plain, groups)]
+    except pa.ArrowNotImplementedError:
+        # The library does not put lists together of which the texts take more than two GiB.
+        if len(groups) == 1:
+            raise
+        instead = [(wanted, [group]) for group in groups]
+    else:
+        if first is not None:
+            yield first
+            del first
+            yield from decoded
+        return
+    # Not above, where the error is held with all that was decoded in vain.
+    for other, some in instead:
+        yield from decode(other, some, rows=rows, size=size)
+
+
+def _decoded(wanted: Wanted, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
+    indices, schema, reader = wanted.indices, wanted.schema, wanted.files[0].reader
+    beside = len(indices) > 1 and thread_count() > 1
+    if size > _WHOLE_BYTES:
+        for batch in reader.iter_batches(rows, groups, column_indices=indices, use_threads=beside):
+            wanted.check_dictionaries([pa.chunked_array([column]) for column in batch.columns], groups)
+            for column in batch.columns:
+                check_values(column)
+            yield from _finished(batch, schema)
+        return
+    if beside and size >= _SHARED_BYTES and wanted.open_file is not None and any(map(_takes_time, schema.types)):
+        columns = _apart(wanted, groups, wanted.open_file)
+    else:
+        table = reader.read_row_groups(groups, column_indices=indices, use_threads=beside)
+        wanted.check_dictionaries(table.columns, groups)
+        columns = [_column(held, field.type) for held, field in zip(table.columns, schema, strict=True)]
+    done = all(finished for _, finished in columns)
+    for batch in pa.Table.from_arrays([held for held, _ in columns], schema.names).to_batches(max_chunksize=rows):
+        yield from [batch.columns] if done else _finished(batch, schema)
+
+
+Column = tuple[pa.ChunkedArray, bool]
+"""A decoded column, and whether it has its final form."""
+
+
+def _takes_time(kind: pa.DataType) -> bool:
+    """Whether values of a type are looked at one by one after they were decoded."""
+    kinds = pa.types
+    return bool(kinds.is_nested(kind) or kinds.is_string(kind) or kinds.is_binary(kind) or kinds.is_dictionary(kind))
+
+
+def _apart(wanted: Wanted, groups: list[int], open_file: Callable[[], pq.ParquetFile]) -> list[Column]:
+    """Columns that threads decode and finish one by one, each thread with a reader of its own."""
+    files: SimpleQueue[pq.ParquetFile] = SimpleQueue()
+    wanted.files.extend(open_file() for _ in range(thread_count() - len(wanted.files)))
+    for file in wanted.files:
+        files.put(file)
+
+    def column(indices: Sequence[int], field: pa.Field) -> Column:
+        file = files.get()
+        try:
+            table = file.reader.read_row_groups(groups, column_indices=list(indices), use_threads=False)
+        finally:
+            files.put(file)
+        wanted.check_dictionary(table.column(0), indices, groups)
+        return _column(table.column(0), field.type)
+
+    return divided(column, zip(wanted.chunks, wanted.schema, strict=True))
+
+
+def _column(held: pa.ChunkedArray, kind: pa.DataType) -> Column:
+    for chunk in held.chunks:
+        check_values(chunk)
+    plain = without_dictionaries(held, kind)
+    if plain is None:
+        return held, False
+    return pa.chunked_array([_conformed(chunk, kind) for chunk in plain], kind), True
+
+
+def _finished(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[list[pa.Array]]:
+    """The columns of a batch in exactly the types of the schema; in pieces where texts make it large."""
+    for piece in spelled_out(batch, schema):
+        yield [_conformed(column, field.type) for column, field in zip(piece.columns, schema, strict=True)]
+
+
+def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """An array in exactly that type; a pruned list has lost its element's name and id.
+
+    Of pairs with one key in a row of a map the last one is left, as the format says.
+    """
+    if pa.types.is_dictionary(kind):
+        return column.dictionary_encode()
+    return last_of_each_key(column if column.type.equals(kind, check_metadata=True) else retype(column, kind))

@@ -1,0 +1,349 @@
+"""Reading a Parquet file: the columns asked for, of the row groups that a split and a filter leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from icefield.abc import FormatReader, InputFile, ReadRequest, Split
+from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
+from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
+from icefield.toolkit import Metrics, to_arrow_type, with_dictionaries
+
+from icefield_parquet.footer import checked_tail, is_ordered, read_tail
+from icefield_parquet.guard.column_chunks import check_column_chunks
+from icefield_parquet.guard.errors import is_encrypted, reading
+from icefield_parquet.guard.expansion import TooMany, check_claim, check_pages, dictionary_size
+from icefield_parquet.guard.raw_statistics import check_statistics
+from icefield_parquet.guard.verdicts import Verdict, verdict_of
+from icefield_parquet.reading.decoding import Wanted, decode
+from icefield_parquet.reading.repeated_texts import repeated_texts
+from icefield_parquet.reading.statistics import RowGroupStatistics, file_metrics
+from icefield_parquet.row_groups import in_split, row_group_start
+from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
+
+_LIMITS: Final = {"thrift_string_size_limit": 256 << 20, "thrift_container_size_limit": 16 << 20}
+_TOGETHER_BYTES = 64 << 20
+"""Row groups in a row are decoded together until they are this large.
+
+What comes from afar is fetched first, which may be for a few rows only: there the first one comes alone.
+"""
+
+_BATCH_BYTES = 64 << 20
+_FEWEST_ROWS = 16
+_TEXT_WIDTH = 16
+_TAIL = 8
+_MAGIC = 4
+"""Bytes of a file before the first row group."""
+_ENCRYPTED = b"PARE"
+
+POSITION = pa.field("_pos", pa.int64(), nullable=False)
+
+
+class ParquetReader(FormatReader):
+    """An open Parquet file; the footer was read. Not for use by several threads at once."""
+
+    def __init__(self, source: InputFile, location: str) -> None:
+        self._source = source
+        self._location = location
+        try:
+            with reading(location, "the footer"):
+                size = source.seek(0, 2)
+                tail = read_tail(source, size)
+                # Where there is no whole footer, it is for the library to say what is wrong.
+                self._file = _open(source, None if tail is None else _footer_in(checked_tail(tail, location)))
+                self._is_near = isinstance(source, pa.NativeFile)
+                self._others: list[pq.ParquetFile] = []
+                self._footer = self._file.metadata
+                self._tail = b"" if tail is None else tail
+                self._ordered = is_ordered(self._tail, self._footer.num_columns)
+                self._size = size
+                self._verdict = Verdict() if tail is None else verdict_of(tail, size)
+                self._schema = without_extensions(self._file.schema_arrow)
+                self._rows = [self._footer.row_group(at).num_rows for at in range(self._footer.num_row_groups)]
+        except IcefieldError as error:
+            encrypted = isinstance(error, InvalidFile) and _is_encrypted(source)
+            source.close()
+            if encrypted:
+                raise UnsupportedFeature(f"{location} has an encrypted footer", location=location) from error
+            raise
+        if any(rows < 0 for rows in self._rows) or sum(self._rows) != self._footer.num_rows:
+            source.close()
+            raise self._damaged("the rows of its row groups do not add up")
+        self._first_rows = [0, *accumulate(self._rows)]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema.remove_metadata()
+
+    @property
+    def metadata(self) -> Mapping[str, bytes]:
+        pairs = self._footer.metadata or {}
+        return {key.decode("utf-8", "replace"): value for key, value in pairs.items()}
+
+    @property
+    def record_count(self) -> int:
+        return int(self._footer.num_rows)
+
+    @property
+    def split_offsets(self) -> list[int] | None:
+        with self._reading("the footer"):
+            return sorted(self._starts()) or None
+
+    def metrics(self) -> Metrics:
+        with self._reading("the statistics"):
+            self._check_chunks(range(self._footer.num_columns))
+            self._check_statistics()
+            return file_metrics(self._footer, self._schema, ordered=self._ordered)
+
+    def close(self) -> None:
+        for file in (self._file, *self._others):
+            file.close(force=True)
+        self._source.close()
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        with self._reading("the footer"):
+            columns = _wanted_leaves(self._schema, request.columns)
+            leaves = [leaf for inside in columns for leaf in inside]
+            self._check_chunks(leaf.index for leaf in leaves)
+            groups = self._groups(request, leaves)
+            runs = list(self._runs(groups, leaves))
+            wanted = self._wanted(request, columns, runs)
+        if leaves:
+            for run, size in runs:
+                yield from self._read_groups(wanted, run, size, request)
+        else:
+            for group in groups:
+                yield from _bare(self._first_rows[group], self._rows[group], request)
+
+    def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
+        """What the library is to decode, with the columns that it is to hand out as dictionaries."""
+        entries: dict[int, dict[int, int]] = {}
+        if self._is_near:  # anywhere else each page would be a request
+            groups = [at for run, _ in runs for at in run]
+            found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
+            together = [[self._footer.row_group(at) for at in run] for run, _ in runs]
+            found.update(repeated_texts(together, request.columns, columns))
+            sizes = {index: self._dictionary_sizes(index, groups) for index in found}
+            entries = {index: known for index, known in sizes.items() if known is not None}
+        paths = self._paths(entries)
+
+        def open_file(paths: Sequence[str] = ()) -> pq.ParquetFile:
+            file = _open(self._source, self._footer, paths)
+            self._others.append(file)
+            return file
+
+        schema = with_dictionaries(request.columns, request.dictionaries)
+        chunks = [[leaf.index for leaf in inside] for inside in columns]
+        plain = Wanted(schema, chunks, [self._file], open_file if self._is_near else None)
+        if not paths:
+            return plain
+        open_more = partial(open_file, [*paths.values()])
+        known = {index: entries[index] for index in paths}
+        return Wanted(schema, chunks, [open_more()], open_more, known, plain)
+
+    def _paths(self, columns: Collection[int]) -> dict[int, str]:
+        """The paths of columns, by which the library knows them, without those that are of another one as well."""
+        if not columns:
+            return {}
+        paths = [self._footer.schema.column(index).path for index in range(self._footer.num_columns)]
+        count = Counter(paths)
+        return {index: paths[index] for index in columns if count[paths[index]] == 1}
+
+    def _dictionary_sizes(self, index: int, groups: list[int]) -> dict[int, int] | None:
+        """How many values the dictionaries of a column have; None where a row group has texts that are in none."""
+        sizes = {}
+        for group in groups:
+            size = dictionary_size(self._source, self._footer.row_group(group).column(index))
+            if size is None:
+                return None
+            sizes[group] = size
+        return sizes
+
+    def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
+        groups = list(range(len(self._rows)))
+        if request.split is not None and not _is_whole(request.split, self._size):
+            groups = in_split(self._starts(), request.split)
+        if request.row_filter is None or not groups:
+            return groups
+        try:
+            self._check_statistics()
+        except ValueError:
+            return groups  # no reason not to read the rows
+        by_id = {leaf.field_id: leaf for leaf in wanted if leaf.field_id is not None}
+        statistics = RowGroupStatistics(self._footer, groups, by_id, _bound_types(request.row_filter), self._ordered)
+        keep = inclusive_metrics(request.row_filter, statistics)
+        return [group for group, kept in zip(groups, keep, strict=True) if kept]
+
+    def _runs(self, groups: list[int], wanted: list[Leaf]) -> Iterator[tuple[list[int], int]]:
+        """Row groups that follow each other and are small, or single ones; with the bytes that they decode to."""
+        run: list[int] = []
+        total, most = 0, _TOGETHER_BYTES if self._is_near else 0
+        for group in groups:
+            self._check_counts(group, wanted)
+            size = sum(_decoded_bytes(self._footer.row_group(group), leaf) for leaf in wanted)
+            if run and (group != run[-1] + 1 or total + size > most):
+                yield run, total
+                most = min(_TOGETHER_BYTES, 8 * total)
+                run, total = [], 0
+            run.append(group)
+            total += size
+        if run:
+            yield run, total
+
+    def _read_groups(self, wanted: Wanted, run: list[int], size: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        position = first = self._first_rows[run[0]]
+        promised = sum(self._rows[group] for group in run)
+        width = max(1, size // max(1, promised))
+        rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
+        decoded = decode(wanted, run, rows=rows, size=size)
+        while True:
+            with self._reading("the pages"):
+                columns = next(decoded, None)
+            if columns is None:
+                break
+            count = len(columns[0])
+            if request.positions:
+                columns.append(_positions(position, count))
+            position += count
+            yield _record_batch(columns, wanted.schema, request)
+        if position != first + promised:
+            raise self._damaged(f"{position - first} rows where the footer promises {promised}")
+
+    def _starts(self) -> list[int]:
+        """Where the row groups start."""
+        self._check_chunks(range(min(1, self._footer.num_columns)))
+        return [row_group_start(self._footer.row_group(at)) for at in range(self._footer.num_row_groups)]
+
+    def _check_chunks(self, columns: Iterable[int]) -> None:
+        """Make sure that Python can look at the chunks of these columns, once. Raises ``ValueError``."""
+        new = sorted({*columns} - self._verdict.columns)
+        if new:
+            check_column_chunks(self._footer, self._size, new)
+            self._verdict.columns.update(new)
+
+    def _check_statistics(self) -> None:
+        """Make sure that the library can decode the statistics, once."""
+        if self._tail and not self._verdict.statistics:
+            check_statistics(self._tail, self._footer.schema)
+            self._verdict.statistics = True
+        self._tail = b""
+
+    def _check_counts(self, group: int, wanted: list[Leaf]) -> None:
+        """Refuse a file whose columns hold another number of rows than its row groups: some would be lost."""
+        row_group = self._footer.row_group(group)
+        for leaf in wanted:
+            chunk = row_group.column(leaf.index)
+            if leaf.repeated:
+                self._check_values(chunk, leaf)
+            elif chunk.num_values != self._rows[group]:
+                raise self._damaged("a column holds another number of rows than its row group")
+
+    def _check_values(self, chunk: Any, leaf: Leaf) -> None:
+        """Refuse lists that a few bytes make endless."""
+        try:
+            check_claim(chunk, _width(leaf))
+        except TooMany as error:
+            raise UnsupportedFeature(f"{self._location}: a list: {error}", location=self._location) from None
+        if self._is_near:  # anywhere else each page would be a request
+            with self._reading("a list"):
+                check_pages(self._source, chunk)
+
+    def _reading(self, what: str) -> AbstractContextManager[None]:
+        return reading(self._location, what, self._has_encrypted_columns)
+
+    def _has_encrypted_columns(self) -> bool:
+        try:
+            tail = read_tail(self._source, self._size)
+        except (IcefieldError, OSError, ValueError):
+            return False
+        return tail is not None and is_encrypted(tail)
+
+    def _damaged(self, why: str) -> InvalidFile:
+        return InvalidFile(f"{self._location} is damaged: {why}", location=self._location)
+
+
+def _decoded_bytes(row_group: Any, leaf: Leaf) -> int:
+    """About what a column chunk takes in memory: as many bytes as its pages, and no less than its values' width."""
+    chunk = row_group.column(leaf.index)
+    return int(max(chunk.total_uncompressed_size, chunk.num_values * _width(leaf)))
+
+
+def _width(leaf: Leaf) -> int:
+    try:
+        return max(1, int(leaf.field.type.bit_width) // 8)
+    except ValueError:
+        return _TEXT_WIDTH
+
+
+def _is_whole(split: Split, size: int) -> bool:
+    return split.start <= _MAGIC and split.start + split.length >= size
+
+
+def _footer_in(tail: bytes) -> Any:
+    return pq.ParquetFile(pa.BufferReader(tail), **_LIMITS).metadata
+
+
+def _open(source: InputFile, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """The library's reader of a file with that footer, which it reads itself if there is none."""
+    # What came over a network is compared with its checksums: beside the way there, that takes no time.
+    remote = not isinstance(source, pa.NativeFile)
+    return pq.ParquetFile(
+        source,
+        metadata=footer,
+        read_dictionary=list(dictionaries),
+        pre_buffer=remote,
+        page_checksum_verification=remote,
+        coerce_int96_timestamp_unit="us",
+        arrow_extensions_enabled=False,
+        **_LIMITS,
+    )
+
+
+def _is_encrypted(source: InputFile) -> bool:
+    try:
+        source.seek(0, 2)
+        size = source.tell()
+        source.seek(max(0, size - _TAIL))
+        return source.read(_TAIL)[-4:] == _ENCRYPTED
+    except (OSError, ValueError):
+        return False
+
+
+def _wanted_leaves(file_schema: pa.Schema, columns: pa.Schema) -> list[list[Leaf]]:
+    """For each column its leaves, with their places in the file and the ids that the request gives them."""
+    return [
+        [Leaf(index, leaf.field, leaf.repeated) for leaf, index in zip(leaves([column]), indices, strict=True)]
+        for column, indices in zip(columns, select_leaves(file_schema, columns), strict=True)
+    ]
+
+
+def _bound_types(row_filter: BooleanExpression) -> dict[int, pa.DataType]:
+    """The types that a filter compares in: the table's, to which the file's may have been promoted."""
+    return {leaf.field.field_id: to_arrow_type(leaf.field.field_type) for leaf in bound_leaves(row_filter)}
+
+
+def _positions(first: int, rows: int) -> pa.Array:
+    return pa.array(np.arange(first, first + rows, dtype=np.int64))
+
+
+def _record_batch(columns: list[pa.Array], schema: pa.Schema, request: ReadRequest) -> pa.RecordBatch:
+    schema = schema.remove_metadata()
+    return pa.RecordBatch.from_arrays(columns, schema=schema.append(POSITION) if request.positions else schema)
+
+
+def _bare(first_row: int, count: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    """Rows without columns, or with their positions alone: nothing needs to be read."""
+    for start in range(0, count, request.batch_rows):
+        rows = min(request.batch_rows, count - start)
+        if request.positions:
+            yield pa.RecordBatch.from_arrays([_positions(first_row + start, rows)], schema=pa.schema([POSITION]))
+        else:
+            yield pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))

@@ -1,0 +1,94 @@
+"""Bounds of text and bytes as the footer tells them: pyarrow compares every value for it anyway, which takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield.toolkit import Metrics
+from icefield.types import BinaryType, StringType
+
+from icefield_parquet.writing.layout import Layout
+
+_LONGEST: Final = 1024
+"""Of a row group with longer values the bounds are not left to the footer, where pyarrow puts none beyond 4 KiB."""
+
+
+_FEW_ROWS: Final = 16_384
+"""Bounds of so few values are found as fast as it is found out whether they are told."""
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column of text or bytes at the top: where its chunk lies, and the row groups whose bounds the footer tells."""
+
+    field_id: int
+    chunk: int
+    is_text: bool
+    groups: list[int] = field(default_factory=list)
+
+
+class TextBounds:
+    """Follows the row groups of one file as they are written; ``write_statistics`` is pyarrow's argument."""
+
+    def __init__(self, layout: Layout, write_statistics: bool | Sequence[str]) -> None:
+        self._layout, self._write_statistics = layout, write_statistics
+        self._columns: dict[int, _Column] | None = None
+        self._groups = 0
+
+    def told_by_footer(self, table: pa.Table, groups: int) -> frozenset[int]:
+        """The positions of the columns whose bounds the next row groups, which hold this table, will tell."""
+        first, self._groups = self._groups, self._groups + groups
+        if table.num_rows < _FEW_ROWS:
+            return frozenset()
+        if self._columns is None:
+            self._columns = _columns_of(self._layout, self._write_statistics)
+        told = []
+        for position, column in self._columns.items():
+            longest = pc.max(pc.binary_length(table.column(position))).as_py()
+            if longest is not None and longest <= _LONGEST:
+                column.groups.extend(range(first, self._groups))
+                told.append(position)
+        return frozenset(told)
+
+    def add_to(self, metrics: Metrics, footer: Any) -> None:
+        """Widen the bounds by what the footer of the finished file tells; without it they are not known."""
+        for column in (self._columns or {}).values():
+            chunks = [footer.row_group(group).column(column.chunk) for group in column.groups]
+            if not all(_tells_all(each) for each in chunks):
+                metrics.lower_bounds.pop(column.field_id, None)
+                metrics.upper_bounds.pop(column.field_id, None)
+                continue
+            told = [each.statistics for each in chunks if each.statistics.has_min_max]
+            lows, highs = [each.min_raw for each in told], [each.max_raw for each in told]
+            if column.is_text:
+                lows, highs = [low.decode() for low in lows], [high.decode() for high in highs]
+            _join(metrics.lower_bounds, column.field_id, lows, min)
+            _join(metrics.upper_bounds, column.field_id, highs, max)
+
+
+def _tells_all(chunk: Any) -> bool:
+    statistics = chunk.statistics
+    return statistics is not None and (statistics.has_min_max or statistics.null_count == chunk.num_values)
+
+
+def _join(bounds: dict[int, Any], field_id: int, values: list[Any], choose: Callable[[list[Any]], Any]) -> None:
+    if field_id in bounds:
+        values.append(bounds[field_id])
+    if values:
+        bounds[field_id] = choose(values)
+
+
+def _columns_of(layout: Layout, write_statistics: bool | Sequence[str]) -> dict[int, _Column]:
+    """The columns of text and bytes at the top that have statistics, by position."""
+    chunks = {id_: chunk for chunk, id_ in enumerate(layout.ids)}
+    found: dict[int, _Column] = {}
+    for position, each in enumerate(layout.schema.fields):
+        has_statistics = write_statistics if isinstance(write_statistics, bool) else each.name in write_statistics
+        if has_statistics and isinstance(each.field_type, StringType | BinaryType):
+            is_text = isinstance(each.field_type, StringType)
+            found[position] = _Column(each.field_id, chunks[each.field_id], is_text)
+    return found

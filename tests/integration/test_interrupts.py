@@ -1,0 +1,244 @@
+"""Changes of a table that are interrupted at every step: the old rows or the new ones, and no file left behind.
+
+Only an interrupt inside the step that publishes a version may leave files: nobody knows whether it took place.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from icefield.abc import OutputStream
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.catalog import Table
+from icefield.commit import TableHandle
+from icefield.errors import CommitStateUnknown
+from tables import Around, ids, new_table, orphans, rows
+
+SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
+OLD = [1, 2, 3, 11, 12]
+
+
+def append(table: Table) -> None:
+    table.append(rows([21, 22]))
+
+
+def append_batches(table: Table) -> None:
+    table.append(batch for number in (21, 22) for batch in rows([number]).to_batches())
+
+
+def overwrite(table: Table) -> None:
+    table.overwrite(rows([22]), "id = 2 or id > 10")
+
+
+def delete(table: Table) -> None:
+    table.delete("id = 2 or id = 11")
+
+
+def upsert(table: Table) -> None:
+    table.upsert(rows([2, 30], value=7.0), ["id"])
+
+
+def replace_partitions(table: Table) -> None:
+    table.dynamic_partition_overwrite(rows([40]))
+
+
+def transact(table: Table) -> None:
+    with table.transaction() as transaction:
+        transaction.set_properties({"changed": "yes"})
+        transaction.append(rows([21]))
+        transaction.delete("id = 2")
+        transaction.append(rows([22]))
+
+
+CHANGES = [append, append_batches, overwrite, delete, upsert, replace_partitions, transact]
+ERRORS = [KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
+
+
+class Watched:
+    """A table whose strategy tells whether the publishing step was begun."""
+
+    def __init__(self, partition_spec: Any = None) -> None:
+        self.table = new_table(partition_spec)
+        self.table.append(rows([1, 2, 3]))
+        self.table.append(rows([11, 12], "b"))
+        self.begun = False
+        inner = self.table._handle.strategy
+        assert inner is not None
+        handle = TableHandle(self.table._handle.name, self.table.io, Around(inner, before=self._begin))
+        self.holder = Table(handle, self.table._state)
+
+    def _begin(self, attempt: int) -> None:
+        self.begun = True
+
+    def check(self, before: list[int]) -> str:
+        """Old or new, whole, without files that nothing refers to."""
+        self.table.refresh()
+        found = ids(self.table)
+        is_new = self.table.current_snapshot() != self.snapshot
+        assert is_new or found == before
+        if is_new:
+            assert self.begun
+            assert found == self.expected
+        elif not self.begun:
+            assert orphans(self.table) == set()
+        return "new" if is_new else "unknown" if self.begun else "old"
+
+    snapshot: Any = None
+    expected: Any = None
+
+
+def run(
+    change: Callable[[Table], None], interrupting: Callable[[int], Any], error: type[BaseException], step: int
+) -> str:
+    """What became of a change interrupted at a step: "old", "new", "unknown"; "over" when it had fewer steps."""
+    made = Watched(["kind"] if change is replace_partitions else None)
+    made.expected = EXPECTED[change]
+    made.snapshot = made.table.current_snapshot()
+    with interrupting(step) as fired:
+        try:
+            change(made.holder)
+        except (error, CommitStateUnknown):
+            assert fired()
+            made.begun = made.begun or fired() == "_publish"
+        else:
+            if not fired():
+                return "over"
+    return made.check(OLD)
+
+
+def expected_of(change: Callable[[Table], None]) -> list[int]:
+    made = Watched(["kind"] if change is replace_partitions else None)
+    change(made.holder)
+    return ids(made.table.refresh())
+
+
+EXPECTED = {change: expected_of(change) for change in CHANGES}
+
+
+@contextmanager
+def at_call(step: int, error: type[BaseException], *, after: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The step-th request to the store fails, in whatever thread, before it is done or after."""
+    count = 0
+    hit = False
+
+    def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal count, hit
+            count += 1
+            is_it = count == step
+            hit = hit or is_it
+            if is_it and not after:
+                raise error
+            result = function(*arguments, **options)
+            if is_it:
+                if isinstance(result, OutputStream):
+                    result.abort()  # whoever is interrupted here has not begun a file
+                raise error
+            return result
+
+        return call
+
+    sink = type(MemoryFileSystem().open_output("memory://interrupts/none"))
+    with monkeypatch.context() as patching:
+        for name in ("open_input", "put", "open_output", "stat", "rename"):
+            patching.setattr(MemoryFileSystem, name, wrapped(getattr(MemoryFileSystem, name)))
+        for name in ("write", "close"):
+            patching.setattr(sink, name, wrapped(getattr(sink, name)))
+        yield lambda: hit
+
+
+@contextmanager
+def at_line(step: int, error: type[BaseException]) -> Iterator[Any]:
+    """The step-th line of the kernel's writing and committing that the main thread comes to fails."""
+    count = 0
+    hit: Any = False
+    wanted = tuple(f"{os.sep}icefield{os.sep}{part}" for part in ("transaction", "writing", "commit", "catalog"))
+
+    def lines(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal count, hit
+        if event == "line":
+            count += 1
+            if count == step:
+                hit = frame.f_code.co_name
+                sys.settrace(None)
+                raise error
+        return lines
+
+    def calls(frame: Any, event: str, argument: Any) -> Any:
+        return lines if any(part in frame.f_code.co_filename for part in wanted) else None
+
+    sys.settrace(calls)
+    try:
+        yield lambda: hit
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_an_interrupt_at_any_request_leaves_no_file(change, after, monkeypatch):
+    outcomes = set()
+    for step in range(1, 400):
+        error = ERRORS[step % len(ERRORS)]
+        found = run(
+            change, lambda at, error=error: at_call(at, error, after=after, monkeypatch=monkeypatch), error, step
+        )
+        if found == "over":
+            break
+        outcomes.add(found)
+    else:
+        pytest.fail("the change never came to its end")
+    assert "old" in outcomes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_an_interrupt_at_any_line_leaves_no_file(change):
+    stride = 1 if SOAK else 83
+    outcomes = set()
+    for step in range(1, 20_000, stride):
+        found = run(change, lambda at: at_line(at, KeyboardInterrupt), KeyboardInterrupt, step)
+        if found == "over":
+            break
+        outcomes.add(found)
+    else:
+        pytest.fail("the change never came to its end")
+    assert {"old", "new"} <= outcomes
+
+
+def append_twice(table: Table, batches: Any) -> None:
+    with table.transaction() as transaction:
+        transaction.append(rows([7]))
+        transaction.append(batches)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_rows_that_fail_to_come_leave_no_file(error):
+    table = new_table("kind", **{"write.target-file-size-bytes": "1"})
+
+    def given() -> Iterator[pa.RecordBatch]:
+        for number in range(5):
+            yield from rows([number]).to_batches()
+        raise error
+
+    def given_in_arrow() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(rows([1]).schema, given())
+
+    for make in (given, given_in_arrow) if error is not GeneratorExit else (given,):
+        with pytest.raises(error):
+            table.append(make())
+        with pytest.raises(error):
+            table.overwrite(make())
+        with pytest.raises(error):
+            table.dynamic_partition_overwrite(make())
+        with pytest.raises(error):
+            append_twice(table, make())
+    assert orphans(table) == set()
+    assert ids(table) == []

@@ -1,0 +1,1 @@
+"""File systems that are broken on purpose, for the tests of the kit."""

@@ -1,0 +1,163 @@
+"""File systems that make the wrong thing of a store that fails, and a right one behind an SDK."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from icefield.abc import FileInfo, InputFile, OutputStream, PutMode
+from icefield.builtin.local import LocalFileSystem, path_of
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.errors import FileMissing, InvalidFile, StorageError
+from icefield.toolkit import FetchedRange, RangedInput
+
+
+class SwallowsWhatCloseSays(LocalFileSystem):
+    """Closes, come what may."""
+
+    def open_output(self, location: str) -> OutputStream:
+        stream = super().open_output(location)
+        write, close = stream.write, stream.close
+        kept = io.BytesIO()
+
+        def write_and_close() -> None:
+            with suppress(Exception):
+                write(kept.getvalue())
+                close()
+
+        stream.write, stream.tell = kept.write, kept.tell  # type: ignore[method-assign]
+        stream.close = write_and_close  # type: ignore[method-assign]
+        return stream
+
+
+class LetsErrorsThrough(LocalFileSystem):
+    """Translates the error that a file is missing, and no other."""
+
+    def open_input(self, location: str) -> InputFile:
+        self.stat(location)
+        return open(path_of(location), "rb")
+
+
+class ListsNothing(LocalFileSystem):
+    """Takes a folder that cannot be listed for an empty one."""
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        with suppress(StorageError):
+            yield from super().list_files(prefix, shallow=shallow)
+
+
+class ServiceError(Exception):
+    """An error of an SDK."""
+
+
+class Remote(MemoryFileSystem):
+    """A store behind an SDK, whose messages repeat the credentials."""
+
+    up = True
+
+    def call(self, location: str, step: Callable[[], Any]) -> Any:
+        try:
+            if not type(self).up:
+                raise ServiceError(f"cannot reach the store as {self.properties}")
+            return step()
+        except ServiceError:
+            # Not as the cause: it would show what it repeats.
+            raise self.failed(location) from None
+
+    def failed(self, location: str) -> Exception:
+        return StorageError(f"the store did not answer for {location}", retryable=True, location=location)
+
+    def open_input(self, location: str) -> InputFile:
+        return _RemoteInput(self, location).open()
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        self.call(location, lambda: MemoryFileSystem.put(self, location, data, mode))
+
+    def _publish(self, location: str, data: bytes, *, replace: bool) -> None:
+        self.call(location, lambda: MemoryFileSystem._publish(self, location, data, replace=replace))
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        return self.call(prefix, lambda: iter([*MemoryFileSystem.list_files(self, prefix, shallow=shallow)]))
+
+
+class _RemoteInput(RangedInput):
+    def __init__(self, owner: Remote, location: str) -> None:
+        super().__init__(location)
+        self.owner = owner
+
+    def fetch(self, start: int, end: int) -> FetchedRange:
+        data = self.owner.call(self.location, lambda: self.owner._get(self.location)[0])
+        return FetchedRange(start, data[start:end], len(data))
+
+    def fetch_first(self) -> FetchedRange:
+        return self.fetch(0, 65_536)
+
+
+class RepeatsTheSdk(Remote):
+    """Says what the SDK said."""
+
+    def failed(self, location: str) -> Exception:
+        return StorageError(f"{location}: {sys.exception()}", retryable=True, location=location)
+
+
+class RaisesFromTheSdk(Remote):
+    """Shows what the SDK said as the cause."""
+
+    def call(self, location: str, step: Callable[[], Any]) -> Any:
+        try:
+            return super().call(location, step)
+        except StorageError as error:
+            if error.retryable:
+                raise error from ServiceError(str(self.properties))
+            raise
+
+
+class TakesAnOutageForMissing(Remote):
+    """Answers that there is no file."""
+
+    def failed(self, location: str) -> Exception:
+        return FileMissing(f"no file {location}", location=location)
+
+
+class LetsTheSdkThrough(Remote):
+    """Raises what the SDK raised."""
+
+    def failed(self, location: str) -> Exception:
+        return ServiceError("no answer")
+
+
+class CallsTheFileInvalid(Remote):
+    """Takes a read that fails for a damaged file."""
+
+    def open_input(self, location: str) -> InputFile:
+        return _Blaming(self, location).open()
+
+
+class _Blaming(_RemoteInput):
+    def fetch(self, start: int, end: int) -> FetchedRange:
+        try:
+            return super().fetch(start, end)
+        except FileMissing:
+            raise
+        except StorageError:
+            raise InvalidFile(f"{self.location} ends early", location=self.location) from None
+
+
+class EndsEarly(Remote):
+    """Takes a read that fails for the end of the file."""
+
+    def open_input(self, location: str) -> InputFile:
+        source = super().open_input(location)
+        read = source.read
+
+        def read_some(size: int = -1, /) -> bytes:
+            try:
+                return read(size)
+            except StorageError:
+                return b""
+
+        source.read = read_some  # type: ignore[method-assign]
+        return source

@@ -1,0 +1,273 @@
+"""File systems that read, list or delete wrongly, one defect each."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any
+
+from icefield.abc import FileInfo, InputFile, PutMode
+from icefield.builtin.local import LocalFileSystem, path_of
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.errors import FileMissing
+
+
+class RaisesItsOwnErrors(LocalFileSystem):
+    """Lets the library's errors through."""
+
+    def open_input(self, location: str) -> InputFile:
+        return open(path_of(location), "rb")
+
+
+class HoldsState(LocalFileSystem):
+    """Forgets its type's promise when it is pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LocalFileSystem, ()
+
+
+class ShowsItsProperties(LocalFileSystem):
+    """Prints credentials."""
+
+    def __repr__(self) -> str:
+        return f"LocalFileSystem({self.properties})"
+
+
+class ReadsToTheEnd(LocalFileSystem):
+    """Ignores where it was sought to."""
+
+    def open_input(self, location: str) -> InputFile:
+        source = super().open_input(location)
+        file = io.BytesIO(source.read())
+        file.seek = lambda offset, whence=0: offset  # type: ignore[method-assign,assignment]
+        return file
+
+
+class LeavesOutWhatIsMissing(LocalFileSystem):
+    """Tells of those files only that are there."""
+
+    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
+        return [found for found in super().stat_many(locations) if found is not None]
+
+
+class OneSlashForTwo(MemoryFileSystem):
+    """Joins paths with what it is given."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        super().put(re.sub("(?<!:)//+", "/", location), data, mode)
+
+
+class Decodes(LocalFileSystem):
+    """Takes a location for a URL."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        super().put(location.replace("%20", " "), data, mode)
+
+
+class RemembersMissingFiles(LocalFileSystem):
+    """Answers from a cache that a file is missing."""
+
+    def stat(self, location: str) -> FileInfo:
+        missing: set[str] = self.__dict__.setdefault("missing", set())
+        if location in missing:
+            raise FileMissing(f"no file {location}", location=location)
+        try:
+            return super().stat(location)
+        except FileMissing:
+            missing.add(location)
+            raise
+
+
+class RemembersSizes(LocalFileSystem):
+    """Answers from a cache how large a file is."""
+
+    def stat(self, location: str) -> FileInfo:
+        sizes: dict[str, FileInfo] = self.__dict__.setdefault("sizes", {})
+        return sizes.setdefault(location, super().stat(location)) if location not in sizes else sizes[location]
+
+
+class RemembersContents(LocalFileSystem):
+    """Answers from a cache what is in a file."""
+
+    def open_input(self, location: str) -> InputFile:
+        contents: dict[str, bytes] = self.__dict__.setdefault("contents", {})
+        if location not in contents:
+            contents[location] = super().open_input(location).read()
+        return io.BytesIO(contents[location])
+
+
+class RemembersListings(LocalFileSystem):
+    """Answers from a cache what lies in a folder."""
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        listings: dict[Any, list[FileInfo]] = self.__dict__.setdefault("listings", {})
+        if (prefix, shallow) not in listings:
+            listings[prefix, shallow] = [*super().list_files(prefix, shallow=shallow)]
+        return iter(listings[prefix, shallow])
+
+
+class RemembersFiles(RemembersSizes):
+    """Answers from a cache for files that others delete."""
+
+
+class TakesEmptyFilesForNone(LocalFileSystem):
+    """Takes a file of no bytes for a missing one."""
+
+    def stat(self, location: str) -> FileInfo:
+        found = super().stat(location)
+        if not found.size:
+            raise FileMissing(f"no file {location}", location=location)
+        return found
+
+
+class TakesFoldersForFiles(LocalFileSystem):
+    """Tells of folders as of files."""
+
+    def stat(self, location: str) -> FileInfo:
+        if os.path.isdir(path_of(location)):
+            return FileInfo(location, 0)
+        return super().stat(location)
+
+
+class OnlyReads(LocalFileSystem):
+    """Gives a file that nobody can ask where it is."""
+
+    def open_input(self, location: str) -> InputFile:
+        source = super().open_input(location)
+        return SimpleNamespace(read=source.read, close=source.close, closed=False)  # type: ignore[return-value]
+
+
+class SharesItsInput(MemoryFileSystem):
+    """Reads every file through one buffer."""
+
+    buffer = io.BytesIO()
+
+    def open_input(self, location: str) -> InputFile:
+        self.buffer.seek(0)
+        self.buffer.truncate()
+        self.buffer.write(super().open_input(location).read())
+        self.buffer.seek(0)
+        return _Unclosed(self.buffer)
+
+
+class _Unclosed(io.BytesIO):
+    def __init__(self, shared: io.BytesIO) -> None:
+        super().__init__()
+        self.read = shared.read  # type: ignore[method-assign]
+        self.seek = shared.seek  # type: ignore[method-assign]
+        self.tell = shared.tell  # type: ignore[method-assign]
+
+
+class WaitsForItself(LocalFileSystem):
+    """Takes a lock twice."""
+
+    lock = threading.Lock()
+
+    def stat(self, location: str) -> FileInfo:
+        with self.lock:
+            return super().stat(location)
+
+    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
+        with self.lock:
+            return super().stat_many(locations)
+
+
+class ListsByPrefix(LocalFileSystem):
+    """Takes a folder's name for a prefix of names."""
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        if shallow:
+            yield from super().list_files(prefix, shallow=True)
+            return
+        parent = prefix.rstrip("/").rpartition("/")[0]
+        yield from (info for info in super().list_files(parent) if info.location.startswith(prefix))
+
+
+class ListsOnePage(LocalFileSystem):
+    """Lists the first page."""
+
+    page = 1000
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        return islice(super().list_files(prefix, shallow=shallow), self.page)
+
+
+class ListsOneSmallPage(ListsOnePage):
+    """Lists the first page of a store with small ones."""
+
+    page = 100
+
+
+class ListsFoldersOfOnePage(LocalFileSystem):
+    """Lists the files of each page, and the folders of the first."""
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        for number, info in enumerate(super().list_files(prefix, shallow=shallow)):
+            if number < 1000 or not info.location.endswith("/"):
+                yield info
+
+
+class CountsSeconds(LocalFileSystem):
+    """Tells in seconds when a file was written."""
+
+    def stat(self, location: str) -> FileInfo:
+        found = super().stat(location)
+        return replace(found, modified_ms=(found.modified_ms or 0) // 1000)
+
+
+class StopsAtMissing(LocalFileSystem):
+    """Fails to delete what is gone."""
+
+    def delete_many(self, locations: Any) -> None:
+        for location in locations:
+            if not os.path.exists(path_of(location)):
+                raise FileMissing("gone", location=location)
+            os.unlink(path_of(location))
+
+
+class DeletesOneBatch(LocalFileSystem):
+    """Deletes as many files as one request takes."""
+
+    batch = 1000
+
+    def delete_many(self, locations: Iterable[str]) -> None:
+        super().delete_many(islice(locations, self.batch))
+
+
+class DeletesOneSmallBatch(DeletesOneBatch):
+    """Deletes as many files as one request of another store takes."""
+
+    batch = 100
+
+
+class DeletesWhatIsEmptied(LocalFileSystem):
+    """Deletes a file that is replaced by nothing."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        super().put(location, data, mode)
+        if mode is PutMode.OVERWRITE and not data:
+            self.delete_many([location])
+
+
+class QuotesTags(MemoryFileSystem):
+    """Gives an entity tag as a header has it, and another form of it in listings."""
+
+    def stat(self, location: str) -> FileInfo:
+        found = super().stat(location)
+        return replace(found, etag=f'"{found.modified_ms}"')
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        return (replace(found, etag=str(found.modified_ms)) for found in super().list_files(prefix, shallow=shallow))
+
+
+class KeepsTags(MemoryFileSystem):
+    """Makes the entity tag of the name, so that it stays while the bytes change."""
+
+    def stat(self, location: str) -> FileInfo:
+        return replace(super().stat(location), etag=location)

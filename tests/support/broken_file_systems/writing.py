@@ -1,0 +1,286 @@
+"""File systems that write, create or rename wrongly, one defect each."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from icefield.abc import FileSystemAbility, OutputStream, PutMode
+from icefield.builtin.local import LocalFileSystem, path_of
+from icefield.builtin.memory import MemoryFileSystem
+from icefield.errors import FileExists, FileMissing
+from icefield.toolkit import PartedOutput
+
+
+class ChecksThenWrites(LocalFileSystem):
+    """Creates by looking first and writing then."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is PutMode.CREATE and os.path.exists(path_of(location)):
+            raise FileExists("taken", location=location)
+        time.sleep(0.001)
+        super().put(location, data, PutMode.OVERWRITE)
+
+
+class ShowsHalfFiles(LocalFileSystem):
+    """Creates with O_EXCL and writes afterwards, in two steps."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is PutMode.OVERWRITE:
+            super().put(location, data, mode)
+            return
+        path = Path(path_of(location))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("xb") as file:
+                file.write(data[: len(data) // 2])
+                file.flush()
+                time.sleep(0.005)
+                file.write(data[len(data) // 2 :])
+        except FileExistsError as error:
+            raise FileExists("taken", location=location) from error
+
+
+class RenameReplaces(LocalFileSystem):
+    """Renames as POSIX does."""
+
+    def rename(self, source: str, target: str) -> None:
+        try:
+            os.replace(path_of(source), path_of(target))
+        except FileNotFoundError as error:
+            raise FileMissing("gone", location=source) from error
+
+
+class PublishesOnAbort(LocalFileSystem):
+    """Gives up a stream by closing it."""
+
+    def open_output(self, location: str) -> OutputStream:
+        stream = super().open_output(location)
+        stream.abort = stream.close  # type: ignore[method-assign]
+        return stream
+
+
+class WritesInPlace(LocalFileSystem):
+    """Shows a file while it is being written."""
+
+    def open_output(self, location: str) -> OutputStream:
+        return _InPlace(path_of(location))
+
+
+class _InPlace(OutputStream):
+    def __init__(self, path: str) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self._file = open(path, "wb")  # noqa: SIM115
+
+    def write(self, data: Any, /) -> int:
+        count = self._file.write(data)
+        self._file.flush()
+        return count
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def abort(self) -> None:
+        if not self._file.closed:
+            os.unlink(self._file.name)
+        self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+
+class ClosesOnExceptions(LocalFileSystem):
+    """Publishes what was written until an exception."""
+
+    def open_output(self, location: str) -> OutputStream:
+        stream = super().open_output(location)
+        stream.__exit__ = lambda *_: stream.close()  # type: ignore[method-assign]
+        return stream
+
+
+class TakesBytesOnly(LocalFileSystem):
+    """Refuses other buffers than Python's own."""
+
+    def open_output(self, location: str) -> OutputStream:
+        stream = super().open_output(location)
+        write = stream.write
+
+        def write_bytes(data: Any, /) -> int:
+            if not isinstance(data, bytes | memoryview):
+                raise TypeError(f"a {type(data).__name__} is no bytes")
+            return write(data)
+
+        stream.write = write_bytes  # type: ignore[method-assign]
+        return stream
+
+
+class SharesItsOutput(MemoryFileSystem):
+    """Writes every file through one buffer."""
+
+    buffer = io.BytesIO()
+
+    def open_output(self, location: str) -> OutputStream:
+        stream: Any = super().open_output(location)
+        stream._buffer = self.buffer
+        self.buffer.seek(0)
+        self.buffer.truncate()
+        return stream
+
+
+class LosesAFullLastPart(MemoryFileSystem):
+    """Sends what is left over when the last whole part was sent, and takes nothing for no file."""
+
+    part = 8 * 1024 * 1024
+
+    def open_output(self, location: str) -> OutputStream:
+        return _Parts(self, location, self.part)
+
+
+class _Parts(PartedOutput):
+    def __init__(self, owner: LosesAFullLastPart, location: str, part_size: int) -> None:
+        super().__init__(location, part_size)
+        self.owner, self.parts = owner, list[bytes]()
+
+    def put_whole(self, data: bytes) -> None:
+        self.finish(0, data)
+
+    def put_part(self, number: int, data: bytes) -> None:
+        self.parts.append(data)
+
+    def finish(self, number: int, data: bytes) -> None:
+        last = data if len(data) < self.part_size else b""
+        self.owner.put(self.location, b"".join([*self.parts, last]), PutMode.OVERWRITE)
+
+    def cancel(self) -> None:
+        self.parts.clear()
+
+
+class ReordersParts(LosesAFullLastPart):
+    """Puts parts together in the order in which they arrive."""
+
+    part = 4 * 1024 * 1024
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        parts = [data[start : start + self.part] for start in range(0, len(data), self.part)]
+        super().put(location, b"".join(reversed(parts)), mode)
+
+
+class CopiesOnClose(LocalFileSystem):
+    """Publishes a stream by copying it to its name."""
+
+    def open_output(self, location: str) -> OutputStream:
+        stream = super().open_output(location + ".part")
+        close = stream.close
+
+        def copy() -> None:
+            close()
+            shutil.copyfile(path_of(location) + ".part", path_of(location))
+            os.unlink(path_of(location) + ".part")
+
+        stream.close = copy  # type: ignore[method-assign]
+        return stream
+
+
+class OpensExclusively(LocalFileSystem):
+    """Creates with O_EXCL, and writes in place."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is PutMode.OVERWRITE:
+            super().put(location, data, mode)
+            return
+        path = Path(path_of(location))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+        except FileExistsError as error:
+            raise FileExists("taken", location=location) from error
+
+
+class OverwritesInPlace(LocalFileSystem):
+    """Empties a file and writes it anew."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is PutMode.CREATE:
+            super().put(location, data, mode)
+            return
+        path = Path(path_of(location))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+class DeletesThenCreates(LocalFileSystem):
+    """Makes room for what replaces a file."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is PutMode.OVERWRITE:
+            self.delete_many([location])
+        super().put(location, data, PutMode.CREATE)
+
+
+class OverwritesByArrow(LocalFileSystem):
+    """Overwrites in place within one call of a library, between whose steps nobody can look."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        if mode is PutMode.CREATE:
+            super().put(location, data, mode)
+            return
+        with pa.OSFile(path_of(location), "wb") as file:
+            file.write(data)
+
+
+class Appends(LocalFileSystem):
+    """Appends where it should replace."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        path = Path(path_of(location))
+        before = path.read_bytes() if mode is PutMode.OVERWRITE and path.exists() else b""
+        super().put(location, before + data, mode)
+
+
+class CreateReplaces(LocalFileSystem):
+    """Creates by overwriting."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+        super().put(location, data, PutMode.OVERWRITE)
+
+
+class CreatesThoughItSaysItCannot(LocalFileSystem):
+    """Does what it does not declare."""
+
+    abilities = frozenset({FileSystemAbility.LIST})
+
+
+class LooksThenRenames(LocalFileSystem):
+    """Looks whether the name is free, and renames as POSIX does."""
+
+    def rename(self, source: str, target: str) -> None:
+        if os.path.exists(path_of(target)):
+            raise FileExists("taken", location=target)
+        time.sleep(0.001)
+        try:
+            os.replace(path_of(source), path_of(target))
+        except FileNotFoundError as error:
+            raise FileMissing("gone", location=source) from error
+
+
+class RenamesByCopying(LocalFileSystem):
+    """Copies and deletes."""
+
+    def rename(self, source: str, target: str) -> None:
+        self.stat(source)
+        try:
+            with open(path_of(target), "xb") as file:
+                file.write(Path(path_of(source)).read_bytes())
+        except FileExistsError as error:
+            raise FileExists("taken", location=target) from error
+        os.unlink(path_of(source))

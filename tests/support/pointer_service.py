@@ -1,0 +1,87 @@
+"""A service that keeps pointers of tables, as small as one over TCP can be, and a right strategy over it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from icefield.abc import FileSystem
+from icefield.errors import NoSuchTable, StorageError
+from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
+
+
+@contextmanager
+def served() -> Iterator[int]:
+    """The port of a service that ends with the block."""
+    pointers: dict[str, str] = {}
+    lock = threading.Lock()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for line in self.rfile:
+                asked = json.loads(line)
+                with lock:
+                    reply = answer(asked)
+                self.wfile.write(json.dumps(reply).encode() + b"\n")
+
+    def answer(asked: dict[str, Any]) -> Any:
+        before = pointers.get(asked["table"])
+        if asked["do"] == "swap":
+            if before != asked["old"]:
+                return False
+            pointers[asked["table"]] = asked["new"]
+            return True
+        if asked["do"] == "set":
+            pointers[asked["table"]] = asked["new"]
+        if asked["do"] == "drop":
+            pointers.pop(asked["table"], None)
+        return before
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def ask(port: int, **asked: Any) -> Any:
+    """One request, over a connection of its own."""
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.sendall(json.dumps(asked).encode() + b"\n")
+        reply = connection.makefile("rb").readline()
+    if not reply:
+        raise ConnectionResetError("the service hung up")
+    return json.loads(reply)
+
+
+class ServiceStrategy(MetastoreStrategy):
+    """Check-and-put of a pointer that the service keeps."""
+
+    def __init__(self, location: str, file_system: FileSystem, port: int) -> None:
+        super().__init__(("db", location), location, file_system, {})
+        self.port = port
+
+    def ask(self, do: str, **asked: Any) -> Any:
+        return ask(self.port, do=do, table=self.location, **asked)
+
+    def read_pointer(self) -> str | None:
+        try:
+            found: str | None = self.ask("get")
+        except OSError as error:
+            raise StorageError("the service does not answer", retryable=True) from error
+        return found
+
+    def swap_pointer(self, old: str | None, new: str) -> bool:
+        try:
+            return bool(self.ask("swap", old=old, new=new))
+        except OSError as error:
+            raise OutcomeUnknown(str(error)) from error
+
+    def drop(self) -> None:
+        if self.ask("drop") is None:
+            raise NoSuchTable(f"no table {self.location}")

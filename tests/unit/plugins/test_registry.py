@@ -1,0 +1,271 @@
+"""Plugins: discovery, isolation, naming of broken and missing ones, conflicts, events."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import re
+import subprocess
+import sys
+import types
+from dataclasses import fields
+from typing import Any, get_args, get_type_hints
+
+import icefield
+import pytest
+from icefield import Plugins, Provider, hookimpl
+from icefield.abc import CommitMade, Event
+from icefield.builtin.create import CreateStrategy
+from icefield.builtin.directory import DirectoryBackend
+from icefield.builtin.local import LocalFileSystem
+from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield_avro.avro_format import AvroFormat
+
+LOCAL = "icefield.builtin.local:LocalFileSystem"
+MADE = CommitMade(("db", "t"), "memory://t/v1.metadata.json", None, None, 1, 0.0)
+
+
+def plugin(name: str, **hooks: Any) -> types.ModuleType:
+    """A module with hook implementations."""
+    module = types.ModuleType(name)
+    for hook, returned in hooks.items():
+
+        def implementation(returned: Any = returned) -> Any:
+            if isinstance(returned, Exception):
+                raise returned
+            return returned
+
+        implementation.__name__ = hook
+        setattr(module, hook, hookimpl(implementation))
+    return module
+
+
+def schemes(*names: str, target: str = LOCAL) -> list[Provider]:
+    return [Provider(names, target)]
+
+
+def test_the_kernels_own_things_come_through_its_entry_point() -> None:
+    installed = Plugins.installed()
+    builtin = next(info for info in installed.listing() if info.name == "builtin")
+    assert builtin.distribution == "icefield"
+    assert installed.file_system("file") is LocalFileSystem
+    assert {"file", "memory"} <= set(installed.names("file-systems"))
+    assert {"rename", "create"} <= set(installed.names("commit-strategies"))
+
+
+def test_hook_icefield_file_formats_provides_by_lower_case_name() -> None:
+    installed = Plugins.installed()
+    assert installed.file_format("AVRO").name == "avro"
+    assert type(installed.file_format("parquet")) is type(installed.file_format("PARQUET"))
+
+
+def test_hook_icefield_file_systems_provides_by_scheme() -> None:
+    plugins = Plugins([plugin("one", icefield_file_systems=schemes("x", "y"))])
+    assert plugins.file_system("x") is plugins.file_system("Y") is LocalFileSystem
+
+
+def test_hook_icefield_commit_strategies_provides_by_name() -> None:
+    found = Plugins(
+        [plugin("one", icefield_commit_strategies=schemes("r", target="icefield.builtin.rename:RenameStrategy"))]
+    )
+    assert found.commit_strategy("r").__name__ == "RenameStrategy"
+
+
+def test_hook_icefield_catalogs_provides_by_type() -> None:
+    found = Plugins(
+        [plugin("one", icefield_catalogs=schemes("d", target="icefield.builtin.directory:DirectoryBackend"))]
+    )
+    assert found.catalog("d").__name__ == "DirectoryBackend"
+
+
+def test_hook_icefield_events_hears_what_happens_and_fails_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Event] = []
+
+    class Listener:
+        @hookimpl
+        def icefield_events(self, event: Event) -> None:
+            heard.append(event)
+
+    class Fails:
+        @hookimpl
+        def icefield_events(self, event: Event) -> None:
+            raise ValueError("the listener is broken")
+
+    with caplog.at_level(logging.ERROR):
+        Plugins([Fails(), Listener()]).emit(MADE)
+    assert heard == [MADE]
+    assert "Fails" in caplog.text
+
+
+def test_a_plugin_that_cannot_be_imported_is_named_and_the_rest_work() -> None:
+    plugins = Plugins(["no_such_plugin_module", plugin("good", icefield_file_systems=schemes("x"))])
+    broken = plugins.listing()[0]
+    assert broken.name == "no_such_plugin_module"
+    assert "no_such_plugin_module" in (broken.error or "")
+    assert plugins.file_system("x") is LocalFileSystem
+    with pytest.raises(MissingPlugin, match="no_such_plugin_module"):
+        plugins.file_system("other")
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        (RuntimeError("no licence"), "no licence"),
+        (["not a provider"], "no Provider"),
+        ([Provider((), LOCAL)], "no Provider"),
+        ([Provider(("x",), "module.without.attribute")], "no Provider"),
+        (Provider(("x",), LOCAL), "icefield_file_systems returned one Provider, not a list"),
+    ],
+)
+def test_a_hook_that_fails_or_returns_nonsense_breaks_its_plugin_only(returned: Any, reason: str) -> None:
+    plugins = Plugins(
+        [plugin("bad", icefield_file_systems=returned), plugin("good", icefield_file_systems=schemes("x"))]
+    )
+    assert reason in (plugins.listing()[0].error or "")
+    assert plugins.file_system("x") is LocalFileSystem
+
+
+def test_a_misspelt_hook_is_an_error_and_not_silence() -> None:
+    plugins = Plugins([plugin("typo", icefield_file_system=schemes("x"))])
+    assert "icefield_file_systems" in (plugins.listing()[0].error or "")
+
+
+def test_a_hook_that_is_not_marked_is_an_error_and_not_silence() -> None:
+    forgotten = types.ModuleType("forgotten")
+    forgotten.icefield_file_systems = lambda: schemes("x")  # type: ignore[attr-defined]
+    plugins = Plugins([forgotten])
+    assert "'icefield_file_systems' is not marked with @hookimpl" in (plugins.listing()[0].error or "")
+
+
+def test_a_provider_whose_class_cannot_be_loaded_names_its_plugin() -> None:
+    plugins = Plugins(
+        [
+            plugin("gone", icefield_file_systems=schemes("x", target="icefield.builtin.local:NoSuchClass")),
+            plugin("wrong", icefield_file_systems=schemes("y", target="icefield.builtin.rename:RenameStrategy")),
+        ]
+    )
+    with pytest.raises(BrokenPlugin, match=r"'gone'.*NoSuchClass"):
+        plugins.file_system("x")
+    with pytest.raises(BrokenPlugin, match=r"'wrong'.*icefield\.abc\.FileSystem"):
+        plugins.file_system("y")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "extra"), [("s3", "s3"), ("s3a", "s3"), ("gs", "gcs"), ("abfss", "adls"), ("hdfs", "hdfs")]
+)
+def test_a_missing_plugin_is_an_instruction(scheme: str, extra: str) -> None:
+    with pytest.raises(MissingPlugin) as caught:
+        Plugins([]).file_system(scheme)
+    assert str(caught.value) == f"no file system for '{scheme}'; pip install \"icefield[{extra}]\""
+    assert isinstance(caught.value, LookupError)
+
+
+def test_an_unknown_name_lists_what_is_installed() -> None:
+    with pytest.raises(MissingPlugin, match="installed are: x, y"):
+        Plugins([plugin("one", icefield_file_systems=schemes("y", "x"))]).file_system("zzz")
+
+
+def test_two_providers_of_one_name_are_an_error_that_names_both() -> None:
+    one, two = plugin("one", icefield_file_systems=schemes("x", "a")), plugin("two", icefield_file_systems=schemes("x"))
+    plugins = Plugins([one, two])
+    with pytest.raises(PluginConflict, match=r"'one'.*'two'.*plugins\.prefer\.file-systems\.x"):
+        plugins.file_system("x")
+    assert plugins.file_system("a") is LocalFileSystem
+    assert Plugins([one, two], {"file-systems.x": "two"}).file_system("x") is LocalFileSystem
+    with pytest.raises(PluginConflict):
+        Plugins([one, two], {"file-systems.x": "three"}).file_system("x")
+
+
+def test_a_set_of_plugins_pickles() -> None:
+    installed = pickle.loads(pickle.dumps(Plugins.installed({"file-systems.x": "y"}, ["icefield.builtin.hooks"])))
+    assert {"builtin", "icefield.builtin.hooks"} <= {info.name for info in installed.listing()}
+    given = pickle.loads(pickle.dumps(Plugins(["icefield.builtin.hooks"])))
+    assert [info.name for info in given.listing()] == ["icefield.builtin.hooks"]
+    assert given.file_system("file") is LocalFileSystem
+
+
+def test_listing_plugins_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from icefield import Plugins; found = Plugins.installed().listing(); "
+        "assert len(found) >= 4, found; "
+        "heavy = {'fastavro', 'sqlalchemy', 'pyspark', 's3fs', 'pyarrow.parquet', 'pandas'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "message"),
+    [
+        ("file-system.file", "local", "was 'file-systems' meant"),
+        ("file-systems.fil", "local", "was 'file' meant"),
+        ("file-systems.file", "builtn", "was 'builtin' meant"),
+        ("file-systems.file", "nobody", "not by 'nobody'"),
+        ("catalogs", "builtin", "no plugin provides"),
+        ("", "builtin", "no '' is provided"),
+    ],
+)
+def test_a_preference_without_effect_is_refused_with_the_nearest_name(key, wanted, message, tmp_path):
+    for use in (
+        lambda given: icefield.load_catalog("test", type="directory", warehouse=f"file://{tmp_path}", **given),
+        lambda given: icefield.open_table(f"file://{tmp_path}/v1.metadata.json", properties=given),
+    ):
+        with pytest.raises(InvalidArgument, match=re.escape(f"plugins.prefer.{key} has no effect")) as caught:
+            use({f"plugins.prefer.{key}": wanted})
+        assert message in str(caught.value)
+
+
+def test_a_preference_for_the_only_provider_is_fine(tmp_path):
+    given = {"plugins.prefer.file-systems.file": "icefield"}
+    icefield.load_catalog("test", type="directory", warehouse=f"file://{tmp_path}", **given).close()
+
+
+def test_a_provider_takes_one_name_as_a_string_and_its_type_says_so():
+    assert Provider("x", "module:X") == Provider(("x",), "module:X") == Provider(["x"], target="module:X")
+    assert Provider("x", "module:X").names == ("x",)
+    assert str in get_args(get_type_hints(Provider.__init__)["names"])
+    assert pickle.loads(pickle.dumps(Provider("x", "module:X"))) == Provider("x", "module:X")
+
+
+class NewerFileSystem(LocalFileSystem):
+    contract = 99
+
+
+class OlderStrategy(CreateStrategy):
+    contract = 0
+
+
+class NewerBackend(DirectoryBackend):
+    contract = 99
+
+
+class NewerFormat(AvroFormat):
+    contract = 99
+
+
+@pytest.mark.parametrize(
+    ("hook", "load", "kind", "older"),
+    [
+        ("icefield_file_formats", "file_format", NewerFormat, "icefield"),
+        ("icefield_file_systems", "file_system", NewerFileSystem, "icefield"),
+        ("icefield_commit_strategies", "commit_strategy", OlderStrategy, "the plugin"),
+        ("icefield_catalogs", "catalog", NewerBackend, "icefield"),
+    ],
+)
+def test_a_plugin_for_another_version_of_its_contract_is_refused_when_it_is_loaded(
+    hook: str, load: str, kind: type, older: str
+) -> None:
+    plugins = Plugins([plugin("other", **{hook: schemes("x", target=f"{__name__}:{kind.__name__}")})])
+    with pytest.raises(BrokenPlugin) as caught:
+        getattr(plugins, load)("x")
+    said = str(caught.value)
+    assert "'other'" in said
+    assert f"version {kind.contract} of the contract" in said  # type: ignore[attr-defined]
+    assert f": {older} is older" in said
+    assert "\n" not in said
+
+
+def test_a_provider_has_names_and_a_target_and_nothing_else() -> None:
+    assert [field.name for field in fields(Provider)] == ["names", "target"]
+    with pytest.raises(TypeError):
+        Provider("x", LOCAL, {})  # type: ignore[call-arg]
