@@ -1,0 +1,123 @@
+"""PyIceberg and DuckDB beside a model: what they read of a table, and the named gaps for which they are not asked.
+
+Each comparison and each gap is counted, so that a test can say that most were compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from icefield.catalog import Table
+from icefield.types import NestedField
+from peers import altered, as_pyiceberg_reads, duckdb_connection, duckdb_rows, sorted_rows
+
+
+def formats_of(table: Table) -> set[str]:
+    """The file formats of the current snapshot's data files."""
+    return {str(name).lower() for name in table.inspect.files()["file_format"].to_pylist()}
+
+
+def history_of(table: Table) -> list[NestedField]:
+    """The fields of every schema that the table ever had."""
+    return [found for schema in table.schemas().values() for found in schema.id_to_field.values()]
+
+
+def gap_of_pyiceberg(table: Table, wanted: pa.Table) -> str | None:
+    """Why PyIceberg 0.12 cannot read a table, or None."""
+    history = history_of(table)
+    if any(str(found.field_type) == "variant" for found in history):
+        return "refuses metadata with variants"
+    if any(found.has_default and str(found.field_type).endswith("_ns") for found in history):
+        return "refuses metadata with defaults of nanoseconds"
+    dates = {found.field_id for found in history if str(found.field_type) == "date"}
+    if any(found.field_id in dates and str(found.field_type) == "timestamp_ns" for found in history):
+        return "promotes no date to nanoseconds"
+    if "avro" in formats_of(table):
+        return "reads no Avro"
+    kinds = {str(found.field_type).partition("[")[0] for found in table.schema().id_to_field.values()}
+    if "orc" in formats_of(table) and kinds & {"uuid", "fixed", "time", "timestamp", "timestamptz"}:
+        return "takes no UUID, fixed and time from ORC, and timestamps from no map or list of it"
+    if "uuid" in kinds and not wanted.num_rows:
+        return "makes no empty table with UUIDs"
+    return None
+
+
+def gap_of_duckdb(table: Table, wanted: pa.Table) -> str | None:
+    """Why DuckDB 1.5 cannot read a table, or None."""
+    if formats_of(table) - {"parquet"}:
+        return "reads Parquet only"
+    if any(str(found.field_type) in ("unknown", "timestamptz_ns", "variant") for found in history_of(table)):
+        return "refuses metadata with some types of version 3"
+    snapshot = table.current_snapshot()
+    if table.format_version > 1 and snapshot is not None and not snapshot.sequence_number:
+        return "takes no manifest list of before an upgrade from version 1, which has no sequence numbers"
+    specs = {table.specs()[number] for number in table.inspect.manifests()["partition_spec_id"].to_pylist()}
+    if len({bool(spec.fields) for spec in specs}) > 1:
+        return "ends the process where manifests have partitions and others have none"
+    return None
+
+
+@dataclass
+class PeerReadings:
+    """The peers, what was compared and what was not."""
+
+    duck: Any
+    compared: Counter[str] = field(default_factory=Counter)
+    gaps: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> Iterator[PeerReadings]:
+        """With DuckDB's engine running; skips where a peer is not installed."""
+        pytest.importorskip("pyiceberg")
+        pytest.importorskip("duckdb_extension_iceberg")
+        with duckdb_connection() as connection:
+            yield cls(connection)
+
+    def start(self) -> None:
+        """Count from zero."""
+        self.compared.clear()
+        self.gaps.clear()
+
+    def compare(self, table: Table, wanted: pa.Table) -> None:
+        """Check that each peer that can reads these rows of the current snapshot."""
+        for name, gap, read, differently in (
+            ("PyIceberg", gap_of_pyiceberg, self._pyiceberg, as_pyiceberg_reads),
+            ("DuckDB", gap_of_duckdb, self._duckdb, None),
+        ):
+            reason = gap(table, wanted)
+            if reason is not None:
+                self.gaps[f"{name} {reason}"] += 1
+                continue
+            schema = table.schema()
+            both = (read(table), wanted)
+            if differently is not None:
+                # Changed on both sides: a column that a file lacks is null in PyIceberg too.
+                both = tuple(altered(rows, schema, differently) for rows in both)
+            theirs, modelled = (Counter(sorted_rows(rows, schema)) for rows in both)
+            assert theirs == modelled, f"only in {name}: {theirs - modelled}; only in the model: {modelled - theirs}"
+            self.compared[name] += 1
+
+    def told(self) -> str:
+        """The counts."""
+        return f"compared {dict(self.compared)}, gaps {dict(self.gaps)}"
+
+    def _pyiceberg(self, table: Table) -> pa.Table:
+        from pyiceberg.table import StaticTable
+
+        return StaticTable.from_metadata(table.metadata_location).scan().to_arrow()
+
+    def _duckdb(self, table: Table) -> pa.Table:
+        return duckdb_rows(self.duck, table)
+
+    def check(self, file_format: str) -> None:
+        """Check that most readings of tables that peers read at all were compared; a few say nothing of most."""
+        gaps, compared = sum(self.gaps.values()), sum(self.compared.values())
+        if file_format == "parquet" and gaps + compared >= 20:
+            assert compared > gaps, self.told()
