@@ -8,13 +8,20 @@ DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples
 # Two cores run two test processes; PYTEST_ARGS adds to the command line.
 WORKERS ?= 2
 
-.PHONY: quickstart test lint types layers packaging bench spec-coverage reference soak clean
+# What `make test` leaves to `make test-all`; together they run each test once.
+LONG := server or peer or slow
+PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist worksteal --durations=20
+
+.PHONY: quickstart test test-all lint types layers packaging bench spec-coverage reference soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
 
-test: .venv/dev.stamp  ## Run every test
-	$(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one Spark session
+	$(PYTEST) -m "not ($(LONG))" $(PYTEST_ARGS)
+
+test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, the simulator, fuzzing
+	$(PYTEST) -m "$(LONG)" $(PYTEST_ARGS)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
 	$(BIN)/ruff check .
@@ -35,12 +42,13 @@ bench: .venv/dev.stamp  ## Run every benchmark beside its peer
 spec-coverage: .venv/dev.stamp  ## Print which requirements tests show; fail for one that is no longer shown
 	$(RUN) tests/spec/coverage.py
 
-reference: .venv/dev.stamp  ## Write the generated pages of docs/reference and framework/public-api.txt anew
+reference: .venv/dev.stamp  ## Write the generated pages of docs and framework/public-api.txt anew
 	$(RUN) docs/make_reference.py
+	$(RUN) docs/make_architecture.py
 	$(RUN) tests/support/public_api.py
 
 soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
-	ICEFIELD_SOAK=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal --run-soak $(PYTEST_ARGS)
+	ICEFIELD_SOAK=1 $(PYTEST) --run-soak $(PYTEST_ARGS)
 
 .venv/base.stamp:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; set PYTHON") if sys.version_info < (3, 11) else 0'

@@ -19,6 +19,12 @@ settings.load_profile("soak" if os.environ.get("ICEFIELD_SOAK") else "default")
 _SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))
 pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
 
+# The fixture of a server is named as its module. Iceberg's Java library is a peer that runs in a process of its own.
+_PEER_FIXTURES = {"java_iceberg", "duck", "click"}
+_SERVER_FIXTURES = set(_SERVERS) - _PEER_FIXTURES
+_SPARK_FIXTURES = {"spark", "spark_session"}
+_PEERS = Path(__file__).parent / "tests/interop"
+
 
 @pytest.fixture(autouse=True)
 def environment_as_before() -> Iterator[None]:
@@ -35,10 +41,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-soak", action="store_true", help="run what only `make soak` runs")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker in _needs(item):
+            item.add_marker(marker)
     for marker, option in (("packaging", "--run-packaging"), ("soak", "--run-soak")):
         if not config.getoption(option):
             skip = pytest.mark.skip(reason=f"runs with {option}")
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
+    # All at the front, where one worker takes them: each worker that meets one starts a Spark session.
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def _needs(item: pytest.Item) -> set[str]:
+    """The markers that say what a test needs, by the fixtures that it has or is to ask for."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    parameters = getattr(item, "callspec", None)
+    if parameters is not None and "request" in fixtures:  # it may ask for the fixture that a parameter names
+        fixtures |= {value for value in parameters.params.values() if isinstance(value, str)}
+    needs = {"server"} if fixtures & _SERVER_FIXTURES else set()
+    if fixtures & _PEER_FIXTURES or _PEERS in item.path.parents:
+        needs.add("peer")
+    if fixtures & _SPARK_FIXTURES:
+        needs.add("spark")
+    return needs

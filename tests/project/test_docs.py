@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from fenced import Block, Page, commands, is_run, pages
-from icefield import hookspecs
+from icefield.plugins import hookspecs
 from icefield_cli.main import main
 from repository import ROOT, text_of, tracked_files
 
@@ -148,7 +148,7 @@ def test_a_hook_is_documented_with_its_arguments(hook: str) -> None:
 
 @pytest.mark.parametrize("hook", hooks())
 def test_a_hook_has_a_test(hook: str) -> None:
-    assert re.search(rf"^def test_hook_{hook}", text_of(Path("tests/unit/test_plugins.py")), re.MULTILINE)
+    assert re.search(rf"^def test_hook_{hook}", text_of(Path("tests/unit/plugins/test_registry.py")), re.MULTILINE)
 
 
 def test_the_page_of_hooks_names_no_other() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 from difflib import unified_diff
+from types import ModuleType
 
 import icefield
 import icefield.abc
+import icefield.toolkit
+import pytest
 from public_api import LISTING, listing
 from repository import ROOT
 
@@ -24,16 +27,19 @@ def test_the_public_interface_is_the_committed_one() -> None:
 
 
 def test_every_public_name_can_be_had() -> None:
-    for module in (icefield, icefield.abc):
+    for module in (icefield, icefield.abc, icefield.toolkit):
         for name in module.__all__:
             assert getattr(module, name) is not None
     assert set(icefield.__all__) <= set(dir(icefield))
 
 
-def test_everything_in_the_contracts_is_documented() -> None:
+@pytest.mark.parametrize("module", [icefield.abc, icefield.toolkit], ids=lambda module: module.__name__)
+def test_everything_that_authors_use_is_documented(module: ModuleType) -> None:
     without = []
-    for name in icefield.abc.__all__:
-        value = getattr(icefield.abc, name)
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isfunction(value):
+            without += [] if inspect.getdoc(value) else [name]
         if not inspect.isclass(value):
             continue
         without += [] if inspect.getdoc(value) else [name]

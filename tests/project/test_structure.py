@@ -17,7 +17,7 @@ MAX_LINES = 500
 MAX_IMPORT_SECONDS = 0.150
 LAZY = Path("framework/src/icefield/__init__.py")
 # Looking a plugin up and handing a name on are what importing by name is for.
-IMPORT_BY_NAME = {LAZY, Path("framework/src/icefield/plugins.py")}
+IMPORT_BY_NAME = {LAZY, Path("framework/src/icefield/plugins/registry.py")}
 HEAVY = {
     "boto3",
     "botocore",
