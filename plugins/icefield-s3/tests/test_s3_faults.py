@@ -22,7 +22,7 @@ from servers.s3 import S3
 from store_faults import DATA, PART, KilledCommits, StoreFaults
 from store_requests import StoreRequests
 
-NAMES = ["a b", "a%20b", "a?b=c", "a#b", "a//b", "/a", "a/../b", "./a", "ü-日本-🧊", "a+b&c", "a\\b", "[x]{y}*~'\"<>"]
+NAMES = ["a b", "a%20b", "a?b=c", "a#b", "a//b", "/a", "a/..b", ".a", "ü-日本-🧊", "a+b&c", "a\\b", "[x]{y}*~'\"<>"]
 
 
 class InSmallParts(S3FileSystem):

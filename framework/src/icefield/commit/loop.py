@@ -126,9 +126,10 @@ def _publish(run: _Run, base: TableState | None, metadata: TableMetadata) -> Tab
 
     An interrupt in it leaves open whether the change is visible: the files stay.
     """
+    strategy = run.handle.writable()
     run.written.exposed = True
     try:
-        outcome = run.handle.writable().commit(base.pointer if base is not None else None, metadata)
+        outcome = strategy.commit(base.pointer if base is not None else None, metadata)
     except CommitStateUnknown as error:
         found = _find_ours(run)
         if found is None:
