@@ -8,6 +8,9 @@ DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples
 # Two cores run two test processes; PYTEST_ARGS adds to the command line.
 WORKERS ?= 2
 
+# Without compiled bytecode each worker and each process that a test starts would compile all that it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 # What `make test` leaves to `make test-all`; together they run each test once.
 LONG := server or peer or slow
 PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist worksteal --durations=20

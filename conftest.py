@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
 _PEER_FIXTURES = {"java_iceberg", "duck", "click"}
 _SERVER_FIXTURES = set(_SERVERS) - _PEER_FIXTURES
 _SPARK_FIXTURES = {"spark", "spark_session"}
-_PEERS = Path(__file__).parent / "tests/interop"
+_PEERS = f"{Path(__file__).parent / 'tests/interop'}{os.sep}"
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,17 @@ def environment_as_before() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-packaging", action="store_true", help="build wheels and install them")
     parser.addoption("--run-soak", action="store_true", help="run what only `make soak` runs")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The tests live as long as the process: its garbage collector need not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
@@ -63,7 +75,7 @@ def _needs(item: pytest.Item) -> set[str]:
     if parameters is not None and "request" in fixtures:  # it may ask for the fixture that a parameter names
         fixtures |= {value for value in parameters.params.values() if isinstance(value, str)}
     needs = {"server"} if fixtures & _SERVER_FIXTURES else set()
-    if fixtures & _PEER_FIXTURES or _PEERS in item.path.parents:
+    if fixtures & _PEER_FIXTURES or str(item.path).startswith(_PEERS):
         needs.add("peer")
     if fixtures & _SPARK_FIXTURES:
         needs.add("spark")

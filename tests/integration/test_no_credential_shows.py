@@ -35,6 +35,8 @@ from repository import ROOT
 
 MARK = "planted7351"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:\.[a-z0-9][a-z0-9_-]*)+")
+_FAMILIES = ("s3", "client", "gcs", "adls", "hdfs", "webhdfs", "dynamodb", "hive", "sql")
+_HINT = re.compile(rf"(?:{'|'.join(_FAMILIES)})\.[a-z0-9]")
 NOWHERE = "127.0.0.1:1"
 # Where each store is looked for: nobody answers there.
 ADDRESSES = {
@@ -74,16 +76,18 @@ def credentials() -> list[str]:
     """The properties that hold credentials, by what plugins say of themselves in code and pages."""
     found = set()
     for path in (*ROOT.glob("plugins/*/src/**/*.py"), *ROOT.glob("framework/src/**/*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
+        code = path.read_text("utf-8")
+        if _HINT.search(code):  # most modules name no such property: parsing them all takes seconds
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.add(node.value)
     for path in (*ROOT.glob("plugins/*/README.md"), *ROOT.glob("docs/guide/*.md")):
         found |= set(re.findall(r"`([^`\s]+)`", path.read_text("utf-8")))
     return sorted(name for name in found if _NAME.fullmatch(name) and holds_credential(name) and _is_property(name))
 
 
 def _is_property(name: str) -> bool:
-    return name.split(".")[0] in {"s3", "client", "gcs", "adls", "hdfs", "webhdfs", "dynamodb", "hive", "sql"}
+    return name.split(".")[0] in _FAMILIES
 
 
 def planted(name: str) -> list[dict[str, str]]:
