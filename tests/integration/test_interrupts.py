@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from linecache import getline
 from types import FrameType
 from typing import Any
 
@@ -157,8 +158,9 @@ def at_call(step: int, error: type[BaseException], *, after: bool, monkeypatch: 
 class Lines:
     """Counts the lines of the kernel's writing and committing that the main thread comes to, and fails one of them.
 
-    The first line of an ``__exit__`` is not counted: who is interrupted there has left the ``with`` block and has not
-    begun to end it, and nothing that is written in Python can close that gap.
+    Neither the line of a ``with``, which is visited again on the way out, nor the first line of an ``__exit__`` is
+    counted: who is interrupted there has left the block and has not begun to end it, and nothing that is written in
+    Python can close that gap.
     """
 
     PARTS = tuple(f"{os.sep}icefield{os.sep}{part}" for part in ("transaction", "writing", "commit", "catalog"))
@@ -184,7 +186,7 @@ class Lines:
         return self._line
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
+        if event == "line" and not getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
             self.count += 1
             if self.count == self.step:
                 self.hit = frame.f_code.co_name
