@@ -114,11 +114,15 @@ def test_only_manifests_that_may_hold_the_partition_are_opened(monkeypatch):
     for kind in "abcdef":
         table.append(rows([1], kind))
     (file,) = planned(table, "kind = 'c'")
-    opened = []
+    opened = set()
     from icefield.transaction.branch_head import Head
 
-    original = Head.entries
-    monkeypatch.setattr(Head, "entries", lambda self, m, *a, **k: opened.append(m) or original(self, m, *a, **k))
+    def read(self, manifests, *args, **options):
+        opened.update(manifest.manifest_path for manifest in manifests)
+        return original(self, manifests, *args, **options)
+
+    original = Head.read
+    monkeypatch.setattr(Head, "read", read)
     table.update_snapshot().delete().delete_file(file).commit()
     assert len(opened) == 1
     opened.clear()

@@ -8,15 +8,14 @@ Nothing is asked of storage for a data file.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from icefield.abc import ScanPlanned
-from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals, inclusive_projection, strict_metrics
+from icefield.expressions import AlwaysTrue, BooleanExpression, strict_metrics
 from icefield.manifest import (
     ALL_COLUMNS,
     PLAN_COLUMNS,
@@ -24,47 +23,26 @@ from icefield.manifest import (
     ManifestEntries,
     ManifestFile,
     ManifestList,
-    ManifestReader,
     ManifestRequest,
     read_manifest_list,
-    stored_partition_type,
 )
 from icefield.manifest import schemas as f
-from icefield.manifest.manifest_list import CONTENT, SPEC_ID
+from icefield.manifest.manifest_list import CONTENT
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
-from icefield.partitioning import PartitionSpec
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.duplicates import DistinctPaths
-from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.parallel import default_workers
+from icefield.scan.manifest_filter import ManifestFilter
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
     EntryGroup,
     Mask,
     decisive_statistics,
     equality_deletes_that_may_match,
-    filter_types,
-    manifests_that_may_match,
-    matching_rows,
     needed_statistics,
 )
 from icefield.schema import Schema
 from icefield.storage import FileIO
-from icefield.types import StructType
-
-_LEAST_WORKERS: Final = 8
-"""Threads that read manifests, however few the processors: most of the time goes by waiting for storage."""
-
-
-@dataclass(frozen=True)
-class SpecPlan:
-    """What the filter means for one partition spec; settled once, whatever the number of files."""
-
-    spec: PartitionSpec
-    partition_type: StructType
-    partition_filter: BooleanExpression
-    residuals: Residuals
 
 
 @dataclass
@@ -102,15 +80,11 @@ class ScanPlanner:
         self._metadata = metadata
         self._io = io
         self._snapshot = snapshot
-        self._schema = schema
         self._filter = row_filter
         self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
         self._prove = prove
         self._identifier = identifier
-        self._workers = max(_LEAST_WORKERS, default_workers()) if workers is None else max(1, workers)
-        self._reader = ManifestReader(io)
-        self._specs: dict[int, SpecPlan] = {}
-        self._types = filter_types(row_filter)
+        self._manifests = ManifestFilter(metadata, io, schema, row_filter, workers)
         self._statistics = needed_statistics(row_filter)
         always, unbounded = decisive_statistics(row_filter)
         self._request = (
@@ -134,7 +108,7 @@ class ScanPlanner:
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         deletes = self._delete_index()
         chosen = self._choose(ManifestContent.DATA)
-        for part, mask, plan in self._matching(chosen, self._filter, self._request):
+        for part, mask, plan in self._manifests.matching(chosen, self._filter, self._request):
             entries = self._chosen(part, mask)
             self.report.files_planned += len(entries)
             self.report.files_skipped += len(part) - len(entries)
@@ -149,47 +123,14 @@ class ScanPlanner:
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
         self._tell()
 
-    def spec_plan(self, spec_id: int) -> SpecPlan:
-        """What the filter means for a spec. Raises ``InvalidMetadata`` for a spec that the table does not have."""
-        found = self._specs.get(spec_id)
-        if found is None:
-            spec = self._metadata.spec_by_id(spec_id)
-            found = self._specs[spec_id] = SpecPlan(
-                spec,
-                stored_partition_type(spec, self._schema, self._metadata.schemas),
-                inclusive_projection(spec, self._schema, self._filter),
-                Residuals(spec, self._schema, self._filter),
-            )
-        return found
-
     def _choose(self, content: ManifestContent) -> list[ManifestFile]:
         """The manifests that may hold live files that match, in the order of the list."""
         manifests = self.manifests
-        of_content = manifests.integers(CONTENT) == content
-        kept = of_content & manifests.may_have_live_files()
-        specs = manifests.integers(SPEC_ID)
-        for spec_id in np.unique(specs[kept]).tolist():
-            plan = self.spec_plan(spec_id)
-            rows = np.flatnonzero(kept & (specs == spec_id))
-            kept[rows] = manifests_that_may_match(manifests, rows, plan.partition_type, plan.partition_filter)
-        chosen = np.flatnonzero(kept)
+        chosen = self._manifests.choose(manifests, content)
         self.report.manifests_read += len(chosen)
-        self.report.manifests_skipped += int(np.count_nonzero(of_content)) - len(chosen)
+        of_content = int(np.count_nonzero(manifests.integers(CONTENT) == content))
+        self.report.manifests_skipped += of_content - len(chosen)
         return manifests.select(chosen, summaries=False)
-
-    def _matching(
-        self,
-        manifests: Sequence[ManifestFile],
-        row_filter: BooleanExpression,
-        request: ManifestRequest,
-    ) -> Iterator[tuple[ManifestEntries, Mask | None, SpecPlan]]:
-        """The entries of each manifest, with the mask of those that are live and may match."""
-        typed = [(m, self.spec_plan(m.partition_spec_id).partition_type) for m in manifests]
-        for parts in manifest_groups(self._reader, typed, request, self._workers):
-            plan = self.spec_plan(parts[0].spec_id)
-            masks = matching_rows(parts, plan.partition_filter, row_filter, self._types)
-            for part, mask in zip(parts, masks, strict=True):
-                yield part, mask, plan
 
     def _chosen(self, part: ManifestEntries, mask: Mask | None) -> ManifestEntries:
         if mask is None:
@@ -200,7 +141,7 @@ class ScanPlanner:
         return part.select(self._columns).take(rows)
 
     def _proven(self, part: ManifestEntries, mask: Mask | None) -> Mask:
-        whole = strict_metrics(self._filter, EntryGroup([part], self._types))
+        whole = strict_metrics(self._filter, EntryGroup([part], self._manifests.types))
         return whole if mask is None else whole[mask]
 
     def _delete_index(self) -> DeleteIndex | None:
@@ -212,15 +153,15 @@ class ScanPlanner:
             for kind in {*self._statistics, *DELETE_STATISTICS}
         }
         parts = []
-        for part, mask, _ in self._matching(chosen, AlwaysTrue(), ManifestRequest(self._columns, statistics)):
+        for part, mask, _ in self._manifests.matching(chosen, AlwaysTrue(), ManifestRequest(self._columns, statistics)):
             entries = part.filter(mask)
-            parts.append(entries.filter(equality_deletes_that_may_match(entries, self._filter, self._types)))
-        unpartitioned = {id_ for id_, plan in self._specs.items() if plan.spec.is_unpartitioned}
+            parts.append(entries.filter(equality_deletes_that_may_match(entries, self._filter, self._manifests.types)))
+        unpartitioned = {plan.spec.spec_id for plan in self._manifests.specs if plan.spec.is_unpartitioned}
         return DeleteIndex(parts, unpartitioned)
 
     def _live_paths(self, manifest: ManifestFile) -> list[str]:
-        kind = self.spec_plan(manifest.partition_spec_id).partition_type
-        entries = self._reader.read(manifest, kind, ManifestRequest(frozenset({f.STATUS, f.FILE_PATH})))
+        kind = self._manifests.spec_plan(manifest.partition_spec_id).partition_type
+        entries = self._manifests.reader.read(manifest, kind, ManifestRequest(frozenset({f.STATUS, f.FILE_PATH})))
         paths: list[str] = (
             entries.select(frozenset({f.STATUS, f.FILE_PATH})).filter(entries.live()).column(f.FILE_PATH).to_pylist()
         )

@@ -151,7 +151,7 @@ def matching_rows(
     masks = [part.live() for part in parts]
     if not isinstance(partition_filter, AlwaysTrue) or not isinstance(row_filter, AlwaysTrue):
         group = EntryGroup(parts, types)
-        found = _matching(group, partition_filter, row_filter)
+        found = files_that_may_match(group, partition_filter, row_filter)
         start = 0
         for position, part in enumerate(parts):
             own = found[start : start + part.num_rows]
@@ -162,7 +162,8 @@ def matching_rows(
         yield None if mask is None or mask.all() else mask
 
 
-def _matching(group: EntryGroup, partition_filter: BooleanExpression, row_filter: BooleanExpression) -> Mask:
+def files_that_may_match(group: EntryGroup, partition_filter: BooleanExpression, row_filter: BooleanExpression) -> Mask:
+    """Which files, live or not, may hold matching rows by their partition and their column metrics."""
     if isinstance(partition_filter, AlwaysFalse) or isinstance(row_filter, AlwaysFalse):
         return np.zeros(group.num_files, bool)
     mask = np.ones(group.num_files, bool)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
-from icefield.manifest.reader import read_manifest
+from icefield.manifest.partition_types import stored_partition_type
+from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
 from icefield.manifest.statistics import StatisticsRequest
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning import PartitionSpec
+from icefield.scan.manifest_filter import manifest_workers
+from icefield.scan.manifest_reads import manifest_groups
 from icefield.storage import FileIO
 from icefield.types import StructType
 
@@ -27,6 +30,7 @@ class Head:
         self.metadata = metadata
         self.snapshot = snapshot
         self.io = io
+        self._types: dict[int, StructType] = {}
 
     @cached_property
     def manifest_list(self) -> ManifestList | None:
@@ -56,10 +60,26 @@ class Head:
         kind = self.partition_type(manifest.partition_spec_id)
         return read_manifest(self.io, manifest, kind, columns=columns, statistics=statistics)
 
+    def read(
+        self,
+        manifests: Sequence[ManifestFile],
+        columns: Iterable[int] = PLAN_COLUMNS,
+        statistics: StatisticsRequest = _NO_STATISTICS,
+    ) -> Iterator[ManifestEntries]:
+        """The entries of several manifests, in their order, read ahead by threads."""
+        typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
+        request = ManifestRequest(frozenset(columns), statistics)
+        for group in manifest_groups(ManifestReader(self.io), typed, request, manifest_workers()):
+            yield from group
+
     def spec(self, spec_id: int) -> PartitionSpec:
         """The spec of that id."""
         return self.metadata.spec_by_id(spec_id)
 
     def partition_type(self, spec_id: int) -> StructType:
         """The type of the partition tuples under a spec."""
-        return self.spec(spec_id).partition_type(self.metadata.schema(), self.metadata.schemas)
+        if spec_id not in self._types:
+            self._types[spec_id] = stored_partition_type(
+                self.spec(spec_id), self.metadata.schema(), self.metadata.schemas
+            )
+        return self._types[spec_id]

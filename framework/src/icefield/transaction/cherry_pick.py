@@ -165,10 +165,12 @@ def _changed_files(head: Head, source: Snapshot) -> tuple[AddedFiles, FileSet]:
     """The data files that a snapshot added and removed."""
     added, removed = AddedFiles(), FileSet()
     theirs = Head(head.metadata, source, head.io)
-    for manifest in theirs.manifests:
-        if manifest.content is not ManifestContent.DATA or manifest.added_snapshot_id != source.snapshot_id:
-            continue
-        entries = theirs.entries(manifest, ALL_COLUMNS)
+    manifests = [
+        manifest
+        for manifest in theirs.manifests
+        if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id == source.snapshot_id
+    ]
+    for entries in theirs.read(manifests, ALL_COLUMNS):
         mine, status = entries_by(entries, {source.snapshot_id}), entries.status()
         # Row ids are assigned anew: those of the source are not of this branch.
         new: Mask = np.asarray(mine & (status == EntryStatus.ADDED))

@@ -7,7 +7,8 @@ the head of the branch are looked at. Spec: "Optimistic Concurrency", "Commit Co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -18,9 +19,10 @@ import pyarrow as pa
 from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
-from icefield.manifest.manifest_list import read_manifest_list
+from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.manifest_filter import manifest_workers
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 
@@ -80,8 +82,8 @@ class Since:
 class Concern(Protocol):
     """Which files a change is concerned with: those that a filter may match, or those of some partitions."""
 
-    def read(self, manifest: ManifestFile) -> ManifestEntries:
-        """The entries of a manifest, with what it takes to judge them."""
+    def read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
+        """The entries of manifests, in their order and read ahead, with what it takes to judge them."""
 
     def may_match(self, entries: ManifestEntries) -> Mask:
         """Which entries the change is concerned with."""
@@ -104,15 +106,19 @@ def no_new_deletes(head: Head, since: Since, concern: Concern) -> None:
 
 def no_removed_data(head: Head, since: Since, concern: Concern) -> None:
     """Raise ``ValidationFailed`` when files that the change is concerned with were removed meanwhile."""
-    for snapshot in since.snapshots(head):
-        if snapshot.operation not in _REMOVING:
-            continue
-        # What was removed is told by the manifests of the removing snapshot only.
-        for manifest in read_manifest_list(head.io, snapshot, head.metadata).manifests:
-            if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA:
-                entries = concern.read(manifest)
-                mask = entries_by(entries, {snapshot.snapshot_id}) & (entries.status() == EntryStatus.DELETED)
-                _refuse_any(head, since, entries, mask & concern.may_match(entries), "data was removed")
+    removing = [snapshot for snapshot in since.snapshots(head) if snapshot.operation in _REMOVING]
+    # What was removed is in the manifests of the removing snapshot only.
+    manifests = [
+        manifest
+        for snapshot, listed in zip(removing, _lists(head, removing), strict=True)
+        for manifest in listed.manifests
+        if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA
+    ]
+    for entries in concern.read(manifests):
+        by = entries_by(entries, {entries.manifest.added_snapshot_id})
+        mask = by & (entries.status() == EntryStatus.DELETED)
+        if mask.any():
+            _refuse_any(head, since, entries, mask & concern.may_match(entries), "data was removed")
 
 
 def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, equality: bool = True) -> None:
@@ -123,8 +129,8 @@ def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, e
     later = since.snapshots(head)
     deleting = _ids(later, _DELETING)
     new: list[ManifestEntries] = []
-    for manifest in _added_manifests(head, later, ManifestContent.DELETES) if deleting else ():
-        entries = head.entries(manifest, statistics=DELETE_STATISTICS)
+    added = _added_manifests(head, later, ManifestContent.DELETES) if deleting else []
+    for entries in head.read(added, statistics=DELETE_STATISTICS):
         mask = entries_by(entries, deleting) & (entries.status() != EntryStatus.DELETED)
         if not equality:
             mask &= np.asarray(entries.column(f.CONTENT)) != DataFileContent.EQUALITY_DELETES
@@ -132,14 +138,13 @@ def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, e
     index = delete_index(head, new)
     if not len(index):
         return
-    for position, mask in files.items():
-        manifest = head.manifests[position]
-        if manifest.content is ManifestContent.DATA:
-            data = head.entries(manifest).filter(mask)
-            hit = next(iter(index.assign(data).items()), None)
-            if hit is not None:
-                path = data.column(f.FILE_PATH)[hit[0]].as_py()
-                raise _conflict(head, since, f"row-level deletes of {path} were added", [hit[1][0].file_path])
+    data = [one for one in files if head.manifests[one].content is ManifestContent.DATA]
+    for position, entries in zip(data, head.read([head.manifests[one] for one in data]), strict=True):
+        chosen = entries.filter(files[position])
+        hit = next(iter(index.assign(chosen).items()), None)
+        if hit is not None:
+            path = chosen.column(f.FILE_PATH)[hit[0]].as_py()
+            raise _conflict(head, since, f"row-level deletes of {path} were added", [hit[1][0].file_path])
 
 
 def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:
@@ -158,20 +163,27 @@ def _refuse_added(
 ) -> None:
     later = since.snapshots(head)
     adding = _ids(later, operations)
-    for manifest in _added_manifests(head, later, content) if adding else ():
-        entries = concern.read(manifest)
+    for entries in concern.read(_added_manifests(head, later, content) if adding else []):
         mask = entries_by(entries, adding) & (entries.status() != EntryStatus.DELETED)
         if mask.any():
             _refuse_any(head, since, entries, mask & concern.may_match(entries), what)
 
 
-def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent) -> Iterator[ManifestFile]:
+def _lists(head: Head, snapshots: Sequence[Snapshot]) -> list[ManifestList]:
+    """The manifest list of each snapshot, several read at once."""
+    if len(snapshots) < 2:
+        return [read_manifest_list(head.io, snapshot, head.metadata) for snapshot in snapshots]
+    with ThreadPoolExecutor(manifest_workers(), thread_name_prefix="icefield-plan") as pool:
+        return [*pool.map(lambda snapshot: read_manifest_list(head.io, snapshot, head.metadata), snapshots)]
+
+
+def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent) -> list[ManifestFile]:
     """The manifests of the head that were written since: what was added since is live in them, or gone again.
 
     Those of rewrites are among them, since they may hold entries that an append in between had added.
     """
     ids = {snapshot.snapshot_id for snapshot in later}
-    return (manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids)
+    return [manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids]
 
 
 def _ids(snapshots: list[Snapshot], operations: tuple[Operation, ...]) -> set[int]:

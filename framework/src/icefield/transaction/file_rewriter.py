@@ -121,7 +121,7 @@ class DeletesOfHead:
         manifests = [manifest for _, manifest in head.live(ManifestContent.DELETES)]
         if not manifests:
             return None
-        parts = [head.entries(manifest, statistics=DELETE_STATISTICS) for manifest in manifests]
+        parts = head.read(manifests, statistics=DELETE_STATISTICS)
         return delete_index(head, [part.filter(part.live()) for part in parts])
 
     def tasks(self, entries: ManifestEntries) -> Iterator[FileScanTask]:

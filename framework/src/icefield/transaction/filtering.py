@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,18 +13,16 @@ from icefield.expressions import (
     AlwaysFalse,
     AlwaysTrue,
     BooleanExpression,
-    Residuals,
     bind,
-    evaluate,
-    inclusive_metrics,
-    inclusive_projection,
     strict_metrics,
 )
 from icefield.manifest import schemas as f
-from icefield.manifest.data_file import EntryStatus
+from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
-from icefield.scan.pruning import EntryGroup, filter_types, manifests_that_may_match, needed_statistics
+from icefield.manifest.reader import ManifestRequest
+from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.pruning import EntryGroup, files_that_may_match, needed_statistics
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 
@@ -44,71 +42,44 @@ class RowFilter:
 
     def __init__(self, head: Head, row_filter: BooleanExpression, case_sensitive: bool = True) -> None:
         self._head = head
-        self.bound = bind(head.metadata.schema(), row_filter, case_sensitive)
-        self._types = filter_types(self.bound)
-        self._request = needed_statistics(self.bound)
-        self._projected: dict[int, BooleanExpression] = {}
-        self._residuals: dict[int, Residuals] = {}
+        schema = head.metadata.schema()
+        self.bound = bind(schema, row_filter, case_sensitive)
+        self._filter = ManifestFilter(head.metadata, head.io, schema, self.bound)
+        self._statistics = needed_statistics(self.bound)
 
     def matches(self) -> Iterator[Matches]:
         """The manifests that hold matching files, with these files."""
-        if isinstance(self.bound, AlwaysFalse):
+        manifests = self._head.manifest_list
+        if manifests is None or isinstance(self.bound, AlwaysFalse):
             return
-        for position, manifest in self._manifests(ManifestContent.DATA):
-            entries = self.read(manifest)
-            some = self.may_match(entries) & (entries.status() != EntryStatus.DELETED)
+        chosen = self._filter.choose(manifests, ManifestContent.DATA)
+        request = ManifestRequest(PLAN_COLUMNS, self._statistics)
+        found = self._filter.matching(manifests.select(chosen, summaries=False), self.bound, request)
+        for position, (entries, mask, _) in zip(chosen.tolist(), found, strict=True):
+            some = np.ones(len(entries), bool) if mask is None else mask
             if some.any():
                 whole = some & self._all_match(entries)
                 yield Matches(position, entries, some & ~whole, whole)
 
     def may_match(self, entries: ManifestEntries) -> Mask:
         """Which files may hold a matching row."""
-        mask = np.ones(len(entries), bool)
-        if isinstance(self.bound, AlwaysTrue):
-            return mask
-        projected = self._inclusive(entries.spec_id)
-        if not isinstance(projected, AlwaysTrue):
-            mask = np.asarray(evaluate(projected, entries.partition))
-        return mask & inclusive_metrics(self.bound, EntryGroup([entries], self._types)) if mask.any() else mask
+        projected = self._filter.spec_plan(entries.spec_id).partition_filter
+        return files_that_may_match(EntryGroup([entries], self._filter.types), projected, self.bound)
 
-    def read(self, manifest: ManifestFile) -> ManifestEntries:
-        """The entries of a manifest with the statistics that the filter looks at."""
-        return self._head.entries(manifest, statistics=self._request)
+    def read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
+        """The entries of manifests, in their order, with the statistics that the filter looks at."""
+        return self._head.read(manifests, statistics=self._statistics)
 
     def _all_match(self, entries: ManifestEntries) -> Mask:
         """Which files hold matching rows only: their partition and their statistics together prove it."""
         mask = np.zeros(len(entries), bool)
-        groups, residuals = self._residual(entries.spec_id).partition_groups(entries.partition)
-        statistics = EntryGroup([entries], self._types)
+        groups, residuals = self._filter.spec_plan(entries.spec_id).residuals.partition_groups(entries.partition)
+        statistics = EntryGroup([entries], self._filter.types)
         for number, residual in enumerate(residuals):
             if not isinstance(residual, AlwaysFalse):
                 proven = isinstance(residual, AlwaysTrue) or strict_metrics(residual, statistics)
                 mask |= (groups == number) & proven
         return mask
-
-    def _manifests(self, content: ManifestContent) -> list[tuple[int, ManifestFile]]:
-        live = self._head.live(content)
-        manifest_list = self._head.manifest_list
-        if manifest_list is None:
-            return []
-        chosen: set[int] = set()
-        for spec_id in {manifest.partition_spec_id for _, manifest in live}:
-            rows = np.array([p for p, manifest in live if manifest.partition_spec_id == spec_id], np.int64)
-            kind = self._head.partition_type(spec_id)
-            chosen.update(rows[manifests_that_may_match(manifest_list, rows, kind, self._inclusive(spec_id))].tolist())
-        return [(position, manifest) for position, manifest in live if position in chosen]
-
-    def _inclusive(self, spec_id: int) -> BooleanExpression:
-        if spec_id not in self._projected:
-            schema = self._head.metadata.schema()
-            self._projected[spec_id] = inclusive_projection(self._head.spec(spec_id), schema, self.bound)
-        return self._projected[spec_id]
-
-    def _residual(self, spec_id: int) -> Residuals:
-        if spec_id not in self._residuals:
-            schema = self._head.metadata.schema()
-            self._residuals[spec_id] = Residuals(self._head.spec(spec_id), schema, self.bound)
-        return self._residuals[spec_id]
 
 
 def whole_files(head: Head, row_filter: BooleanExpression, case_sensitive: bool) -> dict[int, Mask]:

@@ -7,7 +7,9 @@ numbers are null and inherited), so a retry costs a manifest list and no manifes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -20,14 +22,15 @@ from icefield.manifest.columns import ALL_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
-from icefield.manifest.reader import read_manifest
 from icefield.manifest.writer import ManifestWriter
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
 from icefield.partitioning import PartitionSpec
+from icefield.scan.manifest_filter import manifest_workers
 from icefield.schema import Schema
 from icefield.storage import LocationProvider
 from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
 
 # So many files are written before the manifest's size is looked at.
 _FILES_AT_ONCE: Final = 2_000
@@ -108,63 +111,68 @@ class ManifestAssembler:
         newest group waits until it has the minimum number of members; older groups are full, and merged at once.
         """
         if not merging:
-            return [self._rewritten([part]) for part in parts]
+            return self._rewritten([[part] for part in parts])
         properties = self._now.base.properties
         target = get_int(properties, MANIFEST_TARGET_SIZE)
         at_least = get_int(properties, MANIFEST_MIN_COUNT_TO_MERGE)
         groups: dict[tuple[int, ManifestContent], list[Remaining]] = {}
         for part in parts:
             groups.setdefault((part.manifest.partition_spec_id, part.manifest.content), []).append(part)
-        result: list[ManifestFile] = []
+        together: list[Sequence[Remaining]] = []
         for members in groups.values():
             bins = _packed(members, target)
             for position, members_of_bin in enumerate(bins):
                 newest = position == len(bins) - 1
                 if newest and len(members_of_bin) + new < at_least:
-                    result += [self._rewritten([part]) for part in members_of_bin]
+                    together += [[part] for part in members_of_bin]
                 else:
-                    result.append(self._rewritten(members_of_bin))
-        return result
+                    together.append(members_of_bin)
+        return self._rewritten(together)
 
-    def _rewritten(self, parts: Sequence[Remaining]) -> ManifestFile:
-        """One manifest of the live entries of some, with those that go marked as deleted by this snapshot.
+    def _rewritten(self, groups: Sequence[Sequence[Remaining]]) -> list[ManifestFile]:
+        """One manifest for each group: of its live entries, with those that go marked as deleted by this snapshot.
 
         What an earlier snapshot deleted is dropped; the others are EXISTING from now on. A single manifest from which
-        nothing goes stays itself.
+        nothing goes stays itself. What must be read is read ahead, and a manifest is published by a thread while the
+        next one is encoded.
         """
-        if len(parts) == 1 and parts[0].gone is None:
-            return parts[0].manifest
+        keys = [None if _stays(group) else self._key("rewritten", *(part.key for part in group)) for group in groups]
+        missing = {
+            key: group for key, group in zip(keys, groups, strict=True) if key is not None and key not in self._made
+        }
+        entries = self._read([part.manifest for group in missing.values() for part in group])
+        with closing(_Publishing(self._made)) as publishing:
+            for key, group in missing.items():
+                first = group[0].manifest
+                writer = self._writer(first.partition_spec_id, first.content)
+                try:
+                    for part in group:
+                        _carry(writer, next(entries), part.gone)
+                except BaseException:
+                    writer.abort()
+                    raise
+                publishing.add(key, writer, at_once=len(missing) == 1)
+            publishing.finish()
+        self._used.update(key for key in keys if key is not None)
+        return [
+            group[0].manifest if key is None else self._made[key][0] for key, group in zip(keys, groups, strict=True)
+        ]
 
-        def write() -> Iterator[ManifestFile]:
-            with self._writer(parts[0].manifest.partition_spec_id, parts[0].manifest.content) as writer:
-                for part in parts:
-                    entries = self.read(part.manifest)
-                    live = entries.status() != EntryStatus.DELETED
-                    if part.gone is None:
-                        writer.existing(entries.filter(live))
-                    else:
-                        writer.existing(entries.filter(live & ~part.gone))
-                        writer.delete(entries.filter(live & part.gone))
-                yield writer.close()
-
-        return self._once(("rewritten", *(part.key for part in parts)), write)[0]
-
-    def read(self, manifest: ManifestFile, columns: Iterable[int] = ALL_COLUMNS) -> ManifestEntries:
-        """The entries of a manifest of the base."""
-        base = self._now.base
-        spec = base.spec_by_id(manifest.partition_spec_id)
-        return read_manifest(
-            self._now.context.io, manifest, spec.partition_type(base.schema(), base.schemas), columns=columns
-        )
+    def _read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
+        """The whole entries of manifests of the base, in their order, read ahead."""
+        return Head(self._now.base, None, self._now.context.io).read(manifests, ALL_COLUMNS)
 
     @property
     def _now(self) -> _Target:
         assert self._target is not None, "begin() was not called"
         return self._target
 
-    def _once(self, key: Any, write: Callable[[], Iterator[ManifestFile]]) -> tuple[ManifestFile, ...]:
+    def _key(self, *parts: Any) -> tuple[Any, ...]:
         # A manifest of an older version would lose its sequence numbers in a table that was upgraded meanwhile.
-        key = (key, self._now.base.format_version, self._now.snapshot_id)
+        return (*parts, self._now.base.format_version, self._now.snapshot_id)
+
+    def _once(self, key: Any, write: Callable[[], Iterator[ManifestFile]]) -> tuple[ManifestFile, ...]:
+        key = self._key(key)
         self._used.add(key)
         if key not in self._made:
             self._made[key] = tuple(write())
@@ -199,6 +207,56 @@ class ManifestAssembler:
                     writer.add(parts.popleft(), data_sequence_number=data_sequence_number)
                 manifest = writer.close()
             yield manifest
+
+
+class _Publishing:
+    """Manifests that are complete, published by threads while others are encoded."""
+
+    def __init__(self, made: dict[Any, tuple[ManifestFile, ...]]) -> None:
+        self._made = made
+        self._pool: ThreadPoolExecutor | None = None
+        self._pending: deque[tuple[Any, ManifestWriter, Future[ManifestFile]]] = deque()
+
+    def add(self, key: Any, writer: ManifestWriter, *, at_once: bool) -> None:
+        """Publish a manifest, ``at_once`` in this thread. Raises what publishing an earlier one raised."""
+        if at_once:
+            self._made[key] = (writer.close(),)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(manifest_workers(), thread_name_prefix="icefield-manifest")
+        self._pending.append((key, writer, self._pool.submit(writer.close)))
+        if len(self._pending) > 2 * manifest_workers():
+            self._settle()
+
+    def finish(self) -> None:
+        """Wait for all. Raises what publishing one raised."""
+        while self._pending:
+            self._settle()
+
+    def close(self) -> None:
+        """Give up what is not begun, and wait for what is."""
+        for _, writer, future in self._pending:
+            if future.cancel():
+                writer.abort()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+    def _settle(self) -> None:
+        key, _, future = self._pending.popleft()
+        self._made[key] = (future.result(),)
+
+
+def _stays(group: Sequence[Remaining]) -> bool:
+    return len(group) == 1 and group[0].gone is None
+
+
+def _carry(writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[Any, Any] | None) -> None:
+    live = entries.status() != EntryStatus.DELETED
+    if gone is None:
+        writer.existing(entries.filter(live))
+    else:
+        writer.existing(entries.filter(live & ~gone))
+        writer.delete(entries.filter(live & gone))
 
 
 def schema_for(base: TableMetadata, spec: PartitionSpec) -> Schema:

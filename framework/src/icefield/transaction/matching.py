@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -60,8 +60,9 @@ class FileSet:
         wanted = pa.array(self._files, pa.string())
         partitions = self._partitions(head)
         for content in contents:
-            for position, manifest in head.live(content) if partitions is None else partitions.manifests(content):
-                entries = head.entries(manifest)
+            chosen = head.live(content) if partitions is None else partitions.manifests(content)
+            read = head.read([manifest for _, manifest in chosen])
+            for (position, _), entries in zip(chosen, read, strict=True):
                 mask = np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=wanted))
                 mask = mask & (entries.status() != EntryStatus.DELETED)
                 if mask.any():
@@ -73,8 +74,8 @@ class FileSet:
         if sum(int(mask.sum()) for mask in found.values()) >= len(self._files):
             return
         live: set[str] = set()
-        for position, mask in found.items():
-            entries = head.entries(head.manifests[position])
+        read = head.read([head.manifests[position] for position in found])
+        for mask, entries in zip(found.values(), read, strict=True):
             live.update(entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist())
         missing = [path for path in self._files if path not in live]
         snapshot = head.snapshot.snapshot_id if head.snapshot is not None else None
@@ -132,9 +133,9 @@ class PartitionSet:
         fields = self._head.partition_type(spec_id).fields
         return conjunction([_one_of(field, values) for field, values in zip(fields, columns, strict=False)])
 
-    def read(self, manifest: ManifestFile) -> ManifestEntries:
-        """The entries of a manifest."""
-        return self._head.entries(manifest)
+    def read(self, manifests: Sequence[ManifestFile]) -> Iterator[ManifestEntries]:
+        """The entries of manifests, in their order."""
+        return self._head.read(manifests)
 
     def may_match(self, entries: ManifestEntries) -> Mask:
         """Which entries lie in a named partition."""

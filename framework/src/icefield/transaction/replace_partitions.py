@@ -91,8 +91,8 @@ class ReplacePartitions(SnapshotProducer):
 def _live_files(head: Head, partitions: PartitionSet | None) -> dict[int, Mask]:
     found: dict[int, Mask] = {}
     data = ManifestContent.DATA
-    for position, manifest in head.live(data) if partitions is None else partitions.manifests(data):
-        entries = head.entries(manifest)
+    chosen = head.live(data) if partitions is None else partitions.manifests(data)
+    for (position, _), entries in zip(chosen, head.read([one for _, one in chosen]), strict=True):
         mask = np.asarray(entries.status() != EntryStatus.DELETED)
         if partitions is not None:
             mask = mask & partitions.may_match(entries)

@@ -179,12 +179,12 @@ class SnapshotProducer(Action):
         merging = self._is_merging(head.metadata)
         if not changes.removed and not merging:
             return None
+        positions = sorted(changes.removed)
+        for position, entries in zip(positions, head.read([head.manifests[one] for one in positions]), strict=True):
+            counter.removed(entries.filter(changes.removed[position] & (entries.status() != EntryStatus.DELETED)))
         parts: list[Remaining] = []
         for position, manifest in enumerate(head.manifests):
             gone = changes.removed.get(position)
-            if gone is not None:
-                entries = self._assembler.read(manifest)
-                counter.removed(entries.filter(gone & (entries.status() != EntryStatus.DELETED)))
             # A manifest without live files is of no use once the list is written anew.
             if gone is not None or manifest.has_added_files or manifest.has_existing_files or not changes.removed:
                 parts.append(Remaining(manifest, gone))
@@ -228,13 +228,13 @@ def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
     if not manifests:
         return changes
     gone: list[pa.Array] = []
-    for position, mask in changes.removed.items():
-        if head.manifests[position].content is ManifestContent.DATA:
-            gone.append(head.entries(head.manifests[position]).column(f.FILE_PATH).filter(pa.array(mask)))
+    data = [one for one in changes.removed if head.manifests[one].content is ManifestContent.DATA]
+    for position, entries in zip(data, head.read([head.manifests[one] for one in data]), strict=True):
+        gone.append(entries.column(f.FILE_PATH).filter(pa.array(changes.removed[position])))
     paths = pa.concat_arrays(gone) if gone else pa.array([], pa.string())
     removed = dict(changes.removed)
-    for position, manifest in manifests if len(paths) else ():
-        entries = head.entries(manifest)
+    chosen = manifests if len(paths) else []
+    for (position, _), entries in zip(chosen, head.read([one for _, one in chosen]), strict=True):
         dangling = np.asarray(pc.is_in(entries.column(f.REFERENCED_DATA_FILE), value_set=paths, skip_nulls=True))
         dangling = dangling & (entries.status() != EntryStatus.DELETED)
         if dangling.any():

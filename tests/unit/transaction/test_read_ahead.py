@@ -1,0 +1,63 @@
+"""Changes find their files with the scan's planner: manifests are read several at a time, and each no oftener."""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Barrier
+
+import icefield
+import pytest
+from icefield.errors import ValidationFailed
+from icefield.manifest import ManifestReader
+from tables import new_table, rows
+
+AT_ONCE = 4
+MANIFESTS = 3 * AT_ONCE
+
+
+@pytest.fixture
+def table():
+    made = new_table("kind", **{"commit.manifest-merge.enabled": "false"})
+    for number in range(MANIFESTS):
+        made.append(rows([number], "a"))
+    return made
+
+
+@pytest.fixture
+def fetched(monkeypatch):
+    """The manifests that are fetched, by location; a fetch waits until four are on their way."""
+    counts: Counter[str] = Counter()
+    barrier = Barrier(AT_ONCE)
+    original = ManifestReader.fetch
+
+    def fetch(self, manifest):
+        counts[manifest.manifest_path] += 1
+        barrier.wait(timeout=10)
+        return original(self, manifest)
+
+    monkeypatch.setattr(ManifestReader, "fetch", fetch)
+    icefield.clear_caches()
+    return counts
+
+
+def test_a_delete_by_filter_reads_manifests_ahead_and_rewrites_them_from_what_is_read_ahead(table, fetched):
+    table.delete("kind = 'a'")
+    assert sorted(fetched.values()) == [2] * MANIFESTS  # to find the files, and whole, to write the manifest anew
+
+
+def test_a_delete_by_name_reads_manifests_ahead(table, fetched):
+    with pytest.raises(ValidationFailed):
+        table.update_snapshot().delete().delete_file("memory://nowhere/file.parquet").commit()
+    assert sorted(fetched.values()) == [1] * MANIFESTS
+
+
+def test_a_dynamic_overwrite_reads_manifests_ahead(table, fetched):
+    table.dynamic_partition_overwrite(rows([1], "a"))
+    assert sorted(fetched.values()) == [2] * MANIFESTS
+
+
+def test_a_conflict_check_reads_what_was_added_meanwhile_ahead(table, fetched):
+    action = table.update_snapshot().overwrite().overwrite_by_filter("kind = 'b'")
+    action.validate_from_snapshot(None).conflict_detection_filter("id > 100").validate_no_conflicting_data()
+    action.commit()
+    assert sorted(fetched.values()) == [1] * MANIFESTS
