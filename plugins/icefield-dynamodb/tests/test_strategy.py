@@ -12,6 +12,8 @@ from icefield.abc import CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import StorageError
 from icefield.testing import CommitStrategySuite, LossyProxy, RequestFaults
+from icefield_dynamodb import items
+from icefield_dynamodb.options import ClientOptions
 from icefield_dynamodb.strategy import DynamoDbLockStrategy
 
 from .conftest import BareFileSystem
@@ -80,3 +82,22 @@ def test_a_profile_that_is_not_there_is_an_error_of_icefield(lock_properties: di
             LocalFileSystem(),
             {**lock_properties, "dynamodb.profile-name": "nosuch", "lock.table": "never"},
         )
+
+
+@pytest.mark.parametrize("given", ["dynamodb.access-key-id", "dynamodb.secret-access-key", "dynamodb.session-token"])
+def test_a_part_of_the_credentials_is_refused(given: str, lock_properties: dict[str, str], tmp_path: Path) -> None:
+    own = {name: value for name, value in lock_properties.items() if "access-key" not in name}
+    with pytest.raises(StorageError, match="Partial credentials") as raised:
+        DynamoDbLockStrategy(
+            ("db", "t"),
+            f"file://{tmp_path}/t",
+            LocalFileSystem(),
+            {**own, given: "planted-value", "lock.table": "never"},
+        )
+    assert "planted-value" not in str(raised.value)
+
+
+def test_the_region_of_the_properties_reaches_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    options = ClientOptions.of({"dynamodb.region": "eu-central-1"})
+    assert items._session(options).get_config_variable("region") == "eu-central-1"

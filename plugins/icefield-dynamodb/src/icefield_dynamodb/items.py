@@ -9,11 +9,17 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    IncompleteReadError,
+    PartialCredentialsError,
+)
 from botocore.exceptions import ConnectionError as NotConnected
 from botocore.parsers import ResponseParserError
+from botocore.session import Session
 from icefield.errors import StorageError
 
 from icefield_dynamodb.options import ClientOptions
@@ -164,20 +170,31 @@ def _table(options: ClientOptions, name: str, _process: int) -> ItemTable:
     # A client is costly to make and serves threads, but no forked process.
     config = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4})
     try:
-        session = boto3.Session(
-            aws_access_key_id=options.access_key,
-            aws_secret_access_key=options.secret_key,
-            aws_session_token=options.token,
-            region_name=options.region,
-            profile_name=options.profile,
-        )
+        session = _session(options)
         source = _source(options, session.get_credentials())
-        client = session.client("dynamodb", endpoint_url=options.endpoint, config=config)
+        client = session.create_client("dynamodb", endpoint_url=options.endpoint, config=config)
     except BotoCoreError as error:
         raise StorageError(f"DynamoDB cannot be used: {error}; set dynamodb.region or client.region") from error
     table = ItemTable(client, name, source)
     table.ensure()
     return table
+
+
+def _session(options: ClientOptions) -> Session:
+    session = Session(profile=options.profile)
+    if options.region is not None:
+        session.set_config_variable("region", options.region)  # the region of STS too, where a profile assumes a role
+    given = {
+        "dynamodb.access-key-id": options.access_key,
+        "dynamodb.secret-access-key": options.secret_key,
+    }
+    if any((*given.values(), options.token)):
+        # botocore would leave a token that is given alone unused, and take other credentials from its chain.
+        missing = [name for name, value in given.items() if value is None]
+        if missing:
+            raise PartialCredentialsError(provider="properties", cred_var=" and ".join(missing))
+        session.set_credentials(options.access_key, options.secret_key, options.token)
+    return session
 
 
 def _source(options: ClientOptions, found: Any) -> str:
