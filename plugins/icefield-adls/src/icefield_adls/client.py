@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import aiohttp
-from adlfs import AzureBlobFileSystem  # type: ignore[import-untyped]
+from adlfs import AzureBlobFileSystem
 from azure.core import MatchConditions
 from azure.core.exceptions import (
     AzureError,

@@ -27,7 +27,7 @@ _TIMES: Final = (6, 40)
 _XZ_MEMORY: Final = 256 * 1024 * 1024
 
 Inflate = Callable[[bytes | memoryview], bytes | bytearray]
-Deflate = Callable[[bytes | memoryview], bytes]
+Deflate = Callable[[bytes | memoryview], bytes | bytearray]
 
 # What the table property ``write.avro.compression-codec`` calls the codecs.
 _PROPERTY_NAMES: Final = {

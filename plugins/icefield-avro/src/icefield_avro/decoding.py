@@ -11,6 +11,7 @@ import pyarrow as pa
 from icefield_avro.nodes import Record
 from icefield_avro.scalar import ScalarDecoder
 from icefield_avro.selection import Selection, select
+from icefield_avro.varints import Data
 from icefield_avro.vectorized import Memory, Unfit, Unproven, VectorizedDecoder
 
 _FEW_ROWS: Final = 16
@@ -35,7 +36,7 @@ class Decoder:
         self._scalar: ScalarDecoder | None = None
         self._memory = Memory() if memory is None else memory
 
-    def decode(self, payloads: list[bytes], counts: list[int]) -> Iterator[pa.Array]:
+    def decode(self, payloads: list[Data], counts: list[int]) -> Iterator[pa.Array]:
         """Yield the records of the blocks in order.
 
         Raises ``Malformed``; ``failed_block`` then tells which block is damaged.
@@ -51,7 +52,7 @@ class Decoder:
                 pass
         yield from self._by_value(payloads, counts, done)
 
-    def _by_value(self, payloads: list[bytes], counts: list[int], done: int) -> Iterator[pa.Array]:
+    def _by_value(self, payloads: list[Data], counts: list[int], done: int) -> Iterator[pa.Array]:
         """Decode value by value, without the first ``done`` records."""
         if self._scalar is None:
             self._scalar = ScalarDecoder(self._selection)
@@ -60,7 +61,7 @@ class Decoder:
             if done >= count:
                 done -= count
                 continue
-            yield self._scalar.decode(payload, count)[done:]
+            yield self._scalar.decode(bytes(payload), count)[done:]
             done = 0
 
 

@@ -20,7 +20,7 @@ from icefield_avro.decoding import Decoder
 from icefield_avro.nodes import Record, minimum_size
 from icefield_avro.schema_reading import arrow_schema, parse_schema
 from icefield_avro.single_records import single_records
-from icefield_avro.varints import Malformed
+from icefield_avro.varints import Data, Malformed
 from icefield_avro.vectorized import Memory
 
 GROUP_BYTES: Final = 8 * 1024 * 1024
@@ -50,7 +50,7 @@ class Group:
     """Inflated blocks with their record counts, where they start in the file, and how many rows came before."""
 
     first_row: int
-    payloads: list[bytes] = field(default_factory=list)
+    payloads: list[Data] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     size: int = 0
@@ -60,7 +60,7 @@ class Group:
 class _Inflated(NamedTuple):
     """A block: its bytes, the number of its records, and where it starts in the file."""
 
-    payload: bytes
+    payload: Data
     records: int
     offset: int
 
@@ -186,7 +186,7 @@ class AvroReader(FormatReader):
             if block.records:
                 yield _Inflated(payload, block.records, block.offset)
 
-    def _payload(self, packed: bytes | memoryview, count: int, offset: int) -> bytes:
+    def _payload(self, packed: bytes | memoryview, count: int, offset: int) -> Data:
         try:
             payload = self._inflate(packed)
         except Malformed as error:
@@ -242,7 +242,7 @@ def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[l
     record = readers[0].record
     if any(reader.record is not record for reader in readers):
         return None
-    payloads: list[bytes] = []
+    payloads: list[Data] = []
     counts: list[int] = []
     rows_of = []
     held = 0

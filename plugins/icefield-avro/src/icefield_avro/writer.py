@@ -22,7 +22,7 @@ from icefield_avro.nodes import Record
 from icefield_avro.row_bytes import EncodedRows
 from icefield_avro.schema_reading import parse_schema
 from icefield_avro.schema_writing import DEFAULT_RECORD_NAME, avro_schema
-from icefield_avro.varints import encode_long
+from icefield_avro.varints import Data, encode_long
 
 RECORD_NAME: Final = "avro.record-name"
 BLOCK_SIZE: Final = "avro.block-size"
@@ -172,7 +172,7 @@ class AvroWriter(FormatWriter):
         self._sink.abort()
 
 
-def encode_block(count: int, packed: bytes, sync: bytes) -> bytes:
+def encode_block(count: int, packed: Data, sync: bytes) -> bytes:
     """A block as it lies in the file."""
     return b"".join((encode_long(count), encode_long(len(packed)), packed, sync))
 

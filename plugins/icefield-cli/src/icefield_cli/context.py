@@ -28,7 +28,7 @@ class Context:
         return self._name
 
     @property
-    def catalog_properties(self) -> dict[str, str]:
+    def catalog_properties(self) -> dict[str, Any]:
         """The properties that were given with the command."""
         return dict(self._properties)
 

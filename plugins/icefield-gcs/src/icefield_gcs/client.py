@@ -12,8 +12,8 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import aiohttp
-from gcsfs.core import GCSFileSystem  # type: ignore[import-untyped]
-from gcsfs.retry import NonRetryableError, is_retriable, validate_response  # type: ignore[import-untyped]
+from gcsfs.core import GCSFileSystem
+from gcsfs.retry import NonRetryableError, is_retriable, validate_response
 from icefield.errors import IcefieldError
 from icefield.toolkit import BoundedBody, answer_limit, persist, together
 

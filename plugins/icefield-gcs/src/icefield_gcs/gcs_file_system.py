@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import google.auth.exceptions
 from fsspec.asyn import sync
-from gcsfs.retry import NonRetryableError  # type: ignore[import-untyped]
+from gcsfs.retry import NonRetryableError
 from icefield.abc import FileInfo, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
 from icefield.toolkit import FsspecFileSystem, SharedClients, located, split_location, unquoted_etag

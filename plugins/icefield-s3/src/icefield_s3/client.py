@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from botocore.exceptions import ClientError, NoCredentialsError  # type: ignore[import-untyped]
+from botocore.exceptions import ClientError, NoCredentialsError
 from icefield.errors import StorageError
 from icefield.toolkit import persist, refusal_in, together
-from s3fs import S3FileSystem  # type: ignore[import-untyped]
+from s3fs import S3FileSystem
 
 from icefield_s3 import log_redaction
 from icefield_s3.failures import code_of, is_missing, is_transient, status_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import aiohttp
-from botocore import exceptions as sdk  # type: ignore[import-untyped]
+from botocore import exceptions as sdk
 from icefield.errors import IcefieldError
 
 _PASSING: Final = {

@@ -6,16 +6,16 @@ from functools import partial
 from io import BytesIO
 from typing import Any, Final
 
-from aiobotocore.config import AioConfig  # type: ignore[import-untyped]
-from aiobotocore.credentials import (  # type: ignore[import-untyped]
+from aiobotocore.config import AioConfig
+from aiobotocore.credentials import (
     AioAssumeRoleCredentialFetcher,
     AioCredentials,
     AioDeferredRefreshableCredentials,
 )
-from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
-from aiobotocore.session import AioSession  # type: ignore[import-untyped]
+from aiobotocore.httpsession import AIOHTTPSession
+from aiobotocore.session import AioSession
 from aiohttp import BytesIOPayload, ClientResponse
-from botocore.exceptions import NoCredentialsError  # type: ignore[import-untyped]
+from botocore.exceptions import NoCredentialsError
 from icefield.toolkit import BoundedBody, answer_limit
 
 from icefield_s3.settings import Role, Settings

@@ -46,7 +46,8 @@ class Source:
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
         """The catalog, open."""
-        with load_catalog(self.options.get("catalog"), **self._below(_CATALOG)) as catalog:
+        properties: dict[str, Any] = dict(self._below(_CATALOG))
+        with load_catalog(self.options.get("catalog"), **properties) as catalog:
             yield catalog
 
     def load(self, catalog: Catalog) -> Table:

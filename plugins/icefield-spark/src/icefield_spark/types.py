@@ -38,7 +38,7 @@ _SIMPLE: dict[type[iceberg.IcebergType], spark.DataType] = {
     iceberg.UnknownType: spark.NullType(),
 }
 if TIME is not None:
-    _SIMPLE[iceberg.TimeType] = TIME(6)
+    _SIMPLE[iceberg.TimeType] = TIME()  # of microseconds
 if VARIANT is not None:
     _SIMPLE[iceberg.VariantType] = VARIANT()
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from icefield_avro.arrays import Vector
-from icefield_avro.varints import Malformed, Truncated, read_long
+from icefield_avro.varints import Data, Malformed, Truncated, read_long
 
 _U64: Final = np.uint64
 _ONE: Final = _U64(1)
@@ -92,7 +92,7 @@ class Memory:
         self._room = bytearray()
         self._end = 0  # behind it all is zero
 
-    def holding(self, payloads: list[bytes], size: int, zeros: int) -> bytearray:
+    def holding(self, payloads: list[Data], size: int, zeros: int) -> bytearray:
         """The payloads one after another, ``size`` bytes together, and at least so many zeros behind them."""
         if len(self._room) < size + zeros:
             self._room, self._end = bytearray(size + zeros), 0
@@ -115,7 +115,7 @@ class ByteBuffer:
 
     __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "pairs", "raw", "text_limit", "windows", "words")
 
-    def __init__(self, payloads: list[bytes], padding: int, memory: Memory) -> None:
+    def __init__(self, payloads: list[Data], padding: int, memory: Memory) -> None:
         self.ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
         """Where each block ends, which is where the next one starts."""
         self.end = int(self.ends[-1]) if payloads else 0

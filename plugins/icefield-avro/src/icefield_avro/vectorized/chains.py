@@ -117,7 +117,7 @@ class Chain:
         """The places of items in the window, from one on: ascending, ``left`` at most, at least one."""
         far, width = self._tables[-1], self._width
         some, most = [start], -(-left >> _LEVELS)
-        jump = memoryview(far)
+        jump = far.data
         at = jump[start]
         while at < width and len(some) <= most:
             some.append(at)

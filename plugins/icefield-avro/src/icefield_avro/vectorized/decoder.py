@@ -12,6 +12,7 @@ from icefield_avro.arrays import Vector
 from icefield_avro.nodes import Record, reach
 from icefield_avro.selection import Selection
 from icefield_avro.skipping import Budget, skipper
+from icefield_avro.varints import Data
 from icefield_avro.vectorized.building import build
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Memory, Unproven
 from icefield_avro.vectorized.nested import RecordStep
@@ -30,7 +31,7 @@ class VectorizedDecoder:
         self._padding = 2 * reach(record) + 64
         self._slow_skip = skipper(record, Budget())
 
-    def decode(self, payloads: list[bytes], counts: list[int], memory: Memory) -> Iterator[pa.Array]:
+    def decode(self, payloads: list[Data], counts: list[int], memory: Memory) -> Iterator[pa.Array]:
         """The records of the blocks in order, as arrays of structs. Raises ``Unproven`` without a proof."""
         try:
             buffer = ByteBuffer(payloads, self._padding, memory)

@@ -222,8 +222,8 @@ class ArrayStep:
                 continue
             wait -= 1
             if count <= _MANY_ITEMS:
-                found, position = self._one_by_one(buffer, first, count)
-                pending += found
+                some, position = self._one_by_one(buffer, first, count)
+                pending += some
             else:
                 found, position = self._pass_long(buffer, first, count, inner)
                 self._note_row(buffer, found, items, row)

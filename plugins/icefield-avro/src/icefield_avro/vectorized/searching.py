@@ -48,7 +48,8 @@ def _by_words(buffer: ByteBuffer, wanted: bytes) -> Vector | None:
     # Of the bytes in between nothing is known: a place may be a wrong one.
     first, last = words[0], np.frombuffer(wanted[-_WORD:], "<u8")[0]
     starts = starts[(starts >= 0) & (starts <= buffer.end - len(wanted))]
-    return starts[(buffer.words[starts] == first) & (buffer.words[starts + (len(wanted) - _WORD)] == last)]
+    found: Vector = starts[(buffer.words[starts] == first) & (buffer.words[starts + (len(wanted) - _WORD)] == last)]
+    return found
 
 
 def _slots(words: Vector, multiplier: np.uint64) -> Vector:

@@ -63,4 +63,4 @@ def _has_few_digits(array: pa.Array) -> bool:
     if limit >= 1 << 63 or data is None or not len(array):
         return False
     words = np.frombuffer(data, np.uint64, 2 * len(array), array.offset * 16)
-    return int(words.max()) < limit
+    return bool(int(words.max()) < limit)

@@ -63,7 +63,7 @@ class Wanted:
                 raise _Merged("a dictionary that holds a value twice")
 
 
-class _Merged(pa.ArrowInvalid):
+class _Merged(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
     """The library has put equal values of a dictionary together, without changing the numbers that count on them."""
 
 

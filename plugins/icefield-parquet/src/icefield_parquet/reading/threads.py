@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 
 def thread_count() -> int:
     """How many columns are finished at once: as many as the library decodes, at most eight."""
-    return max(1, min(_MOST, pa.cpu_count()))
+    return max(1, min(_MOST, int(pa.cpu_count())))
 
 
 @cache
