@@ -24,7 +24,7 @@ class Storage(Protocol):
     def file_system(self, location: str) -> FileSystem:
         """The file system that serves a location; it is called with resolved locations."""
 
-    def storage(self, location: str) -> FileSystem:
+    def storage(self, location: str | None = None) -> FileSystem:
         """The file system that serves a location, called with locations as metadata has them: it resolves each."""
 
     def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:

@@ -115,12 +115,14 @@ class FileIO:
             system = self._systems.setdefault(kind, kind(self.properties))
         return system
 
-    def storage(self, location: str) -> FileSystem:
+    def storage(self, location: str | None = None) -> FileSystem:
         """The file system that serves a location, with the maps and allow-lists of this file IO before it.
 
-        For whoever writes at locations as a table's metadata has them: the strategy of a metastore.
+        For whoever writes at locations as a table's metadata has them: the strategy of a metastore. Without a location
+        it serves any, declares no abilities, and what is refused is refused by the first request.
         """
-        self.resolve(location)  # what is refused is refused here, and not by the first request
+        if location is not None:
+            self.resolve(location)  # what is refused is refused here, and not by the first request
         return _Storage(self, location)
 
     def file_format(self, name: str) -> FileFormat:
@@ -230,13 +232,13 @@ class FileIO:
 class _Storage(FileSystem):
     """The file systems behind a file IO as one: each location is resolved before it is used."""
 
-    def __init__(self, io: FileIO, location: str) -> None:
+    def __init__(self, io: FileIO, location: str | None) -> None:
         super().__init__(io.properties)
         self._io, self._location = io, location
 
     @property
     def abilities(self) -> frozenset[FileSystemAbility]:
-        return self._io.file_system(self._location).abilities
+        return frozenset() if self._location is None else self._io.file_system(self._location).abilities
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._io, self._location)

@@ -14,10 +14,23 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    union,
+    union_all,
+    update,
+)
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
-from icefield_sql.strategy import SqlStrategy, is_view, new_row, no_table, pointer_of, row_of, taken_by_view
+from icefield_sql.strategy import SqlStrategy, is_view, new_row, no_table, row_of, taken_by_view
 from icefield_sql.tables import NAMESPACES, TABLES
 
 # The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
@@ -50,10 +63,8 @@ class SqlBackend(CatalogBackend):
         text = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)
-            below = [name for name in self._all_namespaces(connection) if name.startswith(text + ".")]
             # Views count: nobody would find them in a namespace that is gone.
-            has_tables = connection.execute(select(TABLES.c.table_name).where(self._in(text)).limit(1)).first()
-            if below or has_tables:
+            if connection.execute(select(literal(1)).where(self._below(text) | self._holds(text))).first():
                 raise NamespaceNotEmpty(f"namespace {text} is not empty", namespace=namespace)
             connection.execute(delete(NAMESPACES).where(self._is(text)))
 
@@ -61,19 +72,24 @@ class SqlBackend(CatalogBackend):
         self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[NamespaceName]:
         with self._connection() as connection:
-            if parent:
-                self._require(connection, parent)
             levels = [tuple(name.split(".")) for name in self._all_namespaces(connection)]
         depth = len(parent)
+        if parent and not any(name[:depth] == parent for name in levels):
+            raise self._missing(parent)
         found = {name[: depth + 1] for name in levels if len(name) > depth and name[:depth] == parent}
         return _page(sorted(found), token, size)
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
         text = _joined(namespace)
+        columns = NAMESPACES.c.property_key, NAMESPACES.c.property_value
+        own = select(*columns).where(self._is(text))
+        # A namespace without rows of its own is there by what lies in it: then one row of nulls comes.
+        implied = select(null(), null()).where(self._below(text) | self._holds(text))
         with self._connection() as connection:
-            self._require(connection, namespace)
-            columns = select(NAMESPACES.c.property_key, NAMESPACES.c.property_value).where(self._is(text))
-            return {key: value for key, value in connection.execute(columns) if (key, value) != _MARKER}
+            rows = connection.execute(union_all(own, implied)).all()
+        if not rows:
+            raise self._missing(namespace)
+        return {key: value for key, value in rows if key is not None and (key, value) != _MARKER}
 
     def update_namespace_properties(
         self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
@@ -101,9 +117,10 @@ class SqlBackend(CatalogBackend):
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
         with self._connection() as connection:
-            self._require(connection, namespace)
             condition = self._in(_joined(namespace)) & self._database.is_table
             names = connection.execute(select(TABLES.c.table_name).where(condition)).scalars().all()
+            if not names:
+                self._require(connection, namespace)
         return _page(sorted((*namespace, name) for name in names), token, size)
 
     def table_location(self, table: TableName) -> str:
@@ -119,10 +136,8 @@ class SqlBackend(CatalogBackend):
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         _joined(table)
-        # Where the pointer is not known yet, the table's own location leads to the file system.
-        place = location or pointer_of(self._database, table) or self.properties.get("warehouse") or "file:///"
-        properties = self.properties
-        return SqlStrategy(table, place, self.io.storage(place), properties, self._database)
+        # Of a table that is there the pointer tells the place, and whoever loads the table asks for that.
+        return SqlStrategy(table, location or "", self.io.storage(location), self.properties, self._database)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
         try:
@@ -165,14 +180,32 @@ class SqlBackend(CatalogBackend):
 
     def _require(self, connection: Connection, namespace: NamespaceName) -> None:
         if not self._exists(connection, _joined(namespace)):
-            raise NoSuchNamespace(
-                f"no namespace {'.'.join(namespace)} in catalog '{self.name}'; create_namespace makes it",
-                namespace=namespace,
-            )
+            raise self._missing(namespace)
+
+    def _missing(self, namespace: NamespaceName) -> NoSuchNamespace:
+        return NoSuchNamespace(
+            f"no namespace {'.'.join(namespace)} in catalog '{self.name}'; create_namespace makes it",
+            namespace=namespace,
+        )
 
     def _exists(self, connection: Connection, text: str) -> bool:
         """Whether a namespace has a row of its own, a table, or a namespace below it."""
-        return any(name == text or name.startswith(text + ".") for name in self._all_namespaces(connection))
+        own = exists(NAMESPACES.c.namespace).where(self._is(text))
+        return (
+            connection.execute(select(literal(1)).where(own | self._below(text) | self._holds(text))).first()
+            is not None
+        )
+
+    def _holds(self, namespace: str) -> ColumnElement[bool]:
+        """That a table or a view lies in a namespace."""
+        return exists(TABLES.c.table_name).where(self._in(namespace))
+
+    def _below(self, namespace: str) -> ColumnElement[bool]:
+        """That a namespace lies below another, by a row of its own or by a table in it."""
+        own, of_tables = NAMESPACES.c.namespace, TABLES.c.table_namespace
+        return exists(own).where(NAMESPACES.c.catalog_name == self.name, _starts_with(own, f"{namespace}.")) | exists(
+            of_tables
+        ).where(TABLES.c.catalog_name == self.name, _starts_with(of_tables, f"{namespace}."))
 
     def _all_namespaces(self, connection: Connection) -> list[str]:
         own = select(NAMESPACES.c.namespace).where(NAMESPACES.c.catalog_name == self.name)
@@ -190,6 +223,11 @@ class SqlBackend(CatalogBackend):
 
     def _in(self, namespace: str) -> ColumnElement[bool]:
         return (TABLES.c.catalog_name == self.name) & (TABLES.c.table_namespace == namespace)
+
+
+def _starts_with(column: ColumnElement[str], start: str) -> ColumnElement[bool]:
+    # LIKE would not tell upper from lower case in SQLite, and a range goes by the database's collation.
+    return func.substr(column, 1, len(start)) == start
 
 
 def _joined(name: tuple[str, ...]) -> str:
