@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidMetadata
 from icefield.manifest import DataFile, DataFileContent, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.scan.partition_groups import Ints, partition_groups, partition_keys
+from icefield.partitioning.tuples import Ints, tuple_groups
+from icefield.scan.partition_keys import partition_keys
 from icefield.types.reserved import DELETE_FILE_PATH
 
 DELETE_STATISTICS: Final = {
@@ -71,7 +72,7 @@ class DeleteIndex:
         if not self._parts or not len(data):
             return {}
         sequences = _sequences(data)
-        numbers, examples = partition_groups(data.partition)
+        numbers, examples = tuple_groups(data.partition)
         keys = partition_keys(data.spec_id, data.partition, examples)
         groups = np.array([self._partitions.get(key, -1) for key in keys], np.int64)[numbers]
         affected = self._affected(data, groups, sequences)
@@ -138,7 +139,7 @@ class DeleteIndex:
         self._position = self._grouped(self._with_paths(np.flatnonzero(~equality)))
 
     def _group_numbers(self, part: ManifestEntries) -> Ints:
-        numbers, examples = partition_groups(part.partition)
+        numbers, examples = tuple_groups(part.partition)
         keys = partition_keys(part.spec_id, part.partition, examples)
         known = [self._partitions.setdefault(key, len(self._partitions)) for key in keys]
         return np.array(known, np.int64)[numbers]

@@ -16,7 +16,7 @@ from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.encoding import partition_array
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
-from icefield.scan.partition_groups import partition_groups
+from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.pruning import manifests_that_may_match
 from icefield.transaction.branch_head import Head
 from icefield.types import NestedField, UnknownType
@@ -149,7 +149,7 @@ class PartitionSet:
 
 def same_tuples(partition: pa.StructArray, named: pa.StructArray) -> Mask:
     """Which tuples of one column occur in another of the same type."""
-    numbers, _ = partition_groups(pa.concat_arrays([named, partition.cast(named.type)]))
+    numbers, _ = tuple_groups(pa.concat_arrays([named, partition.cast(named.type)]))
     return np.isin(numbers[len(named) :], numbers[: len(named)])
 
 

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from icefield.manifest import schemas as f
 from icefield.manifest.data_file import DataFile, DataFileContent
-from icefield.manifest.entries import ManifestEntries, partition_tuples
+from icefield.manifest.entries import ManifestEntries, partition_tuples, take
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import WRITE_PARTITION_SUMMARY_LIMIT, get_int
 from icefield.metadata.snapshots import SummaryBuilder
 from icefield.partitioning.spec import normalised_key
+from icefield.partitioning.tuples import tuple_groups
 
 
 class ChangeCounter:
@@ -51,10 +52,9 @@ class ChangeCounter:
         if not self.partition_limit:
             yield "", None
             return
-        tuples = partition_tuples(entries.partition)
-        keys = [normalised_key(values) for values in tuples]
-        for key, values in dict(zip(keys, tuples, strict=True)).items():
-            yield self._path(entries.spec_id, values), np.array([other == key for other in keys], bool)
+        numbers, rows = tuple_groups(entries.partition)
+        for number, values in enumerate(partition_tuples(take(entries.partition, pa.array(rows)))):
+            yield self._path(entries.spec_id, values), numbers == number
 
     def _count(self, entries: ManifestEntries, content: DataFileContent, mask: np.ndarray[Any, Any], path: str) -> None:
         dvs = 0
@@ -79,16 +79,5 @@ class ChangeCounter:
 
 def distinct_partitions(partition: pa.StructArray) -> list[tuple[Any, ...]]:
     """The partition tuples without repetition."""
-    width = partition.type.num_fields
-    if width == 0 or len(partition) == 0:
-        return [()] * min(len(partition), 1)
-    names = [str(position) for position in range(width)]
-    children = [partition.field(position) for position in range(width)]
-    try:
-        table = pa.Table.from_arrays(children, names=names)
-        table = table.group_by(names).aggregate([]).combine_chunks()
-    except (pa.ArrowNotImplementedError, pa.ArrowKeyError):  # a type that Arrow cannot group, of an unknown transform
-        return list({normalised_key(values): values for values in partition_tuples(partition)}.values())
-    columns = [table.column(name) for name in names]
-    arrays = [column.chunk(0) if column.num_chunks else pa.nulls(0, column.type) for column in columns]
-    return partition_tuples(pa.StructArray.from_arrays(arrays, names=names))
+    _, rows = tuple_groups(partition)
+    return partition_tuples(take(partition, pa.array(rows)))

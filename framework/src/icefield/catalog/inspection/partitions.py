@@ -21,7 +21,7 @@ from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, Man
 from icefield.manifest import schemas as f
 from icefield.manifest.entries import take
 from icefield.metadata.snapshots import Snapshot
-from icefield.scan.partition_groups import partition_groups
+from icefield.partitioning.tuples import tuple_groups
 from icefield.scan.pruning import EntryGroup, filter_types
 
 _COUNTS: Final = {
@@ -52,7 +52,7 @@ def partitions_table(
         [pa.array(specs), *(partition.field(place) for place in range(kind.num_fields))],
         names=[str(place) for place in range(kind.num_fields + 1)],
     )
-    groups, rows = partition_groups(keyed)
+    groups, rows = tuple_groups(keyed)
     columns = {
         "partition": take(partition, pa.array(rows)),
         "spec_id": pa.array(specs[rows]),
