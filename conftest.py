@@ -14,7 +14,10 @@ settings.register_profile(
     "default", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 settings.register_profile("soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
-settings.load_profile("soak" if os.environ.get("ICEFIELD_SOAK") else "default")
+SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
+settings.load_profile("soak" if SOAK else "default")
+# A property test has the number of examples of its long run written at it; elsewhere it draws a third of them.
+_SHARE, _FEWEST = 3, 10
 
 # Each module of tests/support/servers brings the fixtures of one server.
 _SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))
@@ -58,6 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for marker in _needs(item):
             item.add_marker(marker)
+    if not SOAK:
+        _draw_fewer_examples(items)
     for marker, option in (("packaging", "--run-packaging"), ("soak", "--run-soak")):
         if not config.getoption(option):
             skip = pytest.mark.skip(reason=f"runs with {option}")
@@ -66,6 +71,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(skip)
     # All at the front, where one worker takes them: each worker that meets one starts a Spark session.
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def _draw_fewer_examples(items: list[pytest.Item]) -> None:
+    """Lower the counts of property tests; several items may share one function."""
+    tests = {getattr(item, "function", None) for item in items}
+    for test in tests:
+        if getattr(test, "is_hypothesis_test", False):
+            full: settings = test._hypothesis_internal_use_settings
+            fewer = max(min(full.max_examples, _FEWEST), full.max_examples // _SHARE)
+            test._hypothesis_internal_use_settings = settings(full, max_examples=fewer)
 
 
 def _needs(item: pytest.Item) -> set[str]:

@@ -17,6 +17,7 @@ def test_no_location_leads_to_another_host_and_none_is_sent_otherwise_than_it_wa
         assert counts.get("sent") or counts.get("accepted"), f"{name}: nothing was accepted: {counts}"
 
 
+@pytest.mark.slow
 def test_the_judge_sees_a_file_system_that_asks_any_host() -> None:
     with pytest.raises(AssertionError, match=r"this may not be|reached for|arrived|sent as"):
         fuzz(100, only="fsspec", web="Trusting")

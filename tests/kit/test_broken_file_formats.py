@@ -586,6 +586,7 @@ def test_a_broken_file_format_is_rejected_by_the_check_for_it(kind: type[FileFor
     assert failures(alone, {"file_format": lambda _: kind()}) == [check]
 
 
+@pytest.mark.slow
 def test_a_right_file_format_passes_every_check() -> None:
     assert failures(Suite, {"file_format": lambda _: Right()}) == []
 

@@ -306,6 +306,7 @@ LARGE_CHECKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "check"), LARGE_CHECKS.items(), ids=lambda value: getattr(value, "__name__", ""))
 def test_what_is_wrong_between_large_blocks_is_found_where_nothing_makes_small_ones(
     kind: type[FileFormat], check: str

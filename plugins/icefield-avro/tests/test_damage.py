@@ -77,6 +77,7 @@ def mutated(data, rng):
     return bytes(out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", ["null", "deflate"])
 def test_thousands_of_mutations_give_rows_or_one_typed_error(codec):
     data = flat_file(120, 40, codec=codec, pack=deflate if codec == "deflate" else None)

@@ -124,6 +124,7 @@ def seconds(data, **request):
 LAYOUTS = {"one block": None, "blocks of one": 1, "blocks of seven": 7, "uneven blocks": [1, 1, 5, 1, 300]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_long_array_takes_time_that_grows_with_its_bytes_alone(kind, layout):

@@ -298,6 +298,7 @@ def test_values_of_every_type_are_printed_in_the_form_of_iceberg(run: Run, catal
     }
 
 
+@pytest.mark.slow
 def test_metadata_that_became_a_gzip_bomb_is_not_inflated(events: icefield.Table, tmp_path: Path) -> None:
     location = f"{events.metadata_location}.copy.metadata.json"
     events.io.put(location, events.io.read_metadata(events.metadata_location), PutMode.CREATE)

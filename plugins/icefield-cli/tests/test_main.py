@@ -287,6 +287,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(
         assert process.wait() == 0
 
 
+@pytest.mark.slow
 def test_an_output_that_is_not_utf8_fails_nothing(catalog: icefield.Catalog, properties: dict[str, str]) -> None:
     table = catalog.create_table("db.words", pa.schema([("w", pa.string())]))
     table.append(pa.table({"w": ["größer 日本"]}))

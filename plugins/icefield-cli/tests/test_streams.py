@@ -29,6 +29,7 @@ def shell(arguments: Sequence[str], redirection: str) -> subprocess.CompletedPro
     return subprocess.run(["/bin/sh", "-c", script, "sh", *COMMAND, *arguments], capture_output=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [None, ["--version"], ["--help"], ["plugins"]], ids=str)
 def test_a_full_output_is_one_line_and_status_1(many, arguments):
     ran = shell(arguments or many, ">/dev/full")

@@ -86,6 +86,7 @@ class TestLengths:
         ).flatmap(lambda some: st.integers(1, 30).map(lambda times: some * times)),
         version=st.sampled_from(["0.11", "0.12"]),
     )  # fmt: skip
+    @pytest.mark.slow
     def test_lengths_that_a_library_wrote_add_up(self, lengths, version):
         offsets = pa.array(itertools.accumulate(lengths, initial=0), pa.int32())
         table = pa.table({"l": pa.ListArray.from_arrays(offsets, pa.nulls(sum(lengths), pa.int8()))})

@@ -205,6 +205,7 @@ def test_any_text_gives_an_expression_or_one_kind_of_error(text):
     assert parse(str(expression)) == expression
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_refused_or_read_in_linear_time():
     size = 200_000
     started = time.process_time()  # of this process alone: the machine may be busy

@@ -84,6 +84,7 @@ def bomb(made: PlannedTable, rows: int = 2_000, times: int = 24) -> bytes:
     return data + data[header:] * (times - 1)
 
 
+@pytest.mark.slow
 def test_a_manifest_whose_blocks_together_inflate_to_gigabytes_is_given_up() -> None:
     made = PlannedTable()
     data = bomb(made)
@@ -104,6 +105,7 @@ def test_a_manifest_whose_blocks_together_inflate_to_gigabytes_is_given_up() -> 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_500 * 1024  # KiB
 
 
+@pytest.mark.slow
 def test_a_manifest_list_whose_blocks_together_inflate_to_gigabytes_is_given_up() -> None:
     made = PlannedTable()
     long = made.path("metadata/") + "a" * 16_000

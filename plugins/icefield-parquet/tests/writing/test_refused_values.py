@@ -66,6 +66,7 @@ KINDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.spec("PLT-68", "PLT-10")
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kind=st.sampled_from(sorted(KINDS)), nested=st.booleans(), data=st.data())
