@@ -1,7 +1,8 @@
-"""How files are read: moments of any year, stripes, filters, codecs, names, damage."""
+"""How files are read: timestamps of any year, stripes, filters, codecs, names, damage."""
 
 import datetime as dt
 import math
+import sys
 import zoneinfo
 from decimal import Decimal
 from hashlib import sha256
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.abc import ReadRequest, Split
-from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
+from icefield.errors import InvalidArgument, InvalidFile, MissingPlugin, UnsupportedFeature
 from icefield.expressions import bind, parse
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, TimestampNanoType
@@ -106,6 +107,23 @@ class TestMoments:
         assert read_as(schema, data).to_pylist() == rows
         pruned = Schema(NestedField(1, "n", "long"), NestedField(2, "s", StructType(NestedField(11, "t", "timestamp"))))
         assert read_as(pruned, data).column("s").to_pylist() == [{"t": far}, None, {"t": None}]
+
+    def test_without_pyorc_an_error_names_the_extra(self, monkeypatch):
+        far = {"a": dt.datetime(9999, 12, 31), "b": None, "n": 1}
+        data, _ = write_rows(self.SCHEMA, [far])
+        monkeypatch.delitem(sys.modules, "icefield_orc.pyorc_columns", raising=False)
+        monkeypatch.setitem(sys.modules, "pyorc", None)
+        near = Schema(NestedField(3, "n", "int"))
+        assert read_as(near, data).to_pylist() == [{"n": 1}]
+        with pytest.raises(MissingPlugin, match=r'pip install "icefield-orc\[pyorc\]"'):
+            read_as(self.SCHEMA, data)
+
+    def test_near_timestamps_need_no_pyorc(self, monkeypatch):
+        rows = [{"a": dt.datetime(2024, 1, 1), "b": None, "n": 1}]
+        data, _ = write_rows(self.SCHEMA, rows)
+        monkeypatch.delitem(sys.modules, "icefield_orc.pyorc_columns", raising=False)
+        monkeypatch.setitem(sys.modules, "pyorc", None)
+        assert read_as(self.SCHEMA, data).to_pylist() == rows
 
     def test_a_nanosecond_timestamp_out_of_range_is_damage(self):
         schema = described("struct<t:timestamp>", {1: {"iceberg.timestamp-unit": "NANOS"}})

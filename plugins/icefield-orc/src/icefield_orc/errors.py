@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
-import pyorc
 from icefield.errors import IcefieldError, InvalidFile, StorageError, UnsupportedFeature
 
 _LONGEST_REASON = 300
 _DAMAGE = (
     pa.ArrowException,
-    pyorc.ORCError,
     struct.error,
     ArithmeticError,
     LookupError,
@@ -28,7 +26,7 @@ _DAMAGE = (
 def reading(location: str, what: str) -> Iterator[None]:
     """Turn what is raised on a damaged file into ``InvalidFile``.
 
-    An error of the storage below keeps its kind, and what the library has not built is ``UnsupportedFeature``.
+    An error of the storage below keeps its kind, and what pyarrow has not built is ``UnsupportedFeature``.
     """
     try:
         yield

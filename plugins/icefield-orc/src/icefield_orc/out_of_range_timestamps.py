@@ -1,53 +1,22 @@
-"""Timestamps outside the years 1677 to 2262, which Arrow's reader of ORC cannot hold: it knows nanoseconds alone.
+"""Timestamps outside the years 1677 to 2262, which Arrow's reader of ORC cannot hold: it reads nanoseconds alone.
 
 The columns that have one, and no others, are read again through pyorc, stripe by stripe. That takes a Python object
-for each value: right, and much slower than Arrow.
+for each value: right, and much slower than Arrow. Few tables hold such timestamps, so pyorc is an extra.
+
+This can go when Arrow reads timestamps of ORC in the unit that is asked for; `liborc` itself holds seconds and
+nanoseconds apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, cast
+from collections.abc import Sequence
+from importlib import import_module
 
 import pyarrow as pa
-import pyorc
 from icefield.abc import InputFile
+from icefield.errors import MissingPlugin
 
-from icefield_orc.schema import TIMESTAMPS, Kind, Node
-
-_NANOS = 1_000_000_000
-Values = Callable[[Any], Any]
-
-
-class _Nanoseconds(pyorc.converters.ORCConverter):
-    """Moments as nanoseconds from 1970, in Python's own integers, which have no bounds."""
-
-    @staticmethod
-    def from_orc(seconds: int, nanoseconds: int, timezone: Any) -> int:
-        return seconds * _NANOS + nanoseconds
-
-    @staticmethod
-    def to_orc(obj: Any, timezone: Any) -> Any:
-        raise TypeError("only for reading")
-
-
-class _Days(pyorc.converters.ORCConverter):
-    """Dates as days from 1970, for years that Python's own dates do not have."""
-
-    @staticmethod
-    def from_orc(days: int) -> int:
-        return days
-
-    @staticmethod
-    def to_orc(obj: Any) -> Any:
-        raise TypeError("only for reading")
-
-
-_CONVERTERS = {
-    pyorc.TypeKind.TIMESTAMP: _Nanoseconds,
-    pyorc.TypeKind.TIMESTAMP_INSTANT: _Nanoseconds,
-    pyorc.TypeKind.DATE: _Days,
-}
+from icefield_orc.schema import TIMESTAMPS, Node
 
 
 def out_of_range(error: pa.ArrowInvalid) -> bool:
@@ -62,54 +31,18 @@ def has_timestamps(node: Node) -> bool:
 
 def read_columns(source: InputFile, root: Node, stripe: int, positions: Sequence[int]) -> list[pa.Array]:
     """Whole top-level columns of one stripe, by their positions, in the form that Arrow's reader would give them in,
-    with timestamps in the unit that the schema has. Raises what pyorc raises."""
-    held = sorted(set(positions))
-    source.seek(0)
-    reader = pyorc.Reader(cast(BinaryIO, source), column_indices=held, converters=_CONVERTERS)
-    rows = reader.read_stripe(stripe).read()
-    found = {at: _array(root.children[at], [row[rank] for row in rows]) for rank, at in enumerate(held)}
-    return [found[at] for at in positions]
+    with timestamps in the unit that the schema has.
 
-
-def _array(node: Node, values: list[Any]) -> pa.Array:
-    convert = _values(node)
-    return pa.array([None if value is None else convert(value) for value in values], _held_type(node))
-
-
-def _values(node: Node) -> Values:
-    """How a value of pyorc's becomes one that Arrow takes for ``_held_type``."""
-    if node.kind in TIMESTAMPS:
-        return (lambda nanos: nanos) if _unit(node) == "ns" else (lambda nanos: nanos // 1000)
-    inner = [_values(child) for child in node.children]
-    if node.kind == Kind.STRUCT:
-        return lambda row: tuple(None if value is None else make(value) for make, value in zip(inner, row, strict=True))
-    if node.kind == Kind.LIST:
-        return lambda items: [None if value is None else inner[0](value) for value in items]
-    if node.kind == Kind.MAP:
-        of_key, of_value = inner
-        return lambda entries: [
-            (of_key(key), None if value is None else of_value(value)) for key, value in entries.items()
-        ]
-    return lambda value: value
-
-
-def _held_type(node: Node) -> pa.DataType:
-    """The type as it is stored, with no meaning given to it by attributes other than a timestamp's unit."""
-    inner = [_held_type(child) for child in node.children]
-    if node.kind == Kind.STRUCT:
-        return pa.struct([pa.field(child.name, held) for child, held in zip(node.children, inner, strict=True)])
-    if node.kind == Kind.LIST:
-        return pa.list_(inner[0])
-    if node.kind == Kind.MAP:
-        return pa.map_(*inner)
-    if node.kind in TIMESTAMPS:
-        return pa.timestamp(_unit(node), node.data_type.tz)
-    if node.kind == Kind.BINARY:
-        return pa.binary()
-    if pa.types.is_time64(node.data_type):
-        return pa.int64()
-    return node.data_type
-
-
-def _unit(node: Node) -> str:
-    return str(node.data_type.unit)
+    Raises ``MissingPlugin`` where pyorc is not installed, ``ValueError`` for a damaged stripe.
+    """
+    try:
+        columns = import_module("icefield_orc.pyorc_columns")
+    except ModuleNotFoundError as error:
+        if error.name != "pyorc":
+            raise
+        raise MissingPlugin(
+            "a timestamp outside the years 1677 to 2262 is read through pyorc, which is not installed; "
+            'pip install "icefield-orc[pyorc]"'
+        ) from error
+    found: list[pa.Array] = columns.read_columns(source, root, stripe, positions)
+    return found

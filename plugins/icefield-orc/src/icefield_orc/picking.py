@@ -1,10 +1,11 @@
-"""Which part of an ORC file a request needs: the types that it names, and the paths to ask the library for."""
+"""Which part of an ORC file a request needs: the types that it names, and the paths to ask pyarrow for."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument
@@ -34,7 +35,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The picks of a request's columns. ``paths`` are what the library is to read, None for everything."""
+    """The picks of a request's columns. ``paths`` are what pyarrow is to read, None for everything."""
 
     root: Pick
     paths: tuple[str, ...] | None
@@ -43,33 +44,26 @@ class Selection:
 def select(root: Node, columns: pa.Schema) -> Selection:
     """Find the columns of a request, a part of the file's schema; raises ``InvalidArgument`` for any other.
 
-    The library takes dotted paths. Where such a path could mean two columns, all columns are read instead.
+    pyarrow takes dotted paths. Where such a path could mean two columns, all columns are read instead.
     """
     paths: list[str] = []
     wanted = list(columns)
     pick = _pick_fields(root, wanted, "", paths)
-    known = Counter(_paths(root, ""))
+    known = Counter(place.path for place in _places(root))
     if all(known[path] == 1 for path in paths):
         return Selection(pick, tuple(paths))
     return Selection(_pick_fields(root, wanted, "", None), None)
 
 
 def decoded(root: Node, selection: Selection) -> list[Node]:
-    """The types that the library decodes for a selection: those at its paths, all below them and all above."""
+    """The types that pyarrow decodes for a selection: those at its paths, all below them and all above."""
     if selection.paths is None:
         return list(root.below())
-    found = {root.column: root}
-    _gather(root, "", (), frozenset(selection.paths), found)
+    paths, found = frozenset(selection.paths), {root.column: root}
+    for place in _places(root):
+        if place.path in paths:
+            found.update((node.column, node) for node in (*place.above, *place.node.below()))
     return list(found.values())
-
-
-def _gather(node: Node, prefix: str, above: tuple[Node, ...], paths: frozenset[str], found: dict[int, Node]) -> None:
-    for child in node.children:
-        path = prefix + child.name if node.kind == Kind.STRUCT else None
-        if path in paths:
-            found.update((each.column, each) for each in (*above, *child.below()))
-        else:
-            _gather(child, prefix if path is None else path + ".", (*above, child), paths, found)
 
 
 def whole(root: Node, field: pa.Field) -> Pick:
@@ -77,13 +71,22 @@ def whole(root: Node, field: pa.Field) -> Pick:
     return _pick_fields(root, [field], "", None).parts[0][1]
 
 
-def _paths(node: Node, prefix: str) -> Iterable[str]:
-    """Every path that the library knows: lists and maps add nothing to the paths below them."""
+class _Place(NamedTuple):
+    """A type that pyarrow reads by a path of its own, and the types above it without the root."""
+
+    path: str
+    above: tuple[Node, ...]
+    node: Node
+
+
+def _places(node: Node, prefix: str = "", above: tuple[Node, ...] = ()) -> Iterator[_Place]:
+    """Every path that pyarrow knows: lists and maps add nothing to the paths below them."""
     for child in node.children:
-        path = prefix + child.name + "." if node.kind == Kind.STRUCT else prefix
+        path = prefix
         if node.kind == Kind.STRUCT:
-            yield path[:-1]
-        yield from _paths(child, path)
+            yield _Place(prefix + child.name, above, child)
+            path = prefix + child.name + "."
+        yield from _places(child, path, (*above, child))
 
 
 def _pick(node: Node, wanted: pa.DataType, path: str, paths: list[str] | None) -> Pick:
