@@ -226,7 +226,7 @@ class Attack:
         self.named: list[str] = []
         # hdfs-native connects beyond Python's sight: it is noted whom it is asked for.
         native.Connection = self._connect  # type: ignore[assignment,misc]
-        web_client._WAITS = ()  # type: ignore[misc]
+        web_client._RETRIES = 0  # type: ignore[misc]
 
     def _connect(self, url: str, *more: Any, **options: Any) -> Any:
         self.named.append(url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from typing import Final
 
 _LONGEST: Final = 200
@@ -31,19 +32,13 @@ def was_meant(name: str, known: Iterable[str]) -> str:
 
 
 def within(one: str, other: str, edits: int) -> bool:
-    """Whether so many letters left out, put in, replaced or swapped with the next make one string of another."""
-    if abs(len(one) - len(other)) > edits:
+    """Whether all but so many letters of the longer string are in the other too, in the same order.
+
+    So many letters left out, put in, replaced or swapped with the next make one string of the other then; a letter that
+    has moved further counts as one as well.
+    """
+    longer = max(len(one), len(other))
+    if longer - min(len(one), len(other)) > edits:
         return False
-    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    one, other = one[same:], other[same:]
-    if not one or not other:
-        return len(one) + len(other) <= edits
-    if not edits:
-        return False
-    swapped = one[:2] == other[1::-1] and len(one) > 1
-    return (
-        within(one[1:], other[1:], edits - 1)
-        or within(one[1:], other, edits - 1)
-        or within(one, other[1:], edits - 1)
-        or (swapped and within(one[2:], other[2:], edits - 1))
-    )
+    blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks) >= longer - edits

@@ -16,6 +16,7 @@ from icefield.toolkit.authority import (
     split_host,
     split_location,
 )
+from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.batches import POSITION, bare_batch, bounded, row_range, with_positions
 from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
 from icefield.toolkit.damage import reporting_damage
@@ -58,6 +59,7 @@ __all__ = [
     "POSITION",
     "TYPE_KEY",
     "VARIANT_ARROW",
+    "Backoff",
     "Block",
     "BlockReader",
     "BoundedBody",

@@ -7,11 +7,11 @@ is made again, so that a lost answer is never hidden by the answer to a repetiti
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.options import whole_number
 
 __all__ = ["RetryLimits", "persist", "together"]
@@ -52,12 +52,12 @@ async def persist(
     ``FileNotFoundError`` say what is there, whoever did it, and pass through.
     """
     doubtful: Exception | None = None
+    backoff = Backoff(limits.min_wait, limits.max_wait)
     try:
         async with asyncio.timeout(limits.total):
-            for turn in range(limits.retries + 1):
-                if turn:
-                    wait = min(limits.min_wait * 2 ** (turn - 1), limits.max_wait)
-                    await asyncio.sleep(random.uniform(wait / 2, wait))
+            for retry in range(limits.retries + 1):
+                if retry:
+                    await asyncio.sleep(backoff.wait(retry))
                 try:
                     return await attempt()
                 except (FileExistsError, FileNotFoundError):

@@ -24,7 +24,7 @@ from icefield.errors import (
     LocationRefused,
     StorageError,
 )
-from icefield.toolkit import LocationParts, split_host, split_location
+from icefield.toolkit import Backoff, LocationParts, split_host, split_location
 
 from icefield_hdfs.client import Client, HdfsFailure, Status
 from icefield_hdfs.streams import HdfsInput, HdfsOutput
@@ -34,7 +34,8 @@ TEMPORARY_SUFFIX: Final = ".icefield-tmp"
 
 _SCHEMES: Final = ("hdfs", "viewfs", "webhdfs", "swebhdfs")
 _THREADS: Final = 8
-_WAITS: Final = (0.1, 0.5)
+_RETRIES: Final = 2
+_BACKOFF: Final = Backoff(0.1, 0.5, growth=5)
 
 
 class HadoopFileSystem(FileSystem):
@@ -188,7 +189,7 @@ class HadoopFileSystem(FileSystem):
 
     def _publish(self, client: Client, location: str, temporary: str, path: str, size: int) -> None:
         """Give a file its name. No other has it: after a lost reply, what is there is this one, or it is done again."""
-        for wait in (*_WAITS, None):
+        for wait in (*_BACKOFF.waits(_RETRIES), None):
             try:
                 with self.translated(location):
                     client.rename(temporary, path)

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from hdfs_native import Client as Connection
 from hdfs_native import FileStatus, WriteOptions
 from icefield.errors import InvalidArgument
+from icefield.toolkit import Backoff
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.forking import READS
@@ -23,7 +24,8 @@ from icefield_hdfs.time_limits import GaveUp, TimeLimit
 T = TypeVar("T")
 
 _PIECE: Final = 128 * 1024 * 1024  # of a read or a write, so that a time-out is not one of size
-_LOOKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+_LOOKS: Final = 9
+_LOOK_AGAIN: Final = Backoff(0.01, 2.0, jitter=0)
 _SECTOR: Final = 512  # every size of blocks is a multiple
 _REMOTE = re.compile(r'(?:Fatal)?RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^nt])*)')
 _OWN = re.compile(r'\w+\("([^"]*)"\)')
@@ -107,7 +109,7 @@ class NativeClient:
             )
 
     def open(self, path: str) -> Reader:
-        for wait in (*_LOOKS, None):
+        for wait in (*_LOOK_AGAIN.waits(_LOOKS), None):
             inner = self.call(path, lambda: self._connection.read(path))
             # The size lacks a last block that is written and not reported yet, and is whole blocks then.
             if len(inner) % _SECTOR or len(inner) >= self.status(path).size:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -11,12 +10,15 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
+from icefield.toolkit import Backoff
+
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.web_requests import Address, Requests, checked, lost, read_answer
 
 T = TypeVar("T")
 
-_WAITS: Final = (0.2, 0.5, 1.0, 2.0)
+_RETRIES: Final = 4
+_BACKOFF: Final = Backoff(0.25, 2.0)
 _MAX_REDIRECTIONS: Final = 5
 _MAX_READ: Final = 64 * 1024 * 1024  # of one request
 
@@ -200,11 +202,11 @@ def _status(path: str, entry: Mapping[str, Any]) -> Status:
 
 def _persist(attempt: Callable[[], T]) -> T:
     """What ``attempt`` returns, tried again after failures that may pass, with growing, random waits."""
-    for wait in _WAITS:
+    for wait in _BACKOFF.waits(_RETRIES):
         try:
             return attempt()
         except HdfsFailure as failure:
             if not failure.passing:
                 raise
-        time.sleep(random.uniform(wait / 2, wait))
+        time.sleep(wait)
     return attempt()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import socket
 import threading
 import time
@@ -18,9 +17,11 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Final
 
 from icefield.errors import StorageError
+from icefield.toolkit import Backoff
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused
@@ -84,7 +85,8 @@ class HiveLock:
     def acquire(self, overtaken: Callable[[], bool]) -> None:
         """Ask for it and wait."""
         deadline = time.monotonic() + self._settings.acquire
-        state, wait = self._create(), self._settings.check_least
+        backoff = Backoff(self._settings.check_least, self._settings.check_most, _GROWTH)
+        state, retries = self._create(), count(1)
         while state == LockState.WAITING:
             if overtaken():
                 raise Overtaken
@@ -93,8 +95,7 @@ class HiveLock:
                     f"others held it for {self._settings.acquire:g} s ('iceberg.hive.lock-timeout-ms'); one that died "
                     "holds it until the metastore's 'hive.txn.timeout' has passed"
                 )
-            time.sleep(wait * random.uniform(0.5, 1))
-            wait = min(wait * _GROWTH, self._settings.check_most)
+            time.sleep(backoff.wait(next(retries)))
             state = self._check()
         if state != LockState.ACQUIRED:
             raise self._failure("the metastore took it back")
@@ -133,7 +134,8 @@ class HiveLock:
             "agentInfo": self._agent,
         }
         deadline = time.monotonic() + self._settings.create
-        wait = self._settings.create_least
+        backoff = Backoff(self._settings.create_least, self._settings.create_most)
+        retries = count(1)
         while True:
             try:
                 answer: Record = self._metastore.call(LOCK, request)
@@ -145,8 +147,7 @@ class HiveLock:
                 hopeless = isinstance(error, Refused) and "HIVE_LOCKS" in error.said
                 if hopeless or time.monotonic() >= deadline:
                     raise self._failure(str(error)) from error
-            time.sleep(wait * random.uniform(0.5, 1))
-            wait = min(wait * 2, self._settings.create_most)
+            time.sleep(backoff.wait(next(retries)))
 
     def _find(self) -> bool:
         database, table = self._names[0]

@@ -17,7 +17,7 @@ from icefield.errors import (
     UnsupportedFeature,
 )
 from icefield.metadata import TableMetadata, decode_metadata
-from icefield.toolkit import MetastoreStrategy, OutcomeUnknown, read_whole
+from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown, read_whole
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused
@@ -27,7 +27,8 @@ from icefield_hive.structs import Record
 from icefield_hive.table_record import METADATA_LOCATION, Description, pointer_in
 
 # How long to look, after a reply was lost, for what a slow metastore may still be doing.
-_LOOK_SECONDS: Final = (0.0, 0.1, 0.3, 0.6, 1.0)
+_LOOKS: Final = 5
+_LOOK_AGAIN: Final = Backoff(0.1, 1.0, jitter=0)
 # The metastore would otherwise list the table's files and overwrite the statistics by what it finds.
 KEEP_STATISTICS: Final = {"DO_NOT_UPDATE_STATS": "true"}
 
@@ -132,7 +133,7 @@ class HiveStrategy(MetastoreStrategy):
         if isinstance(error, ConnectionLost) and not error.sent:
             raise StorageError(f"catalog '{self._metastore.catalog}': {error}", retryable=True) from error
         deadline = time.monotonic() + self._metastore.settings.seconds
-        for wait in _LOOK_SECONDS:
+        for wait in (0.0, *_LOOK_AGAIN.waits(_LOOKS)):
             time.sleep(wait)
             try:
                 current = self.read_pointer()
