@@ -61,6 +61,8 @@ class Transport(AioHttpTransport):  # type: ignore[misc]
     async def open(self) -> None:
         """Open the session."""
         await super().open()
+        # Private names of aiohttp (3.14): `_retry_connection` has no public form, and `_response_class` is an argument
+        # of the session that azure-core makes. This can go when azure-core takes arguments for its session.
         self.session._retry_connection, self.session._response_class = False, Answer
         self.session.headers["Accept-Encoding"] = "identity"  # the SDK would inflate without a limit
 
@@ -79,7 +81,8 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
             use_listings_cache=False,
         )
         # adlfs's own clean-up keeps each client for ever, and at the end of a forked process waits for a loop that
-        # does not run there.
+        # does not run there. `_registry` of the standard library is the only way to a finalizer whose handle was not
+        # kept. This can go when adlfs (2026.8 does not) keeps the handles, or has a setting for it.
         for finalizer, info in weakref.finalize._registry.copy().items():  # type: ignore[attr-defined]
             if any(argument is self for argument in info.args):
                 finalizer.detach()

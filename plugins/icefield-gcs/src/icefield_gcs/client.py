@@ -60,6 +60,15 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             use_listings_cache=False,
         )
 
+    @property
+    def _root(self) -> str:
+        """The address of the service."""
+        return str(self.base).removesuffix("/storage/v1/")
+
+    # Private names of gcsfs (2026.10): `_request` is replaced, since gcsfs repeats a request six times by a schedule of
+    # its own and offers no setting for it; `_set_session`, `_format_path`, `_get_params` and `_get_headers` are what
+    # its own `_request` is made of; `_get_object` describes one object, in a coroutine and without the listings that
+    # `_info` falls back to. This can go when gcsfs takes the number of retries and a time limit.
     async def _request(
         self,
         method: str,
@@ -141,7 +150,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
 
     async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, list[bytes], int]:
         """Bytes by a ``Range``: their offset, they, in pieces, and the size of the object."""
-        url = f"{self._location}/download/storage/v1/b/{quote(bucket, safe='')}/o/{quote(key, safe='')}?alt=media"
+        url = f"{self._root}/download/storage/v1/b/{quote(bucket, safe='')}/o/{quote(key, safe='')}?alt=media"
 
         async def attempt() -> tuple[int, Any, Any, list[bytes]]:
             return await self._pieces("GET", url, {"Range": wanted}, self._get_params({}))
@@ -245,7 +254,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         return status, answered, contents
 
     def _upload_url(self, bucket: str) -> str:
-        return f"{self._location}/upload/storage/v1/b/{quote(bucket, safe='')}/o"
+        return f"{self._root}/upload/storage/v1/b/{quote(bucket, safe='')}/o"
 
 
 def _check(status: int, contents: bytes) -> None:

@@ -54,6 +54,9 @@ class Client(S3FileSystem):  # type: ignore[misc]
 
     async def set_session(self, refresh: bool = False, kwargs: Any = None) -> Any:
         """The client of the SDK, made if there is none."""
+        # Private names of s3fs (2026.9): `_s3` is the client, `_s3creator` what closes it. s3fs offers no other way to
+        # close connections than a finalizer that also runs in forked processes. This can go when that finalizer runs in
+        # the process that opened them alone.
         known = self._s3
         store = await super().set_session(refresh)
         if store is not known:

@@ -40,6 +40,10 @@ class Connections(AIOHTTPSession):  # type: ignore[misc]
     that the first request, whose answer was lost, may have been carried out.
     """
 
+    # `_get_session` of aiobotocore (3.10) is the one place that makes sessions of aiohttp; it passes on neither a
+    # response class nor other settings. `_retry_connection` of aiohttp (3.14) has no public form but a middleware, and
+    # `_response_class` is an argument of the session that aiobotocore makes. This can go when aiobotocore takes
+    # arguments for its sessions.
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
         session._retry_connection, session._response_class = False, Answer
@@ -79,6 +83,8 @@ def session_of(settings: Settings) -> AioSession:
     """A session whose credentials are those of the role, if there is one, else of the SDK's chain."""
     session = AioSession(profile=settings.profile)
     if settings.role is not None and not settings.anonymous:
+        # `_credentials` of botocore's session: `set_credentials` takes strings only, not credentials that refresh
+        # themselves. This can go when botocore offers a setter for these.
         session._credentials = AioDeferredRefreshableCredentials(
             partial(_assume, settings.role, settings), "assume-role"
         )
