@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import icefield_dynamodb.lease
 import pytest
-from icefield.abc import CommitStrategy, FileSystemAbility, PutMode
+from icefield.abc import CommitStrategy, FileSystemAbility, Pointer, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.rename import RenameStrategy
 from icefield.errors import CommitStateUnknown, FileExists, FileMissing, StorageError
@@ -55,7 +55,7 @@ def locked(kind: type[FencedByStore | ItemStrategy], *, fence: bool) -> Build:
             system = SimulatedFileSystem(system.world, system.files, frozenset({FileSystemAbility.LIST}))
         made = kind.__new__(kind)
         VersionedStrategy.__init__(made, NAME, LOCATION, system)
-        made._options, made._durable = OPTIONS, ""
+        made._options = OPTIONS
         made._locks = made._items = SimulatedItems(world, ReplyLost)
         return made
 
@@ -81,50 +81,50 @@ def test_no_course_of_events_breaks_a_promise(name: str, part: int) -> None:
 
 
 class ChecksThenWrites(CreateStrategy):
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         if self.exists(target):
-            return False
+            return None
         self.file_system.put(target, data, PutMode.OVERWRITE)
-        return True
+        return self.pointer_to(target)
 
 
 class RetriesBlindly(CreateStrategy):
     """Takes a name that is taken for another's, after a reply of its own was lost."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         for _ in range(3):
             try:
                 self.file_system.put(target, data, PutMode.CREATE)
             except FileExists:
-                return False
+                return None
             except StorageError:
                 continue
-            return True
-        return False
+            return self.pointer_to(target)
+        return None
 
 
 class CleansUpAfterUnknown(CreateStrategy):
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
             self.file_system.put(target, data, PutMode.CREATE)
         except FileExists:
-            return False
+            return None
         except StorageError as error:
             delete_quietly(self.file_system, target)
             raise CommitStateUnknown("the reply was lost") from error
-        return True
+        return self.pointer_to(target)
 
 
 class LocksWithoutAFence(FencedByStore):
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         lease = Lease(self._locks, self._options, target, f"{target}.{uuid4()}")
         if not lease.acquire(lambda: self.exists(target)):
-            return False
+            return None
         with lease:
             if self.exists(target):
-                return False
+                return None
             self.file_system.put(target, data, PutMode.OVERWRITE)
-            return True
+            return self.pointer_to(target)
 
 
 class FreesWhatItDrops(CreateStrategy):

@@ -198,10 +198,10 @@ def test_two_catalogs_over_one_database_race_and_the_loser_gets_a_conflict(tmp_p
     strategy = second._handle.strategy
     original = type(strategy).swap_pointer
 
-    def late(self, old, new):
+    def late(self, old, new, proposal):
         if self is strategy and not first.snapshots():
             first.append(rows([1]))
-        return original(self, old, new)
+        return original(self, old, new, proposal)
 
     type(strategy).swap_pointer = late
     try:

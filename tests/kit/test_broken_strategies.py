@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, Pointer, PutMode
+from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, Pointer, Proposal, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.rename import RenameStrategy
@@ -27,73 +27,73 @@ from pointer_service import ServiceStrategy, served
 class ChecksThenWrites(CreateStrategy):
     """Looks whether the version is taken, and writes it when it was not."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
             self.file_system.stat(target)
         except FileMissing:
             time.sleep(0.001)
             self.file_system.put(target, data, PutMode.OVERWRITE)
-            return True
-        return False
+            return self.pointer_to(target)
+        return None
 
 
 class RetriesBlindly(CreateStrategy):
     """Takes a lost reply for a failure, and the file that it left for another's."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         for _ in range(3):
             try:
                 self.file_system.put(target, data, PutMode.CREATE)
             except FileExists:
-                return False
+                return None
             except StorageError:
                 continue
-            return True
-        return False
+            return self.pointer_to(target)
+        return None
 
 
 class CleansUpAfterUnknown(RenameStrategy):
     """Deletes what it wrote when it does not know whether it happened."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
             return super().publish(target, data)
         except CommitStateUnknown:
             delete_quietly(self.file_system, target)
-            return False
+            return None
 
 
 class TakesLostForDone(CreateStrategy):
     """Takes a lost reply for a success."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         try:
             self.file_system.put(target, data, PutMode.CREATE)
         except FileExists:
-            return False
+            return None
         except StorageError:
-            return True
-        return True
+            return self.pointer_to(target)
+        return self.pointer_to(target)
 
 
 class IgnoresItsBase(CreateStrategy):
     """Commits on whatever is current."""
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        return super().commit(self.load() if base is not None else None, metadata)
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        return super().commit(self.load() if base is not None else None, proposal)
 
 
 class LeavesTheLosersFile(RenameStrategy):
     """Leaves the temporary file of an attempt that lost."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         temporary = f"{self.folder}/{uuid4()}.metadata.json"
         self.file_system.put(temporary, data, PutMode.OVERWRITE)
         try:
             self.file_system.rename(temporary, target)
         except FileExists:
-            return False
-        return True
+            return None
+        return self.pointer_to(target)
 
 
 class TrustsTheHint(CreateStrategy):
@@ -112,8 +112,8 @@ class RevivesDroppedTables(CreateStrategy):
             raise NoSuchTable("no table")
         self.file_system.delete_many([location for _, location in self.listed()])
 
-    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
-        return True
+    def confirmed(self, base: Pointer, metadata: TableMetadata) -> Pointer | None:
+        return base
 
 
 class LocksThreads(CreateStrategy):
@@ -121,14 +121,14 @@ class LocksThreads(CreateStrategy):
 
     lock = threading.Lock()
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         with self.lock:
             try:
                 self.file_system.stat(target)
             except FileMissing:
                 self.file_system.put(target, data, PutMode.OVERWRITE)
-                return True
-            return False
+                return self.pointer_to(target)
+            return None
 
 
 class WaitsForItself(RenameStrategy):
@@ -136,10 +136,10 @@ class WaitsForItself(RenameStrategy):
 
     lock = threading.Lock()
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         with self.lock:
             published = super().publish(target, data)
-            if not published:
+            if published is None:
                 self.lock.acquire()
             return published
 
@@ -147,7 +147,7 @@ class WaitsForItself(RenameStrategy):
 class TakesALostReplyForAConflict(ServiceStrategy):
     """Asks again when no reply came, and takes what it did itself for another's."""
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         for _ in range(3):
             with suppress(OSError):
                 return bool(self.ask("swap", old=old, new=new))
@@ -157,7 +157,7 @@ class TakesALostReplyForAConflict(ServiceStrategy):
 class TakesALostReplyForDone(ServiceStrategy):
     """Takes no reply for yes."""
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         try:
             return bool(self.ask("swap", old=old, new=new))
         except OSError:
@@ -167,9 +167,9 @@ class TakesALostReplyForDone(ServiceStrategy):
 class CreatesBlindly(ServiceStrategy):
     """Asks again when no reply came to the creation of a table, and is told that there is one."""
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         if old is not None:
-            return super().swap_pointer(old, new)
+            return super().swap_pointer(old, new, proposal)
         try:
             return bool(self.ask("swap", old=old, new=new))
         except OSError:
@@ -179,9 +179,9 @@ class CreatesBlindly(ServiceStrategy):
 class DeletesWhatIsUnknown(ServiceStrategy):
     """Deletes its file when it does not know whether it was committed."""
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         try:
-            return super().commit(base, metadata)
+            return super().commit(base, proposal)
         except CommitStateUnknown as error:
             delete_quietly(self.file_system, str(error.data["location"]))
             raise
@@ -192,7 +192,7 @@ class LooksThenSets(ServiceStrategy):
 
     lock = threading.Lock()
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         with self.lock:
             if self.ask("get") != old:
                 return False

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from dictionary_catalog import LOCK, DictionaryBackend, DictionaryStrategy
 from icefield import Catalog, Plugins
-from icefield.abc import CommitStrategy, NamespaceName, Page, Pointer, TableName
+from icefield.abc import CommitStrategy, NamespaceName, Page, Pointer, Proposal, TableName
 from icefield.errors import InvalidArgument, NoSuchNamespace
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
@@ -24,18 +24,18 @@ def with_strategy(strategy: type[DictionaryStrategy]) -> type[DictionaryBackend]
 
 
 class TakesAnyBase(DictionaryStrategy):
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         self.pointers[self.table] = new
         return True
 
 
 class CreatesOverATable(DictionaryStrategy):
-    def swap_pointer(self, old: str | None, new: str) -> bool:
-        return super().swap_pointer(self.pointers.get(self.table) if old is None else old, new)
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
+        return super().swap_pointer(self.pointers.get(self.table) if old is None else old, new, proposal)
 
 
 class LooksThenSwaps(DictionaryStrategy):
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         if self.pointers.get(self.table) != old:
             return False
         time.sleep(0.02)
@@ -44,9 +44,9 @@ class LooksThenSwaps(DictionaryStrategy):
 
 
 class RevivesDroppedTables(DictionaryStrategy):
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         with LOCK:
-            return super().swap_pointer(self.pointers.get(self.table, None) and old, new)
+            return super().swap_pointer(self.pointers.get(self.table, None) and old, new, proposal)
 
     def load(self) -> Pointer | None:
         found = super().load()

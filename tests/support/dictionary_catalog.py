@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Proposal, TableName
 from icefield.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists
 from icefield.toolkit import MetastoreStrategy
 
@@ -33,7 +33,7 @@ class DictionaryStrategy(MetastoreStrategy):
     def read_pointer(self) -> str | None:
         return self.pointers.get(self.table)
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         with LOCK:
             if self.pointers.get(self.table) != old:
                 return False

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from icefield.abc import FileSystem
+from icefield.abc import FileSystem, Proposal
 from icefield.errors import NoSuchTable, StorageError
 from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
 
@@ -76,7 +76,7 @@ class ServiceStrategy(MetastoreStrategy):
             raise StorageError("the service does not answer", retryable=True) from error
         return found
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         try:
             return bool(self.ask("swap", old=old, new=new))
         except OSError as error:

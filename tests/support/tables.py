@@ -10,7 +10,7 @@ from typing import Any
 
 import icefield
 import pyarrow as pa
-from icefield.abc import CommitStrategy, Committed, Conflict, Event, Pointer
+from icefield.abc import CommitStrategy, Committed, Conflict, Event, Pointer, Proposal
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog, Table
 from icefield.manifest import ManifestEntries, ManifestFile, read_manifest, read_manifest_list
@@ -138,11 +138,11 @@ class Around(CommitStrategy):
     def load(self) -> Pointer | None:
         return self.inner.load()
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         attempt = next(self.attempts)
-        self.proposed.append(metadata)
+        self.proposed.append(proposal.metadata)
         self.before(attempt)
-        return self.after(attempt, self.inner.commit(base, metadata))
+        return self.after(attempt, self.inner.commit(base, proposal))
 
     def drop(self) -> None:
         self.inner.drop()

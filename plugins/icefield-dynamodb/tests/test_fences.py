@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from icefield import load_catalog
-from icefield.abc import Committed, Conflict, FileSystem, OutputStream, Pointer, PutMode
+from icefield.abc import Committed, Conflict, FileSystem, OutputStream, Pointer, Proposal, PutMode
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import CommitStateUnknown, NamespaceExists, UnsafeCommit
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, new_table_metadata
@@ -38,12 +38,14 @@ class Bench:
 
     def create(self) -> Pointer:
         schema = Schema(NestedField(1, "id", LongType(), required=True))
-        outcome = self.strategy().commit(None, new_table_metadata(schema, location=self.location, properties={}))
+        outcome = self.strategy().commit(
+            None, Proposal(new_table_metadata(schema, location=self.location, properties={}))
+        )
         assert isinstance(outcome, Committed)
         return outcome.pointer
 
-    def changed(self, base: Pointer, name: str) -> TableMetadata:
-        return apply_updates(self.read(base), [SetProperties({name: "1"})])
+    def changed(self, base: Pointer, name: str) -> Proposal:
+        return Proposal(apply_updates(self.read(base), [SetProperties({name: "1"})]))
 
     def read(self, pointer: Pointer) -> TableMetadata:
         return decode_metadata(self.system.open_input(pointer.location).read(), pointer.location)
@@ -274,7 +276,7 @@ def test_a_request_that_may_still_arrive_is_unknown_and_deletes_nothing(
 def test_a_version_of_another_engine_is_refused_unless_it_is_allowed(bare: Bench) -> None:
     base = bare.create()
     foreign = bare.changed(base, "foreign")
-    bare.version_file(2).write_bytes(encode_metadata(foreign))
+    bare.version_file(2).write_bytes(encode_metadata(foreign.metadata))
     with pytest.raises(UnsafeCommit, match=r"lock\.foreign-writers"):
         bare.strategy().commit(base, bare.changed(base, "mine"))
     assert decode_metadata(bare.version_file(2).read_bytes(), "v2").properties == {"foreign": "1"}

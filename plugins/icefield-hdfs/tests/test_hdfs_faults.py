@@ -46,7 +46,7 @@ def table_at(root: str) -> tuple[str, Pointer, FileSystem]:
     """A table of one version, made without faults."""
     system = system_for(root)
     location = f"{root}/{uuid4().hex}/db/t"
-    made = RenameStrategy(("db", "t"), location, system).commit(None, KIT.new_metadata(location))
+    made = RenameStrategy(("db", "t"), location, system).commit(None, KIT.new_table(location))
     return location, KIT.committed(made), system
 
 

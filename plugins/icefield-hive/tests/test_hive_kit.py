@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 from icefield import Plugins
-from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
+from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, Proposal
 from icefield.builtin.local import LocalFileSystem
 from icefield.storage import FileIO
 from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
@@ -82,9 +82,9 @@ class TestHiveStrategy(CommitStrategySuite):
 class PlainStrategy(HiveStrategy):
     """Looks first and alters then: neither the lock nor the condition."""
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         lock = HiveLock(self._metastore, [])
-        return self._create(lock, new) if old is None else self._update(lock, old, new)
+        return self._create(lock, new, proposal) if old is None else self._update(lock, old, new, proposal)
 
     def _alter(self, record: Record, context: Mapping[str, str]) -> None:
         super()._alter(record, KEEP_STATISTICS)

@@ -10,6 +10,7 @@ import many_writers
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, load_catalog
+from icefield.abc import Proposal
 from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy
 
 PROCESSES, COMMITS = 8, 20
@@ -50,12 +51,13 @@ def catalog(hive: str, tmp_path: Path) -> Catalog:
 def test_looking_first_and_altering_then_loses_updates(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: what the lock and the condition are there for."""
 
-    def plain(self: HiveStrategy, old: str | None, new: str) -> bool:
+    def plain(self: HiveStrategy, old: str | None, new: str, proposal: Proposal) -> bool:
         class NoLock:
             def ensure_held(self) -> None:
                 barrier()
 
-        return self._update(NoLock(), str(old), new) if old else self._create(NoLock(), new)  # type: ignore[arg-type]
+        lock: Any = NoLock()
+        return self._update(lock, str(old), new, proposal) if old else self._create(lock, new, proposal)
 
     schema = pa.schema([("n", pa.int64())])
     space = f"r{uuid4().hex[:12]}"

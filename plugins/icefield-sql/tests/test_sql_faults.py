@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, load_catalog
+from icefield.abc import Proposal
 from icefield.errors import CommitStateUnknown, IcefieldError
 from icefield_sql.strategy import SqlStrategy
 from rpc_between import RpcBetween
@@ -64,10 +65,10 @@ def lose(request: pytest.FixtureRequest, between: RpcBetween, monkeypatch: pytes
     def arm(message: str) -> None:
         swap = SqlStrategy.swap_pointer
 
-        def armed(self: SqlStrategy, old: str | None, new: str) -> bool:
+        def armed(self: SqlStrategy, old: str | None, new: str, proposal: Proposal) -> bool:
             monkeypatch.undo()
             between.lose(message, before=request.param)
-            return swap(self, old, new)
+            return swap(self, old, new, proposal)
 
         monkeypatch.setattr(SqlStrategy, "swap_pointer", armed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from icefield.abc import CommitStrategy, Committed, Conflict, Pointer
+from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata, with_metadata_log
 from icefield.metadata.updates import SetProperties
@@ -58,7 +58,7 @@ class Course:
         try:
             metadata = self._fresh()
             self.account.created = str(metadata.table_uuid)
-            assert isinstance(self._strategy().commit(None, metadata), Committed)
+            assert isinstance(self._strategy().commit(None, Proposal(metadata)), Committed)
             for number in range(self._writers):
                 self.world.start(f"writer {number}", lambda number=number: self._write(number))  # type: ignore[misc]
             self.world.start("reader", self._read_on)
@@ -141,7 +141,7 @@ class Course:
                 strategy.drop()
                 account.dropped.add(account.created)
                 metadata = self._fresh()
-                assert isinstance(strategy.commit(None, metadata), Committed), "nobody else creates a table"
+                assert isinstance(strategy.commit(None, Proposal(metadata)), Committed), "nobody else creates a table"
             except IcefieldError:
                 return
             account.created, account.certain = str(metadata.table_uuid), True
@@ -163,7 +163,7 @@ class Course:
         assert not there, f"refused, and there: {sorted(there)}"
 
 
-def _changed(base: Pointer, metadata: TableMetadata, name: str) -> TableMetadata:
+def _changed(base: Pointer, metadata: TableMetadata, name: str) -> Proposal:
     """The next version: the property, and the log of versions that every commit goes on."""
     changed = apply_updates(metadata, [SetProperties({name: "1"})])
-    return with_metadata_log(changed, base.location, metadata.last_updated_ms)
+    return Proposal(with_metadata_log(changed, base.location, metadata.last_updated_ms), base=metadata)

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
+from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, Proposal, PutMode
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import FileExists, FileMissing, StorageError
 from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
@@ -125,7 +125,7 @@ class SimulatedMetastore(MetastoreStrategy):
     def read_pointer(self) -> str | None:
         return self.world.request("read pointer", lambda: self.pointers.get(self.location), broken, changes=False)
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         def effect() -> bool:
             if self.pointers.get(self.location) != old:
                 return False

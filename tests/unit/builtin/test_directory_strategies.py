@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from icefield import Plugins, Provider, hookimpl, load_catalog
-from icefield.abc import PutMode
+from icefield.abc import Pointer, Proposal, PutMode
 from icefield.catalog import Catalog
 from icefield.errors import InvalidArgument, NamespaceExists
 from icefield.toolkit import MetastoreStrategy, VersionedStrategy
@@ -26,7 +26,7 @@ class KeepsPointers(MetastoreStrategy):
     def read_pointer(self) -> str | None:
         return self.pointers.get(self.location)
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         self.pointers[self.location] = new
         return True
 
@@ -40,13 +40,13 @@ class Register(VersionedStrategy):
     claimed: ClassVar[set[str]] = set()
     lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         with self.lock:
             if target in self.claimed:
-                return False
+                return None
             self.claimed.add(target)
             self.file_system.put(target, data, PutMode.OVERWRITE)
-            return True
+            return self.pointer_to(target)
 
     def forget(self, targets: Iterable[str]) -> None:
         with self.lock:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from icefield.abc import CommitConflict, CommitMade, CommitStrategy, Committed, Conflict, Pointer
+from icefield.abc import CommitConflict, CommitMade, CommitStrategy, Committed, Conflict, Pointer, Proposal
 from icefield.catalog import Table
 from icefield.commit import RetryPolicy, TableHandle, TableState, WrittenFiles, commit_table, load_table
 from icefield.errors import (
@@ -21,7 +21,7 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.metadata import TableMetadata, apply_updates
+from icefield.metadata import apply_updates
 from icefield.metadata.updates import AssignUUID
 from tables import (
     EAGER,
@@ -222,8 +222,8 @@ class Lost(Around):
                 raise StorageError("the store is down", location="x")
         return self.inner.load()
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        self._request = (base, metadata)
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        self._request = (base, proposal)
         raise CommitStateUnknown("the reply was lost")
 
 
@@ -361,7 +361,7 @@ class _Fixed(CommitStrategy):
     def load(self) -> Pointer | None:
         return Pointer(self.locations.pop(0) if len(self.locations) > 1 else self.locations[0])
 
-    def commit(self, base: Any, metadata: Any) -> Any:
+    def commit(self, base: Any, proposal: Any) -> Any:
         raise AssertionError
 
     def drop(self) -> None:

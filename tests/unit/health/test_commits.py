@@ -6,14 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, PutMode
+from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.builtin.rename import RenameStrategy
 from icefield.errors import AccessDenied, CommitStateUnknown
 from icefield.health import CommitExamination, Finding, Result
-from icefield.metadata import TableMetadata
 from icefield.toolkit import VersionedStrategy
 from unhealthy_stores import DeniesDeletes, Modest
 
@@ -24,36 +23,36 @@ ALL = ["create a table", "commit on an old base", "commits at once", "drop the t
 class LooksFirst(CreateStrategy):
     """Checks, then writes."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         if self.exists(target):
-            return False
+            return None
         time.sleep(0.05)
         self.file_system.put(target, data, PutMode.OVERWRITE)
-        return True
+        return self.pointer_to(target)
 
 
 class LastWins(CreateStrategy):
     """Does not look at its base: writes upon whatever is current."""
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         current = self.load()
-        return super().commit(current if base is not None else None, metadata)
+        return super().commit(current if base is not None else None, proposal)
 
 
 class CreatesTwice(CreateStrategy):
     """Takes a table away from whoever created it."""
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         if base is None and self.load() is not None:
             self.drop()
-        return super().commit(base, metadata)
+        return super().commit(base, proposal)
 
 
 class SaysNo(CreateStrategy):
     """Commits, and says that it lost."""
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        super().commit(base, metadata)
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        super().commit(base, proposal)
         return Conflict()
 
 
@@ -67,7 +66,7 @@ class KeepsTables(CreateStrategy):
 class Unsure(CreateStrategy):
     """Never knows."""
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         raise CommitStateUnknown("the reply was lost; load the table again")
 
 
@@ -130,7 +129,7 @@ def test_files_that_cannot_be_deleted_are_named() -> None:
 
 def test_a_right_that_is_wanting_is_said() -> None:
     class Denied(CreateStrategy):
-        def publish(self, target: str, data: bytes) -> bool:
+        def publish(self, target: str, data: bytes) -> Pointer | None:
             raise AccessDenied(f"no right to write {target}", location=target)
 
     found = examined(Denied)[0]

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from icefield import Schema
-from icefield.abc import Committed, Conflict, Pointer
+from icefield.abc import Committed, Conflict, Pointer, Proposal
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import CommitStateUnknown, StorageError
 from icefield.metadata import (
@@ -32,7 +32,7 @@ class Interrupted(MetastoreStrategy):
     def read_pointer(self) -> str | None:
         return self.pointer
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         if self.swaps:
             self.pointer = new
         if self.error is not None:
@@ -47,7 +47,7 @@ def made() -> tuple[Interrupted, TableMetadata, Committed]:
     location = f"memory://interrupted/{uuid4().hex}"
     metadata = new_table_metadata(Schema(NestedField(1, "id", LongType())), location=location, properties={})
     strategy = Interrupted(("db", "t"), location, MemoryFileSystem())
-    outcome = strategy.commit(None, metadata)
+    outcome = strategy.commit(None, Proposal(metadata))
     assert isinstance(outcome, Committed)
     return strategy, apply_updates(metadata, [SetProperties({"mine": "1"})]), outcome
 
@@ -58,7 +58,7 @@ def test_an_interrupt_after_the_swap_leaves_a_table_that_opens(error: BaseExcept
     strategy, changed, created = made()
     strategy.error = error
     with pytest.raises(type(error)):
-        strategy.commit(created.pointer, changed)
+        strategy.commit(created.pointer, Proposal(changed))
     current = strategy.read_pointer()
     assert current is not None
     data = strategy.file_system.open_input(current).read()
@@ -70,7 +70,7 @@ def test_an_error_that_says_that_nothing_changed_leaves_no_file() -> None:
     strategy, changed, created = made()
     strategy.error, strategy.swaps = ValueError("refused"), False
     with pytest.raises(ValueError, match="refused"):
-        strategy.commit(created.pointer, changed)
+        strategy.commit(created.pointer, Proposal(changed))
     assert [info.location for info in strategy.file_system.list_files(strategy.location)] == [created.pointer.location]
 
 
@@ -87,7 +87,7 @@ class Clashing(MetastoreStrategy):
     def read_pointer(self) -> str | None:
         return self.pointer
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         self.pointer = new
         return True
 
@@ -103,14 +103,14 @@ def committed_often(strategy: MetastoreStrategy, times: int) -> list[Committed |
     metadata = new_table_metadata(
         Schema(NestedField(1, "id", LongType())), location=strategy.location, properties=CLEANING
     )
-    outcomes = [strategy.commit(None, metadata)]
+    outcomes = [strategy.commit(None, Proposal(metadata))]
     for number in range(times):
         base = outcomes[-1]
         assert isinstance(base, Committed)
         metadata = with_metadata_log(
             apply_updates(metadata, [SetProperties({"n": str(number)})]), base.pointer.location, number + 1
         )
-        outcomes.append(strategy.commit(base.pointer, metadata))
+        outcomes.append(strategy.commit(base.pointer, Proposal(metadata)))
     return outcomes
 
 
@@ -140,13 +140,13 @@ class FailsAfterTheSwap(MemoryFileSystem):
 @pytest.mark.parametrize("spared", ["nothing", "reading"])
 def test_whatever_fails_after_the_swap_a_commit_is_a_commit(spared: str) -> None:
     class Swapping(Clashing):
-        def swap_pointer(self, old: str | None, new: str) -> bool:
+        def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
             self.file_system.swapped = True  # type: ignore[attr-defined]
-            return super().swap_pointer(old, new)
+            return super().swap_pointer(old, new, proposal)
 
-        def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+        def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
             self.file_system.swapped = False  # type: ignore[attr-defined]
-            return super().commit(base, metadata)
+            return super().commit(base, proposal)
 
     system = FailsAfterTheSwap()
     if spared == "reading":
@@ -159,7 +159,7 @@ def test_whatever_fails_after_the_swap_a_commit_is_a_commit(spared: str) -> None
 def test_an_error_that_comes_after_the_swap_costs_no_file_and_is_no_failure(error: Exception) -> None:
     strategy, changed, created = made()
     strategy.error = error
-    outcome = strategy.commit(created.pointer, changed)
+    outcome = strategy.commit(created.pointer, Proposal(changed))
     assert isinstance(outcome, Committed)
     assert strategy.read_pointer() == outcome.pointer.location
     data = strategy.file_system.open_input(outcome.pointer.location).read()
@@ -175,6 +175,6 @@ def test_an_error_after_which_the_pointer_cannot_be_read_costs_no_file(monkeypat
 
     monkeypatch.setattr(strategy, "read_pointer", refuse)
     with pytest.raises(CommitStateUnknown):
-        strategy.commit(created.pointer, changed)
+        strategy.commit(created.pointer, Proposal(changed))
     assert strategy.pointer is not None
     strategy.file_system.stat(strategy.pointer)

@@ -15,7 +15,7 @@ from uuid import uuid4
 import icefield
 import icefield.toolkit.versioned_strategy
 import pytest
-from icefield.abc import CommitStrategy, Committed, Conflict, FileInfo, InputFile, Pointer, PutMode
+from icefield.abc import CommitStrategy, Committed, Conflict, FileInfo, InputFile, Pointer, Proposal, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.builtin.rename import RenameStrategy
@@ -38,12 +38,12 @@ def strategy(request: pytest.FixtureRequest) -> VersionedStrategy:
 
 def create(strategy: CommitStrategy) -> Pointer:
     metadata = new_table_metadata(Schema(NestedField(1, "id", LongType())), location=strategy.location)
-    return committed(strategy.commit(None, metadata))
+    return committed(strategy.commit(None, Proposal(metadata)))
 
 
 def commit(strategy: CommitStrategy, base: Pointer) -> Committed | Conflict:
     metadata = decode_metadata(read_whole(SYSTEM, base.location), base.location)
-    return strategy.commit(base, apply_updates(metadata, [SetProperties({"a": uuid4().hex})]))
+    return strategy.commit(base, Proposal(apply_updates(metadata, [SetProperties({"a": uuid4().hex})])))
 
 
 def committed(outcome: Committed | Conflict) -> Pointer:
@@ -137,7 +137,7 @@ def test_a_drop_goes_after_whatever_others_commit_meanwhile(strategy: VersionedS
     assert strategy.load() is None
     assert max(version for version, _ in strategy.listed()) == 5
     create(strategy)
-    strategy.publish = lambda target, data: False  # type: ignore[method-assign]
+    strategy.publish = lambda target, data: None  # type: ignore[method-assign]
     with pytest.raises(CommitFailed, match="not dropped"):
         strategy.drop()
     assert strategy.load() is not None
@@ -377,7 +377,7 @@ def test_compressed_metadata_is_refused_since_a_version_has_one_name(strategy: V
     metadata = decode_metadata(read_whole(SYSTEM, first.location), "v1")
     compressing = replace(metadata, properties=FrozenDict({"write.metadata.compression-codec": codec}))
     with pytest.raises(UnsupportedFeature, match=r"write\.metadata\.compression-codec is refused .* won twice"):
-        strategy.commit(first, compressing)
+        strategy.commit(first, Proposal(compressing))
     assert strategy.load() == first
     # Another engine's table is read, and is changed once the property is gone.
     SYSTEM.put(f"{strategy.folder}/v2.gz.metadata.json", encode_metadata(compressing, compress=True), PutMode.CREATE)
@@ -385,6 +385,6 @@ def test_compressed_metadata_is_refused_since_a_version_has_one_name(strategy: V
     assert second is not None
     assert second.location.endswith("/v2.gz.metadata.json")
     with pytest.raises(UnsupportedFeature, match="remove it"):
-        strategy.commit(second, compressing)
-    third = committed(strategy.commit(second, metadata))
+        strategy.commit(second, Proposal(compressing))
+    third = committed(strategy.commit(second, Proposal(metadata)))
     assert third.location.endswith("/v3.metadata.json")

@@ -1,7 +1,7 @@
 """The contracts: all that a plugin author reads."""
 
 from icefield.abc.catalog import CatalogBackend, NamespaceName, Page, TableName
-from icefield.abc.commit import CommitStrategy, Committed, Conflict, Pointer
+from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal
 from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned
 from icefield.abc.file_format import (
     FileFormat,
@@ -29,6 +29,7 @@ __all__ = [
     "CommitStrategy",
     "Committed",
     "Conflict",
+    "Current",
     "Event",
     "FileFormat",
     "FileInfo",
@@ -42,6 +43,7 @@ __all__ = [
     "OutputStream",
     "Page",
     "Pointer",
+    "Proposal",
     "PutMode",
     "ReadRequest",
     "ScanPlanned",

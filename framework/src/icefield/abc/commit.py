@@ -1,8 +1,11 @@
 """The contract of a commit strategy: the one step that makes a change visible.
 
-A strategy names, writes and publishes the metadata file of one table. It is built by a catalog with the table's
-name, its location, its file system and string properties. It decides nothing about content and never retries a
-conflict: the one retry loop is ``icefield.commit``.
+A strategy publishes the versions of one table: it names, writes and publishes a metadata file, or hands the change to a
+service that does. It is built by a catalog with the table's name, its location, its file system and string properties.
+It decides nothing about content and never retries a conflict: the one retry loop is ``icefield.commit``.
+
+A strategy may serve several threads at once. What belongs to one commit is in the values that are passed: the base, the
+``Proposal``, and what the steps of a commit return.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from icefield.abc.file_system import FileSystem, FileSystemAbility
-    from icefield.metadata import TableMetadata
+    from icefield.metadata import TableMetadata, TableRequirement, TableUpdate
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,40 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """The change is visible, and ``pointer`` names it."""
+class Current:
+    """What is current: the pointer, and what a service hands out with it.
+
+    ``metadata`` is the metadata itself; the file that the pointer names is then never read, and need not be readable.
+    ``properties`` are the table's own configuration, such as credentials that open its files and no others. The file IO
+    of the table has them over the catalog's, but for ``location.*``: what the user allows is not the service's to say.
+    """
 
     pointer: Pointer
+    metadata: TableMetadata | None = field(default=None, repr=False)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change that is to be committed.
+
+    ``metadata`` is what shall be current, ready to be written. ``updates`` lead there from the base, or from nothing
+    where the table is created, and ``requirements`` say what of the base they rely on: for a service that applies them
+    itself. ``base`` is the metadata that the base of the commit names, which was read already; None for a new table.
+    """
+
+    metadata: TableMetadata
+    updates: tuple[TableUpdate, ...] = ()
+    requirements: tuple[TableRequirement, ...] = ()
+    base: TableMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Current):
+    """The change is visible, and ``pointer`` names it.
+
+    With ``metadata`` where a service has made something else of the proposal than was proposed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +93,7 @@ class CommitStrategy(ABC):
     5. Any other exception means that nothing became visible.
     """
 
-    contract: ClassVar[int] = 1
+    contract: ClassVar[int] = 2
     """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
 
     needs: ClassVar[tuple[FileSystemAbility, ...]] = ()
@@ -82,12 +115,12 @@ class CommitStrategy(ABC):
         self.properties: dict[str, str] = dict(properties or {})
 
     @abstractmethod
-    def load(self) -> Pointer | None:
-        """The current pointer, or None when there is no table."""
+    def load(self) -> Pointer | Current | None:
+        """What is current: a pointer to a metadata file, or more than that; None when there is no table."""
 
     @abstractmethod
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        """Replace ``base`` by ``metadata``; ``base=None`` creates the table, if there is none.
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        """Replace ``base`` by what is proposed; ``base=None`` creates the table, if there is none.
 
         Raises ``UnsupportedFeature`` for a table property that the strategy cannot honour.
         """

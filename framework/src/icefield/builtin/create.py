@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icefield.abc import FileSystemAbility
+from icefield.abc import FileSystemAbility, Pointer
 from icefield.toolkit.publishing import publish_by_create
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
@@ -12,5 +12,5 @@ class CreateStrategy(VersionedStrategy):
 
     needs = (FileSystemAbility.ATOMIC_CREATE,)
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         return publish_by_create(self.file_system, target, data)

@@ -20,6 +20,7 @@ from icefield.abc import (
     TableName,
 )
 from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
+from icefield.commit import creation_of
 from icefield.errors import (
     InvalidArgument,
     NamespaceNotEmpty,
@@ -105,7 +106,7 @@ class DirectoryBackend(CatalogBackend):
     def register_table(self, table: TableName, metadata_location: str) -> None:
         self._existing(table[:-1])
         metadata = decode_metadata(self.io.read_metadata(metadata_location), metadata_location)
-        if isinstance(self.strategy(table).commit(None, metadata), Conflict):
+        if isinstance(self.strategy(table).commit(None, creation_of(metadata)), Conflict):
             raise TableExists(f"table {'.'.join(table)} exists already", table=table)
 
     def rename_table(self, source: TableName, target: TableName) -> None:

@@ -96,7 +96,8 @@ class NamespaceFolder:
 
     def _write(self, version: int, properties: dict[str, str]) -> bool:
         marker = _Marker(properties, uuid4().hex)
-        return self._strategy.publish(f"{self.folder}/.icefield/namespace-v{version}.json", msgspec.json.encode(marker))
+        target = f"{self.folder}/.icefield/namespace-v{version}.json"
+        return bool(self._strategy.publish(target, msgspec.json.encode(marker)))
 
 
 def folders_in(system: FileSystem, folder: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -167,7 +167,7 @@ class Catalog:
         state = load_table(handle)
         if state is None:
             raise NoSuchTable(f"no table {text_of(name)} in catalog '{self.name}'", table=name)
-        return _table(handle, state)
+        return Table(handle, state)
 
     def table_exists(self, identifier: Identifier) -> bool:
         """Whether there is a table of that name."""
@@ -235,7 +235,7 @@ class Catalog:
             self._table_properties(property_texts(properties or {})),
         )
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
-        return Transaction(handle, None, created=metadata, finish=lambda state: _table(handle, state))
+        return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> Table:
         """Make a table known whose metadata file is there already.
@@ -346,7 +346,7 @@ def open_table(
     check_names(found)
     io = FileIO(_plugins(plugins, found), add_named(found, location))
     state = TableState.at(location, _metadata_at(io, location))
-    return _table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)
+    return Table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)
 
 
 def _metadata_at(io: FileIO, location: str) -> TableMetadata:
@@ -363,10 +363,6 @@ def _metadata_at(io: FileIO, location: str) -> TableMetadata:
     if says_dropped(data):
         raise NoSuchTable(f"{location} marks that the table was dropped; its last version is the one before")
     return decode_metadata(data, location)
-
-
-def _table(handle: TableHandle, state: TableState) -> Table:
-    return Table(replace(handle, io=handle.io.relative_to(state.metadata.location)), state)
 
 
 def _namespace_texts(properties: Mapping[str, Any] | None) -> dict[str, str]:

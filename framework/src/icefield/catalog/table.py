@@ -43,8 +43,7 @@ class Table:
     """
 
     def __init__(self, handle: TableHandle, state: TableState) -> None:
-        self._handle = handle
-        self._state = state
+        self._at_state(handle, state)
 
     def __repr__(self) -> str:
         return without_userinfo(f"Table({self._handle.text}, {self.metadata_location})")
@@ -192,7 +191,7 @@ class Table:
         state = load_table(self._handle, self._state, read_again=True)
         if state is None:
             raise NoSuchTable(f"no table {self._handle.text}", table=self._handle.name)
-        self._state = state
+        self._at_state(self._handle, state)
         return self
 
     # -- changing -------------------------------------------------------------------------------------------------
@@ -326,5 +325,8 @@ class Table:
             tx.stage(action)
 
     def _at(self, state: TableState) -> Table:
-        self._state = state
+        self._at_state(self._handle, state)
         return self
+
+    def _at_state(self, handle: TableHandle, state: TableState) -> None:
+        self._handle, self._state = handle.at(state), state

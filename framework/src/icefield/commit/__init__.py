@@ -1,18 +1,21 @@
 """Commits: the state of a table, and the loop that every change goes through."""
 
-from icefield.commit.loop import Build, Proposal, commit_table
+from icefield.commit.loop import Build, commit_table
+from icefield.commit.proposals import change_of, creation_of
 from icefield.commit.retry_policy import RetryPolicy
-from icefield.commit.state import TableHandle, TableState, load_table
+from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 
 __all__ = [
     "Build",
-    "Proposal",
     "RetryPolicy",
     "TableHandle",
     "TableState",
     "WrittenFiles",
+    "change_of",
     "commit_table",
+    "creation_of",
+    "current_of",
     "discard",
     "discard_unexposed",
     "load_table",

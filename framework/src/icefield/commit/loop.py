@@ -13,27 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from icefield.abc import CommitConflict, CommitMade, Conflict
+from icefield.abc import CommitConflict, CommitMade, Conflict, Proposal
 from icefield.commit.retry_policy import RetryPolicy
-from icefield.commit.state import TableHandle, TableState, load_table
+from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 from icefield.errors import CommitFailed, CommitStateUnknown, IcefieldError, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata, with_metadata_log
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
+from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.updates import AddSnapshot
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """What an attempt would make of its base: the new metadata, and the snapshot in it, for listeners."""
-
-    metadata: TableMetadata
-    snapshot_id: int | None = None
-    operation: str | None = None
-
-
-Build = Callable[[TableMetadata | None], "Proposal | None"]
+Build = Callable[[TableMetadata | None], Proposal | None]
 """From a base (None: the table is to be created) to what should follow it; None when there is nothing to change."""
 
 
@@ -51,6 +44,12 @@ class _Run:
     attempt: int = 0
     attempt_seconds: float = 0.0
     proposal: Proposal | None = None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The last snapshot that the latest attempt adds."""
+        updates = self.proposal.updates if self.proposal is not None else ()
+        return next((update.snapshot for update in reversed(updates) if isinstance(update, AddSnapshot)), None)
 
     @property
     def elapsed(self) -> float:
@@ -117,11 +116,11 @@ def _attempt(run: _Run, base: TableState | None) -> TableState | Conflict:
         metadata = with_metadata_log(proposal.metadata, replaced, base.metadata.last_updated_ms)
         proposal = replace(proposal, metadata=metadata)
     run.proposal = proposal
-    outcome = _publish(run, base, proposal.metadata)
+    outcome = _publish(run, base, proposal)
     return outcome if isinstance(outcome, Conflict) else _committed(run, outcome)
 
 
-def _publish(run: _Run, base: TableState | None, metadata: TableMetadata) -> TableState | Conflict:
+def _publish(run: _Run, base: TableState | None, proposal: Proposal) -> TableState | Conflict:
     """The one call that makes a change visible, with its failures sorted.
 
     An interrupt in it leaves open whether the change is visible: the files stay.
@@ -129,7 +128,7 @@ def _publish(run: _Run, base: TableState | None, metadata: TableMetadata) -> Tab
     strategy = run.handle.writable()
     run.written.exposed = True
     try:
-        outcome = strategy.commit(base.pointer if base is not None else None, metadata)
+        outcome = strategy.commit(base.pointer if base is not None else None, proposal)
     except CommitStateUnknown as error:
         found = _find_ours(run)
         if found is None:
@@ -146,18 +145,18 @@ def _publish(run: _Run, base: TableState | None, metadata: TableMetadata) -> Tab
     if isinstance(outcome, Conflict):
         run.written.exposed = False
         return outcome
-    return TableState(outcome.pointer, metadata)
+    return TableState.after(outcome, proposal, base)
 
 
 def _committed(run: _Run, state: TableState) -> TableState:
     """Everything after the atomic step: nothing here may fail."""
     discard(run.handle, run.written.retired())
-    proposal = run.proposal
+    snapshot = run.snapshot
     event = CommitMade(
         table=run.handle.name,
         metadata_location=state.pointer.location,
-        snapshot_id=proposal.snapshot_id if proposal is not None else None,
-        operation=proposal.operation if proposal is not None else None,
+        snapshot_id=snapshot.snapshot_id if snapshot is not None else None,
+        operation=snapshot.summary.get("operation") if snapshot is not None else None,
         attempts=run.attempt,
         seconds=run.elapsed,
     )
@@ -207,7 +206,7 @@ def _find_ours(run: _Run) -> TableState | None:
 
     Whatever is not there may come yet, so finding nothing proves nothing.
     """
-    if run.proposal is None or run.proposal.snapshot_id is None:
+    if run.snapshot is None:
         return None  # no version could be told from another's
     began = time.monotonic()
     for attempt in count(1):
@@ -233,17 +232,15 @@ def _holds_ours(run: _Run, state: TableState) -> bool:
     Snapshot ids are random and this one was drawn by this operation: a table that holds it holds this commit, however
     the reply was lost. A proposal without a snapshot leaves no such mark.
     """
-    proposal = run.proposal
-    if proposal is None or proposal.snapshot_id is None:
-        return False
-    return state.metadata.snapshot_by_id(proposal.snapshot_id) is not None
+    ours = run.snapshot
+    return ours is not None and state.metadata.snapshot_by_id(ours.snapshot_id) is not None
 
 
 def _surely_unchanged(run: _Run, base: TableState | None) -> bool:
     try:
-        pointer = run.handle.writable().load()
+        current = current_of(run.handle.writable())
     except Exception:
         return False
-    if base is None or pointer is None:
-        return base is None and pointer is None
-    return pointer.location == base.pointer.location
+    if base is None or current is None:
+        return base is None and current is None
+    return current.pointer.location == base.pointer.location

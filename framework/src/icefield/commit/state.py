@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from icefield.abc import CommitStrategy, Pointer
+from icefield.abc import CommitStrategy, Committed, Current, Pointer, Proposal
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
 from icefield.metadata import TableMetadata, decode_metadata
 from icefield.storage import FileIO
@@ -15,15 +16,25 @@ _LOAD_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One version of a table: the pointer to its metadata file, and what the file holds."""
+    """One version of a table: the pointer to its metadata file, and what the file holds.
+
+    ``properties`` are what the catalog's service told for this table alone: see ``icefield.abc.Current``.
+    """
 
     pointer: Pointer
     metadata: TableMetadata
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def at(cls, location: str, metadata: TableMetadata) -> TableState:
         """The version that a metadata file holds."""
         return cls(Pointer(location), metadata)
+
+    @classmethod
+    def after(cls, outcome: Committed, proposal: Proposal, base: TableState | None) -> TableState:
+        """The version that a commit made."""
+        properties = outcome.properties or (base.properties if base is not None else {})
+        return cls(outcome.pointer, outcome.metadata or proposal.metadata, properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,17 @@ class TableHandle:
             )
         return self.strategy
 
+    def at(self, state: TableState) -> TableHandle:
+        """The same with the file IO that opens the files of a version."""
+        io = self.io.for_table(state.metadata.location, state.properties)
+        return self if io is self.io else replace(self, io=io)
+
+
+def current_of(strategy: CommitStrategy) -> Current | None:
+    """What ``load`` of a strategy gives, in its long form."""
+    found = strategy.load()
+    return Current(found) if isinstance(found, Pointer) else found
+
 
 def load_table(handle: TableHandle, known: TableState | None = None, *, read_again: bool = False) -> TableState | None:
     """The current version of a table, or None when there is no table.
@@ -62,21 +84,26 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
     """
     strategy = handle.writable()
     for tries_left in reversed(range(_LOAD_TRIES)):
-        pointer = strategy.load()
-        if pointer is None:
+        current = current_of(strategy)
+        if current is None:
             return None
+        pointer, metadata = current.pointer, current.metadata
         if known is not None and pointer.location == known.pointer.location:
             same = pointer.stamp is not None and pointer.stamp == known.pointer.stamp
             if same or not (read_again and strategy.reuses_locations):
-                return known
-        try:
-            metadata = decode_metadata(handle.io.read_metadata(pointer.location), pointer.location)
-        except FileMissing:
-            if not tries_left:
-                raise
-            continue
+                return (
+                    known if current.properties == known.properties else replace(known, properties=current.properties)
+                )
+        if metadata is None:
+            io = handle.io.for_table(None, current.properties)
+            try:
+                metadata = decode_metadata(io.read_metadata(pointer.location), pointer.location)
+            except FileMissing:
+                if not tries_left:
+                    raise
+                continue
         _same_table(handle, known, metadata, pointer)
-        return TableState(pointer, metadata)
+        return TableState(pointer, metadata, current.properties)
     raise AssertionError("unreachable")
 
 

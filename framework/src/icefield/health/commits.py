@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from icefield.abc import CommitStrategy, Committed, FileSystem, FileSystemAbility, Pointer
+from icefield.abc import CommitStrategy, Committed, FileSystem, FileSystemAbility, Pointer, Proposal
+from icefield.commit import change_of, creation_of, current_of
 from icefield.errors import CommitFailed, FileMissing, IcefieldError
 from icefield.health.findings import Broken, Finding, Result, skipped, tried
 from icefield.health.races import race
-from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata
+from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
 from icefield.toolkit.publishing import delete_quietly, read_whole
@@ -62,12 +63,12 @@ class CommitExamination:
         return tried(check, action, self._properties, f"commit to a table at {self._location}")
 
     def _create(self) -> str:
-        metadata = self._metadata("first")
+        proposal = self._new("first")
         self._tried = True
-        if self._commit(None, metadata) is None:
+        if self._commit(None, proposal) is None:
             raise Broken("creating a table of a new name was a conflict", _UNSAFE)
         # Another's uuid: with the same one it would be the same table.
-        if self._commit(None, self._metadata("second")) is not None:
+        if self._commit(None, self._new("second")) is not None:
             raise Broken("a table was created twice under one name, and the second was not refused", _UNSAFE)
         self._expect("first")
         strategy = self._open()
@@ -144,28 +145,29 @@ class CommitExamination:
             return False
         return True
 
-    def _commit(self, base: Pointer | None, metadata: TableMetadata) -> Pointer | None:
+    def _commit(self, base: Pointer | None, proposal: Proposal) -> Pointer | None:
         """The new pointer, or None for a conflict."""
-        outcome = self._open().commit(base, metadata)
+        outcome = self._open().commit(base, proposal)
         if not isinstance(outcome, Committed):
             return None
         self._pointers.append(outcome.pointer.location)
         return outcome.pointer
 
     def _current(self) -> tuple[Pointer, TableMetadata]:
-        pointer = self._open().load()
-        if pointer is None:
+        current = current_of(self._open())
+        if current is None:
             raise Broken("a table that was created is not there", _UNSAFE)
-        return pointer, decode_metadata(read_whole(self._system, pointer.location), pointer.location)
+        location = current.pointer.location
+        return current.pointer, current.metadata or decode_metadata(read_whole(self._system, location), location)
 
     def _expect(self, mark: str) -> None:
         found = self._current()[1].properties.get(_MARK)
         if found != mark:
             raise Broken(f"the version of '{mark}' was committed, and that of '{found}' is there", _UNSAFE)
 
-    def _metadata(self, mark: str) -> TableMetadata:
+    def _new(self, mark: str) -> Proposal:
         schema = Schema(NestedField(1, "id", LongType()))
-        return new_table_metadata(schema, location=self._location, properties={_MARK: mark})
+        return creation_of(new_table_metadata(schema, location=self._location, properties={_MARK: mark}))
 
-    def _marked(self, metadata: TableMetadata, mark: str) -> TableMetadata:
-        return apply_updates(metadata, [SetProperties({_MARK: mark})])
+    def _marked(self, metadata: TableMetadata, mark: str) -> Proposal:
+        return change_of(metadata, [SetProperties({_MARK: mark})])

@@ -16,8 +16,9 @@ from icefield.metadata.json_array import JsonArray
 from icefield.metadata.metadata_log import with_metadata_log
 from icefield.metadata.new import new_table_metadata
 from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates import apply_updates
+from icefield.metadata.updates import TableUpdate, apply_updates
 
 __all__ = [
     "MAIN_BRANCH",
@@ -31,6 +32,8 @@ __all__ = [
     "SnapshotLogEntry",
     "StatisticsFile",
     "TableMetadata",
+    "TableRequirement",
+    "TableUpdate",
     "apply_updates",
     "decode_metadata",
     "encode_metadata",

@@ -31,6 +31,15 @@ def check(requirements: Iterable[TableRequirement], metadata: TableMetadata | No
         requirement.check(metadata)
 
 
+def holds(requirement: TableRequirement, metadata: TableMetadata | None) -> bool:
+    """Whether a requirement is met."""
+    try:
+        requirement.check(metadata)
+    except (CommitFailed, ValidationFailed):
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class AssertCreate:
     """The table does not exist."""

@@ -51,6 +51,8 @@ class FileIO:
         self.plugins = plugins
         self.properties: dict[str, str] = dict(properties or {})
         self.base = base
+        self._origin: FileIO = self
+        self._of_the_table: Mapping[str, str] = {}
         self._maps = sorted(
             (_map_of(key, value) for key, value in self.properties.items() if key.startswith(_MAP)),
             key=lambda pair: -len(pair[0]),
@@ -69,7 +71,20 @@ class FileIO:
     def relative_to(self, base: str) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
         other = FileIO(self.plugins, self.properties, base)
-        other._systems = self._systems
+        other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
+        return other
+
+    def for_table(self, base: str | None, properties: Mapping[str, str]) -> FileIO:
+        """The file IO of one table, at ``base`` where that is known, with properties of its own.
+
+        They take the place of those that were given here before, and come over the catalog's; the limits and the maps,
+        ``location.*``, stay the catalog's. Connections are shared where the properties are the same.
+        """
+        wanted = {key: value for key, value in properties.items() if not key.startswith("location.")}
+        if wanted == self._of_the_table:
+            return self if base in (None, self.base) else self.relative_to(base)
+        other = FileIO(self.plugins, {**self._origin.properties, **wanted}, base if base is not None else self.base)
+        other._origin, other._of_the_table = self._origin, wanted
         return other
 
     def resolve(self, location: str) -> str:

@@ -17,6 +17,7 @@ from typing import ClassVar
 import pytest
 
 from icefield.abc import CatalogBackend, Committed, NamespaceName, TableName
+from icefield.commit import creation_of, current_of
 from icefield.errors import (
     NamespaceExists,
     NamespaceNotEmpty,
@@ -159,17 +160,20 @@ class CatalogSuite(Suite):
         backend.create_namespace(("a",), {"x": "1"})
         assert backend.list_tables(("a",)).items == other.list_tables(("a",)).items == ()
         assert self.properties(backend, ("a",)) == {"x": "1"}
-        assert backend.strategy(("a", "t")).load() is None
+        assert current_of(backend.strategy(("a", "t"))) is None
         other.update_namespace_properties(("a",), {"x": "2"}, frozenset())
         other.create_namespace(("b",), {})
         self.create_table(other, ("a", "t"))
         assert self.properties(backend, ("a",)) == {"x": "2"}
         assert self.namespaces(backend) == (("a",), ("b",))
         assert backend.list_tables(("a",)).items == (("a", "t"),)
-        assert backend.strategy(("a", "t")).load() == other.strategy(("a", "t")).load() is not None
+        mine, others = current_of(backend.strategy(("a", "t"))), current_of(other.strategy(("a", "t")))
+        assert mine is not None
+        assert others is not None
+        assert mine.pointer == others.pointer
         other.strategy(("a", "t")).drop()
         other.drop_namespace(("b",))
-        assert backend.strategy(("a", "t")).load() is None
+        assert current_of(backend.strategy(("a", "t"))) is None
         assert backend.list_tables(("a",)).items == ()
         assert self.namespaces(backend) == (("a",),)
 
@@ -181,8 +185,8 @@ class CatalogSuite(Suite):
         self.create_table(backend, ("a", "t2"))
         self.create_table(backend, ("a", "t1"))
         assert backend.list_tables(("a",)).items == (("a", "t1"), ("a", "t2"))
-        assert backend.strategy(("a", "t1")).load() is not None
-        assert backend.strategy(("a", "t3")).load() is None
+        assert current_of(backend.strategy(("a", "t1"))) is not None
+        assert current_of(backend.strategy(("a", "t3"))) is None
 
     def test_tables_of_other_namespaces_are_not_listed(self, backend: CatalogBackend) -> None:
         """If this fails, listing goes by a prefix of the name."""
@@ -215,7 +219,7 @@ class CatalogSuite(Suite):
         self.create_table(backend, ("a", "t"))
         backend.strategy(("a", "t")).drop()
         assert backend.list_tables(("a",)).items == ()
-        assert backend.strategy(("a", "t")).load() is None
+        assert current_of(backend.strategy(("a", "t"))) is None
         with pytest.raises(NoSuchTable):
             backend.strategy(("a", "t")).drop()
 
@@ -227,15 +231,15 @@ class CatalogSuite(Suite):
         if not backend.supports_rename:
             with pytest.raises(NotSupportedByCatalog):
                 backend.rename_table(("a", "t"), ("b", "u"))
-            assert backend.strategy(("a", "t")).load() is not None
+            assert current_of(backend.strategy(("a", "t"))) is not None
             return
-        before = backend.strategy(("a", "t")).load()
+        before = current_of(backend.strategy(("a", "t")))
         assert before is not None
         backend.rename_table(("a", "t"), ("b", "u"))
-        after = backend.strategy(("b", "u")).load()
+        after = current_of(backend.strategy(("b", "u")))
         assert after is not None
-        assert after.location == before.location
-        assert backend.strategy(("a", "t")).load() is None
+        assert after.pointer.location == before.pointer.location
+        assert current_of(backend.strategy(("a", "t"))) is None
 
     def test_renaming_refuses_what_cannot_be(self, backend: CatalogBackend) -> None:
         """If this fails, renaming replaces a table, invents one, or moves one into nowhere."""
@@ -258,14 +262,14 @@ class CatalogSuite(Suite):
             pytest.skip("the backend declares no registration")
         backend.create_namespace(("a",), {})
         self.create_table(backend, ("a", "t"))
-        pointer = backend.strategy(("a", "t")).load()
-        assert pointer is not None
-        backend.register_table(("a", "again"), pointer.location)
-        assert backend.strategy(("a", "again")).load() is not None
+        current = current_of(backend.strategy(("a", "t")))
+        assert current is not None
+        backend.register_table(("a", "again"), current.pointer.location)
+        assert current_of(backend.strategy(("a", "again"))) is not None
         with pytest.raises(TableExists):
-            backend.register_table(("a", "again"), pointer.location)
+            backend.register_table(("a", "again"), current.pointer.location)
         with pytest.raises(NoSuchNamespace):
-            backend.register_table(("no", "again"), pointer.location)
+            backend.register_table(("no", "again"), current.pointer.location)
 
     # -- helpers
 
@@ -284,4 +288,4 @@ class CatalogSuite(Suite):
         location = backend.table_location(name)
         schema = Schema(NestedField(1, "id", LongType(), required=True))
         metadata = new_table_metadata(schema, location=location, properties={})
-        assert isinstance(backend.strategy(name, location).commit(None, metadata), Committed)
+        assert isinstance(backend.strategy(name, location).commit(None, creation_of(metadata)), Committed)

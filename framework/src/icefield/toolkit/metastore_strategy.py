@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 
-from icefield.abc import CommitStrategy, Committed, Conflict, Pointer
+from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
 from icefield.errors import CommitStateUnknown, IcefieldError
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
 from icefield.metadata.file_names import (
@@ -43,10 +43,11 @@ class MetastoreStrategy(CommitStrategy):
         """The location that the table's pointer holds, or None when there is no table."""
 
     @abstractmethod
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         """Set the pointer to ``new`` if it is ``old``, in one atomic step; ``None`` creates it if there is none.
 
-        False when it is something else. Raises ``OutcomeUnknown`` when the reply was lost; any other error means
+        ``proposal`` is for a store that keeps more of a table than its pointer; its metadata file is written. False
+        when the pointer is something else. Raises ``OutcomeUnknown`` when the reply was lost; any other error means
         that nothing changed.
         """
 
@@ -57,7 +58,8 @@ class MetastoreStrategy(CommitStrategy):
         location = self.read_pointer()
         return None if location is None else Pointer(location, _version(location))
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        metadata = proposal.metadata
         version = 0 if base is None else (_version(base.location) or 0) + 1
         compress = writes_gzip(metadata.properties)
         folder = metadata_folder(metadata.location, metadata.properties)
@@ -65,7 +67,7 @@ class MetastoreStrategy(CommitStrategy):
         with self.file_system.open_output(location) as sink:
             sink.write(encode_metadata(metadata, compress=compress))
         try:
-            swapped = self.swap_pointer(None if base is None else base.location, location)
+            swapped = self.swap_pointer(None if base is None else base.location, location, proposal)
         except OutcomeUnknown as lost:
             return self.__settled(base, location, version, lost)
         except Exception as error:  # not an interrupt: it may strike after the swap, and then nothing may be deleted
@@ -73,7 +75,7 @@ class MetastoreStrategy(CommitStrategy):
         if not swapped:
             delete_quietly(self.file_system, location)
             return Conflict()
-        self.__delete_old(base, metadata)
+        self.__delete_old(base, proposal)
         return Committed(Pointer(location, version))
 
     def __after(self, error: Exception, base: Pointer | None, ours: str, version: int) -> Committed:
@@ -126,22 +128,28 @@ class MetastoreStrategy(CommitStrategy):
 
     def __logged(self, location: str) -> list[str]:
         """The versions before that of a metadata file, by its log."""
-        metadata = decode_metadata(read_whole(self.file_system, location), location)
-        return [entry.metadata_file for entry in metadata.metadata_log]
+        return _log_of(decode_metadata(read_whole(self.file_system, location), location))
 
-    def __delete_old(self, base: Pointer | None, metadata: TableMetadata) -> None:
+    def __delete_old(self, base: Pointer | None, proposal: Proposal) -> None:
         """Delete the metadata files that fell out of the log, where the table asks for it.
 
         Best effort: the commit is done, and nothing that fails here may turn it into a failure.
         """
+        metadata = proposal.metadata
         if base is None or metadata.properties.get("write.metadata.delete-after-commit.enabled", "").lower() != "true":
             return
         kept = {base.location, *(entry.metadata_file for entry in metadata.metadata_log)}
         try:
-            for location in set(self.__logged(base.location)) - kept:
+            known = proposal.base
+            logged = self.__logged(base.location) if known is None else _log_of(known)
+            for location in set(logged) - kept:
                 delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)
+
+
+def _log_of(metadata: TableMetadata) -> list[str]:
+    return [entry.metadata_file for entry in metadata.metadata_log]
 
 
 def _version(location: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from icefield.abc import FileSystem, PutMode
+from icefield.abc import FileSystem, Pointer, PutMode
 from icefield.errors import (
     CommitStateUnknown,
     FileExists,
@@ -15,6 +15,7 @@ from icefield.errors import (
     StorageError,
 )
 from icefield.limits import MAX_METADATA_BYTES
+from icefield.metadata.file_names import version_of
 from icefield.secrets import without_userinfo
 from icefield.toolkit.bounded_reads import read_bounded
 
@@ -23,8 +24,8 @@ _log = logging.getLogger(__name__)
 _TRIES = 4
 
 
-def publish_by_create(system: FileSystem, target: str, data: bytes) -> bool:
-    """Put a file if the name is free; True when the file there is ours, False when another's.
+def publish_by_create(system: FileSystem, target: str, data: bytes) -> Pointer | None:
+    """Put a file if the name is free; the pointer to it when the file there is ours, None when it is another's.
 
     Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it.
     """
@@ -41,11 +42,11 @@ def publish_by_create(system: FileSystem, target: str, data: bytes) -> bool:
         raise
     except Exception as error:  # no error of the contract: it does not tell that nothing happened
         return _settled(system, target, data, error)
-    return True
+    return _published(target)
 
 
-def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: str) -> bool:
-    """Write under a temporary name and rename without replacing; True when the file there is ours.
+def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: str) -> Pointer | None:
+    """Write under a temporary name and rename without replacing; the pointer when the file there is ours, else None.
 
     Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it; the temporary file
     then stays, since the rename may still happen.
@@ -57,7 +58,7 @@ def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: s
     except (FileExists, FileMissing) as error:
         # A source that is gone means that an earlier try of the client did rename it.
         ours = _settled(system, target, data, error if isinstance(error, FileMissing) else None)
-        if not ours:
+        if ours is None:
             delete_quietly(system, temporary)
         return ours
     except StorageError as error:
@@ -70,7 +71,7 @@ def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: s
         raise
     except Exception as error:
         return _settled(system, target, data, error)
-    return True
+    return _published(target)
 
 
 def delete_quietly(system: FileSystem, location: str) -> None:
@@ -97,18 +98,22 @@ def read_whole(system: FileSystem, location: str) -> bytes:
         source.close()
 
 
-def _settled(system: FileSystem, target: str, data: bytes, error: Exception | None = None) -> bool:
-    """Whether the file at ``target`` is ours, by its bytes."""
+def _settled(system: FileSystem, target: str, data: bytes, error: Exception | None = None) -> Pointer | None:
+    """The pointer to the file at ``target`` if it is ours, by its bytes."""
     try:
-        return read_whole(system, target) == data
+        return _published(target) if read_whole(system, target) == data else None
     except InvalidMetadata:  # far larger than anything that is written here
-        return False
+        return None
     except FileMissing as missing:
         if isinstance(error, FileMissing):
             raise error from missing
         raise _unknown(target) from (error or missing)
     except Exception as again:
         raise _unknown(target) from (error or again)
+
+
+def _published(target: str) -> Pointer:
+    return Pointer(target, version_of(target))
 
 
 def _unknown(target: str) -> CommitStateUnknown:

@@ -15,6 +15,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
@@ -28,6 +29,7 @@ from icefield.abc import (
     FileSystem,
     FileSystemAbility,
     Pointer,
+    Proposal,
     PutMode,
 )
 from icefield.errors import (
@@ -102,8 +104,8 @@ class VersionedStrategy(CommitStrategy):
     """
 
     @abstractmethod
-    def publish(self, target: str, data: bytes) -> bool:
-        """Claim a name: publish a small file, whole, if no other has it; True when the one there is ours.
+    def publish(self, target: str, data: bytes) -> Pointer | None:
+        """Claim a name: publish a small file, whole, if no other has it; where it lies when it is ours, else None.
 
         One atomic step. Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it; any
         other error means that nothing was published.
@@ -117,9 +119,13 @@ class VersionedStrategy(CommitStrategy):
         """
         self.file_system.delete_many(list(targets))
 
-    def withdraw(self, target: str) -> None:
-        """Take back a version that this strategy has just published beside nothing. Best effort."""
-        delete_quietly(self.file_system, target)
+    def pointer_to(self, target: str) -> Pointer:
+        """What ``publish`` returns for a file that lies under the very name that was claimed."""
+        return Pointer(target, version_of(target))
+
+    def withdraw(self, published: Pointer) -> None:
+        """Take back a version that ``publish`` has just published beside nothing. Best effort."""
+        delete_quietly(self.file_system, published.location)
 
     @property
     def folder(self) -> str:
@@ -146,8 +152,10 @@ class VersionedStrategy(CommitStrategy):
         pointer = Pointer(found.location, version, _stamp(found))
         return Top(pointer, version, is_tombstone(self.file_system, found))
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        metadata = proposal.metadata
         self.__refuse_unsafe(metadata)
+        seen = None
         if base is None:
             top = self.top()
             if top is not None and not top.is_tombstone:
@@ -155,20 +163,21 @@ class VersionedStrategy(CommitStrategy):
             version = 1 if top is None else top.version + 1
         else:
             version = pointer_version(base) + 1
-            if not self.is_current_table(base, metadata):
+            seen = self.confirmed(base, metadata)
+            if seen is None:
                 return Conflict(self.load())
         if self.__is_compressed(version):
             return Conflict(self.load())
-        target = self.__plain(version)
-        if not self.publish(target, encode_metadata(metadata)):
+        published = self.publish(self.__plain(version), encode_metadata(metadata))
+        if not published:
             return Conflict()
-        if base is not None and not self.__still_there(base, metadata):
+        if seen is not None and not self.__still_there(seen, metadata):
             # The table was dropped meanwhile: a version beside nothing, or beside another table's, must not stay.
             with suppress(Exception):
-                self.withdraw(target)
+                self.withdraw(published)
             return Conflict()
         self.__write_hint(version)
-        return Committed(Pointer(target, version))
+        return Committed(published)
 
     def drop(self) -> None:
         for _ in range(_DROP_TRIES):
@@ -230,19 +239,27 @@ class VersionedStrategy(CommitStrategy):
             table=self.table,
         )
 
-    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
-        """Whether the base is there and of the same table."""
+    def confirmed(self, base: Pointer, metadata: TableMetadata) -> Pointer | None:
+        """The base as it is now, if it is there and of the same table as ``metadata``; else None.
+
+        A file whose stamp is that of ``base`` is the one that was read, and is not read again. The stamp of what is
+        returned serves for the next time.
+        """
         try:
-            data = read_whole(self.file_system, base.location)
+            stamp = _stamp(self.file_system.stat(base.location))
+            if stamp is None or stamp != base.stamp:
+                uuid = self.__uuid(read_whole(self.file_system, base.location), base.location)
+                if uuid is not None and uuid != metadata.table_uuid:
+                    return None
         except FileMissing:
-            return False
-        return self.__uuid(data, base.location) == metadata.table_uuid or self.__uuid(data, base.location) is None
+            return None
+        return replace(base, stamp=stamp)
 
     def __still_there(self, base: Pointer, metadata: TableMetadata) -> bool:
         """The same after publishing, when a failure to look must not undo what is done."""
         for _ in range(_LOOKS):
             try:
-                return self.is_current_table(base, metadata)
+                return self.confirmed(base, metadata) is not None
             except StorageError as error:
                 if not error.retryable:
                     break

@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from icefield.abc import Proposal
 from icefield.commit import (
-    Proposal,
     TableHandle,
     TableState,
     WrittenFiles,
+    change_of,
     commit_table,
+    creation_of,
     discard_unexposed,
     load_table,
 )
 from icefield.errors import InvalidArgument, NoSuchTable
-from icefield.metadata import TableMetadata, apply_updates
+from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
-from icefield.metadata.requirements import check
-from icefield.metadata.updates import AddSnapshot, TableUpdate
+from icefield.metadata.requirements import TableRequirement, check
+from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.history import checked_branch, head_of
 from icefield.transaction.manage_snapshots import ManageSnapshots
@@ -197,20 +199,19 @@ class Transaction(RowChanges, Generic[R]):
         start = base if base is not None else self._created
         assert start is not None
         updates: list[TableUpdate] = []
-        metadata = start
+        requirements: list[TableRequirement] = []
+        # One change, so that the logs show one step for the whole transaction.
+        builder, metadata = MetadataBuilder(start), start
         for action in self._actions:
             changes = action.apply(metadata, self._context)
             check(changes.requirements, metadata)
             if changes.updates:
                 updates += changes.updates
-                # From the start each time, so that the logs show one step for the whole transaction.
-                metadata = apply_updates(start, updates)
-        if metadata is base:
-            return None
-        snapshot = next((update.snapshot for update in reversed(updates) if isinstance(update, AddSnapshot)), None)
-        if snapshot is None:
-            return Proposal(metadata)
-        return Proposal(metadata, snapshot.snapshot_id, snapshot.summary.get("operation"))
+                requirements += changes.requirements
+                metadata = builder.apply(changes.updates)
+        if base is None:
+            return creation_of(start, updates, metadata)
+        return None if metadata is base else change_of(base, updates, requirements, metadata)
 
     def _check_open(self) -> None:
         if not self._open:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from copy import copy
 
 import msgspec
-from icefield.abc import Committed, Conflict, FileSystem, Pointer, PutMode
+from icefield.abc import FileSystem, Pointer, PutMode
 from icefield.errors import (
     CommitStateUnknown,
     FileMissing,
@@ -64,7 +63,6 @@ class ItemStrategy(VersionedStrategy):
         super().__init__(table, location, file_system, properties)
         self._options = LockOptions.of(self.properties)
         self._items = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
-        self._durable = ""  # the file of the version that was published last
 
     def top(self) -> Top | None:
         version = self.hint()
@@ -83,16 +81,8 @@ class ItemStrategy(VersionedStrategy):
             return Top(current, version, DROPPED in item)
         return Top(current, version, is_tombstone(self.file_system, self.file_system.stat(current.location)))
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        # A table object, and so this one, may serve several threads: each commit remembers its own file in a copy.
-        attempt = copy(self)
-        outcome = super(ItemStrategy, attempt).commit(base, metadata)
-        if isinstance(outcome, Committed):
-            return Committed(Pointer(attempt._durable, outcome.pointer.version))
-        return outcome
-
-    def publish(self, target: str, data: bytes) -> bool:
-        durable = self._durable = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
+    def publish(self, target: str, data: bytes) -> Pointer | None:
+        durable = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
         identity = msgspec.json.decode(data, type=_Identity)
         record = {KEY: _key(target), FILE: durable}
         if uuid := identity.table_uuid:
@@ -110,37 +100,38 @@ class ItemStrategy(VersionedStrategy):
             raise
         if not won:
             delete_quietly(self.file_system, durable)
-            return False
+            return None
         # It is decided: what comes now may fail, and is done by whoever comes next.
         with suppress(Exception):
             self.file_system.put(target, data, PutMode.OVERWRITE)
             if not uuid:
                 delete_quietly(self.file_system, durable)
-        return True
+        return Pointer(durable, version_of(target))
 
-    def withdraw(self, target: str) -> None:
+    def withdraw(self, published: Pointer) -> None:
         for _ in range(_TRIES):
             with suppress(IcefieldError, ReplyLost):
-                self._take_back(target)
+                self._take_back(self._target(pointer_version(published)), published.location)
                 return
 
-    def _take_back(self, target: str) -> None:
-        self._items.delete(_key(target), {FILE: self._durable})
+    def _take_back(self, target: str, durable: str) -> None:
+        self._items.delete(_key(target), {FILE: durable})
         other = self._item_of(target)
         if other is None:
             self.file_system.delete_many([target])
         else:  # our copy may have come over theirs
             self.file_system.put(target, read_whole(self.file_system, other[FILE]), PutMode.OVERWRITE)
-        self.file_system.delete_many([self._durable])
+        self.file_system.delete_many([durable])
 
-    def is_current_table(self, base: Pointer, metadata: TableMetadata) -> bool:
+    def confirmed(self, base: Pointer, metadata: TableMetadata) -> Pointer | None:
         item = self._item(pointer_version(base))
         if item is not None:
-            return item.get(FILE) == base.location and item.get(TABLE_UUID) == metadata.table_uuid
-        if not super().is_current_table(base, metadata):
-            return False
-        self._allow_foreign(base.location)
-        return True
+            is_base = item.get(FILE) == base.location and item.get(TABLE_UUID) == metadata.table_uuid
+            return base if is_base else None
+        found = super().confirmed(base, metadata)
+        if found is not None:
+            self._allow_foreign(base.location)
+        return found
 
     def delete_versions(self, last: int) -> None:
         # Their copies may not be there: items alone decide which versions there are.

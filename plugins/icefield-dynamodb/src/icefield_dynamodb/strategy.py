@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from icefield.abc import Committed, Conflict, FileSystem, FileSystemAbility, Pointer
-from icefield.metadata import TableMetadata
+from icefield.abc import Committed, Conflict, FileSystem, FileSystemAbility, Pointer, Proposal
 from icefield.toolkit import VersionedStrategy, publish_by_create, publish_by_rename, temporary_metadata_name
 
 from icefield_dynamodb.item_strategy import ItemStrategy
@@ -33,11 +32,11 @@ class FencedByStore(VersionedStrategy):
         self._options = LockOptions.of(self.properties)
         self._locks = ItemTable.of(ClientOptions.of(self.properties), self._options.table)
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         temporary = f"{target.rpartition('/')[0]}/{temporary_metadata_name()}"
         lease = Lease(self._locks, self._options, entity_of(target), entity_of(temporary))
         if not lease.acquire(lambda: self.exists(target)):
-            return False
+            return None
         with lease:
             if FileSystemAbility.ATOMIC_CREATE in self.file_system.abilities:
                 return publish_by_create(self.file_system, target, data)
@@ -74,8 +73,8 @@ class DynamoDbLockStrategy(VersionedStrategy):
     def load(self) -> Pointer | None:
         return self._road.load()
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        return self._road.commit(base, metadata)
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        return self._road.commit(base, proposal)
 
     def drop(self) -> None:
         self._road.drop()
@@ -83,7 +82,7 @@ class DynamoDbLockStrategy(VersionedStrategy):
     def purge(self) -> None:
         self._road.purge()
 
-    def publish(self, target: str, data: bytes) -> bool:
+    def publish(self, target: str, data: bytes) -> Pointer | None:
         return self._road.publish(target, data)
 
     def forget(self, targets: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
+from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Proposal, Storage, TableName
 from icefield.errors import (
     IcefieldError,
     InvalidArgument,
@@ -163,7 +163,7 @@ class HiveBackend(CatalogBackend):
         file_system = self.io.storage(metadata_location)
         strategy = HiveStrategy(table, metadata_location, file_system, self.properties, self._metastore)
         try:
-            created = strategy.describing(metadata).swap_pointer(None, metadata_location)
+            created = strategy.swap_pointer(None, metadata_location, Proposal(metadata))
         except OutcomeUnknown as lost:
             raise StorageError(
                 f"whether {'.'.join(name)} was registered is not known: {lost}", retryable=True

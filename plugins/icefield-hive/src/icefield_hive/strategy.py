@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Mapping
 from typing import Final
 
-from icefield.abc import Committed, Conflict, FileSystem, Pointer, TableName
+from icefield.abc import Committed, Conflict, FileSystem, Pointer, Proposal, TableName
 from icefield.errors import (
     IcefieldError,
     InvalidArgument,
@@ -16,8 +15,7 @@ from icefield.errors import (
     StorageError,
     UnsupportedFeature,
 )
-from icefield.metadata import TableMetadata, decode_metadata
-from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown, read_whole
+from icefield.toolkit import Backoff, MetastoreStrategy, OutcomeUnknown
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import ConnectionLost, Refused
@@ -47,27 +45,23 @@ class HiveStrategy(MetastoreStrategy):
         super().__init__(table, location, file_system, properties)
         self._metastore = metastore
         self._database, self._name = (level.lower() for level in table)
-        self._description: Description | None = None
 
     def read_pointer(self) -> str | None:
         return pointer_in(record_of(self._metastore, self.table), self.table, self._metastore.catalog)
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
-        return super(HiveStrategy, self.describing(metadata)).commit(base, metadata)
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        self._described(proposal)  # refuses what the metastore cannot hold, before a file is written
+        return super().commit(base, proposal)
 
-    def describing(self, metadata: TableMetadata) -> HiveStrategy:
-        """The strategy of one attempt: several threads may commit through one table object."""
-        attempt = copy.copy(self)
-        attempt._description = Description.of(metadata, self._metastore.settings)
-        return attempt
-
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         def overtaken() -> bool:
             return self.read_pointer() != old
 
         try:
             with held(self._metastore, [(self._database, self._name)], overtaken) as lock:
-                return self._create(lock, new) if old is None else self._update(lock, old, new)
+                if old is None:
+                    return self._create(lock, new, proposal)
+                return self._update(lock, old, new, proposal)
         except Overtaken:
             return False
 
@@ -83,11 +77,13 @@ class HiveStrategy(MetastoreStrategy):
     def _missing(self) -> NoSuchTable:
         return NoSuchTable(f"no table {'.'.join(self.table)} in catalog '{self._metastore.catalog}'", table=self.table)
 
-    def _create(self, lock: HiveLock, new: str) -> bool:
-        assert self._description is not None
+    def _described(self, proposal: Proposal) -> Description:
+        return Description.of(proposal.metadata, self._metastore.settings)
+
+    def _create(self, lock: HiveLock, new: str, proposal: Proposal) -> bool:
         if record_of(self._metastore, self.table) is not None:
             return False
-        record = self._description.new_record(self._database, self._name, new)
+        record = self._described(proposal).new_record(self._database, self._name, new)
         lock.ensure_held()
         try:
             self._metastore.call(CREATE_TABLE, record, {"properties": KEEP_STATISTICS})
@@ -95,12 +91,13 @@ class HiveStrategy(MetastoreStrategy):
             return self._look(None, new, error)
         return True
 
-    def _update(self, lock: HiveLock, old: str, new: str) -> bool:
-        assert self._description is not None
+    def _update(self, lock: HiveLock, old: str, new: str, proposal: Proposal) -> bool:
         record = record_of(self._metastore, self.table)
         if record is None or pointer_in(record, self.table, self._metastore.catalog) != old:
             return False
-        changed = self._description.changed_record(record, new, self._removed(record, old))
+        before = {} if proposal.base is None else proposal.base.properties
+        removed = before.keys() - proposal.metadata.properties.keys()
+        changed = self._described(proposal).changed_record(record, new, removed)
         expected = {"expected_parameter_key": METADATA_LOCATION, "expected_parameter_value": old}
         lock.ensure_held()
         try:
@@ -111,18 +108,6 @@ class HiveStrategy(MetastoreStrategy):
 
     def _alter(self, record: Record, context: Mapping[str, str]) -> None:
         self._metastore.call(ALTER_TABLE, self._database, self._name, record, {"properties": dict(context)})
-
-    def _removed(self, record: Record, old: str) -> set[str]:
-        """The table's properties that this version no longer has, of those that stand in the record."""
-        assert self._description is not None
-        candidates = self._description.unexplained(record)
-        if not candidates:
-            return set()
-        try:
-            before = decode_metadata(read_whole(self.file_system, old), old)
-        except IcefieldError:
-            return set()
-        return set(before.properties) - set(self._description.properties)
 
     def _look(self, old: str | None, new: str, error: Refused | ConnectionLost) -> bool:
         """Find out what became of a change that failed. The lock is still held, so nobody else changes the table.

@@ -46,24 +46,6 @@ _DESCRIPTIVE: Final = (
     "default-sort-order",
     "snapshot-count",
 )
-# What stands in a table's parameters without being one of its properties.
-_OF_THE_METASTORE: Final = frozenset(
-    {
-        *_STATISTICS,
-        *_DESCRIPTIVE,
-        "COLUMN_STATS_ACCURATE",
-        "EXTERNAL",
-        METADATA_LOCATION,
-        PREVIOUS_LOCATION,
-        "numFilesErasureCoded",
-        "rawDataSize",
-        _STORAGE_HANDLER,
-        TABLE_TYPE,
-        "transient_lastDdlTime",
-        "uuid",
-    }
-)
-
 _PLAIN_FORMATS: Final = (
     "org.apache.hadoop.mapred.FileInputFormat",
     "org.apache.hadoop.mapred.FileOutputFormat",
@@ -142,11 +124,6 @@ class Description:
             "sd": self._storage(record.get("sd") or {}),
             "parameters": self._parameters(kept, before[METADATA_LOCATION], location),
         }
-
-    def unexplained(self, record: Record) -> set[str]:
-        """Parameters that are neither the metastore's nor properties of this version: removed, or others' own."""
-        ours = {_TRANSLATED.get(key, key) for key in self.properties}
-        return set(record["parameters"]) - _OF_THE_METASTORE - ours
 
     def _storage(self, before: Record) -> Record:
         source, sink, serde = _HIVE_FORMATS if self._for_hive else _PLAIN_FORMATS

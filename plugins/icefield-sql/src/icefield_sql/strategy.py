@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from icefield.abc import FileSystem, TableName
+from icefield.abc import FileSystem, Proposal, TableName
 from icefield.errors import NoSuchTable, StorageError, TableExists
 from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, not_, select, update
@@ -32,7 +32,7 @@ class SqlStrategy(MetastoreStrategy):
     def read_pointer(self) -> str | None:
         return pointer_of(self._database, self.table)
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         try:
             return self._create(new) if old is None else self._update(old, new)
         except NameTaken as error:

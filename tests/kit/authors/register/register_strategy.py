@@ -8,6 +8,7 @@ from __future__ import annotations
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import quote
 
+from icefield.abc import Proposal
 from icefield.errors import CommitStateUnknown, NoSuchTable, StorageError
 from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
 
@@ -30,7 +31,7 @@ class RegisterStrategy(MetastoreStrategy):
             raise StorageError(f"{self._name}: the register answers {status}", retryable=status >= 500)
         return value if status == 200 else None
 
-    def swap_pointer(self, old: str | None, new: str) -> bool:
+    def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         condition = {"If-None-Match": "*"} if old is None else {"If-Match": old}
         try:
             status, _ = self._ask("PUT", new, condition)

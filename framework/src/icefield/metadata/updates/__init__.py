@@ -1,7 +1,8 @@
 """The updates of table metadata: one frozen value a step, applied together by ``apply_updates``."""
 
-from icefield.metadata.updates.apply import apply_updates
+from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
 from icefield.metadata.updates.base import LAST_ADDED, Change, TableUpdate
+from icefield.metadata.updates.creation import creation_updates
 from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
 from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
 from icefield.metadata.updates.refs import RemoveSnapshotRef, SetSnapshotRef
@@ -31,6 +32,7 @@ __all__ = [
     "AddSortOrder",
     "AssignUUID",
     "Change",
+    "MetadataBuilder",
     "RemoveEncryptionKey",
     "RemovePartitionSpecs",
     "RemovePartitionStatistics",
@@ -50,4 +52,5 @@ __all__ = [
     "TableUpdate",
     "UpgradeFormatVersion",
     "apply_updates",
+    "creation_updates",
 ]

@@ -1,4 +1,4 @@
-"""Applying a list of updates: one change, checked as a whole."""
+"""Applying updates: one change, checked as a whole."""
 
 from __future__ import annotations
 
@@ -12,26 +12,42 @@ from icefield.metadata.updates.base import Change, TableUpdate
 from icefield.metadata.validation import check_defaults_fit, check_names_differ
 
 
+class MetadataBuilder:
+    """One change of a base, made of updates that come in several steps; each update is applied once.
+
+    ``now_ms`` is the time of the change in ms; a change that adds a snapshot is of the snapshot's time instead. The
+    time never runs backwards. Where the current snapshot is another one than before, the snapshot log says so, once,
+    however many steps there were.
+    """
+
+    def __init__(self, base: TableMetadata, *, now_ms: int | None = None) -> None:
+        now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+        self._change = Change(base=base, timestamp_ms=base.next_timestamp_ms(now))
+        self._result = base
+
+    def apply(self, updates: Iterable[TableUpdate]) -> TableMetadata:
+        """The metadata after these updates and those before; the very base where all of them change nothing.
+
+        Costs no more than what is added, whatever the metadata holds. Raises ``InvalidArgument``, ``InvalidSchema`` or
+        ``UnsupportedFeature``.
+        """
+        before = self._result
+        for update in updates:
+            self._result = update.apply(self._result, self._change)
+        base = self._change.base
+        if self._result is base:
+            return base
+        if self._result is not before:
+            check_defaults_fit(base, self._result)
+            check_names_differ(self._result, base)
+        return _logged(self._result, self._change)
+
+
 def apply_updates(
     metadata: TableMetadata, updates: Iterable[TableUpdate], *, now_ms: int | None = None
 ) -> TableMetadata:
-    """The metadata after a change, or the very same object when the updates change nothing.
-
-    ``now_ms`` is the time of the change in ms; a change that adds a snapshot is of the snapshot's time instead. The
-    time never runs backwards. Where the current snapshot is another one than before, the snapshot log says so, once.
-    Costs no more than what is added, whatever the metadata holds. Raises ``InvalidArgument``, ``InvalidSchema`` or
-    ``UnsupportedFeature``.
-    """
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    change = Change(base=metadata, timestamp_ms=metadata.next_timestamp_ms(now))
-    result = metadata
-    for update in updates:
-        result = update.apply(result, change)
-    if result is metadata:
-        return metadata
-    check_defaults_fit(metadata, result)
-    check_names_differ(result, metadata)
-    return _logged(result, change)
+    """The metadata after a change that comes in one step: see ``MetadataBuilder``."""
+    return MetadataBuilder(metadata, now_ms=now_ms).apply(updates)
 
 
 def _logged(result: TableMetadata, change: Change) -> TableMetadata:

@@ -12,9 +12,17 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from icefield.abc import CatalogBackend, CommitStrategy, Committed, Conflict, FileSystemAbility, Pointer
+from icefield.abc import (
+    CatalogBackend,
+    CommitStrategy,
+    Committed,
+    Conflict,
+    Current,
+    FileSystemAbility,
+    Pointer,
+    Proposal,
+)
 from icefield.catalog import Catalog, Table
-from icefield.metadata import TableMetadata
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.testing.base import Suite
@@ -142,12 +150,12 @@ class _Interrupted(CommitStrategy):
         self._inner = inner
         self._before = before
 
-    def load(self) -> Pointer | None:
+    def load(self) -> Pointer | Current | None:
         return self._inner.load()
 
-    def commit(self, base: Pointer | None, metadata: TableMetadata) -> Committed | Conflict:
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
         self._before()
-        return self._inner.commit(base, metadata)
+        return self._inner.commit(base, proposal)
 
     def drop(self) -> None:
         self._inner.drop()

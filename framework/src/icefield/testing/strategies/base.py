@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import pytest
 
-from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, FileSystemAbility, Pointer
+from icefield.abc import CommitStrategy, Committed, Conflict, FileSystem, FileSystemAbility, Pointer, Proposal
+from icefield.commit import change_of, creation_of, current_of
 from icefield.errors import CommitStateUnknown, IcefieldError
-from icefield.metadata import TableMetadata, apply_updates, decode_metadata, new_table_metadata
+from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
 from icefield.testing.base import Suite
@@ -70,29 +71,28 @@ class StrategyChecks(Suite):
 
     # -- helpers
 
-    def new_metadata(self, location: str) -> TableMetadata:
-        """Metadata of a new table."""
+    def new_table(self, location: str) -> Proposal:
+        """The proposal of a new table."""
         schema = Schema(NestedField(1, "id", LongType(), required=True))
-        return new_table_metadata(schema, location=location, properties={})
+        return creation_of(new_table_metadata(schema, location=location, properties={}))
 
     def create(self, file_system: FileSystem, location: str) -> Pointer:
         """Create the table."""
-        return self.committed(self.strategy(file_system, location).commit(None, self.new_metadata(location)))
+        return self.committed(self.strategy(file_system, location).commit(None, self.new_table(location)))
 
-    def changed(self, file_system: FileSystem, base: Pointer, key: str, value: str) -> TableMetadata:
-        """The metadata at ``base`` with one more property."""
-        return apply_updates(self.read(file_system, base), [SetProperties({key: value})])
+    def changed(self, file_system: FileSystem, base: Pointer, key: str, value: str) -> Proposal:
+        """The proposal to set one more property at ``base``."""
+        return change_of(self.read(file_system, base), [SetProperties({key: value})])
 
     def commit_until_done(self, strategy: CommitStrategy, file_system: FileSystem, key: str) -> Pointer:
         """Set a property, on whatever is current, until it is done."""
         deadline = time.monotonic() + self.max_wait_seconds
         while True:
             assert time.monotonic() < deadline, "a commit does not get through, on whatever base"
-            base = strategy.load()
+            base = self.pointer(strategy)
             assert base is not None
             try:
-                metadata = self.changed(file_system, base, key, "1")
-                outcome = strategy.commit(base, metadata)
+                outcome = strategy.commit(base, self.changed(file_system, base, key, "1"))
             except FileNotFoundError:  # the base was replaced and deleted between two steps
                 continue
             if isinstance(outcome, Committed):
@@ -102,6 +102,11 @@ class StrategyChecks(Suite):
         """The pointer of a commit that must have succeeded."""
         assert isinstance(outcome, Committed), f"expected Committed, got {outcome}"
         return outcome.pointer
+
+    def pointer(self, strategy: CommitStrategy) -> Pointer | None:
+        """The pointer that is current."""
+        current = current_of(strategy)
+        return None if current is None else current.pointer
 
     def read(self, file_system: FileSystem, pointer: Pointer) -> TableMetadata:
         """The metadata that a pointer names."""
@@ -113,16 +118,16 @@ class StrategyChecks(Suite):
             return set()
         return {info.location for info in file_system.list_files(location)}
 
-    def outcome(self, strategy: CommitStrategy, base: Pointer | None, metadata: TableMetadata) -> Outcome:
+    def outcome(self, strategy: CommitStrategy, base: Pointer | None, proposal: Proposal) -> Outcome:
         """What a commit returned or raised."""
         try:
-            return strategy.commit(base, metadata)
+            return strategy.commit(base, proposal)
         except (Crash, Exception) as error:
             return error
 
     def check_outcome(self, file_system: FileSystem, location: str, outcome: Outcome, story: object) -> None:
         """What is said must be what is so."""
-        current = self.strategy(file_system, location).load()
+        current = self.pointer(self.strategy(file_system, location))
         assert current is not None, f"the table is gone: {story}"
         happened = "mine" in self.read(file_system, current).properties
         if isinstance(outcome, Committed):

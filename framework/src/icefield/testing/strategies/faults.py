@@ -27,8 +27,8 @@ class FaultChecks(StrategyChecks):
             place = f"{location}/{verdict}-{step}"
             pointer = self.create(file_system, place)
             faulty = FaultyFileSystem(file_system, _at(step, verdict))
-            metadata = self.changed(file_system, pointer, "mine", "1")
-            outcome = self.outcome(self.strategy(faulty, place), pointer, metadata)
+            proposal = self.changed(file_system, pointer, "mine", "1")
+            outcome = self.outcome(self.strategy(faulty, place), pointer, proposal)
             self.check_outcome(file_system, place, outcome, faulty.calls)
             if len(faulty.calls) <= step:
                 break
@@ -41,8 +41,8 @@ class FaultChecks(StrategyChecks):
             place = f"{location}/down-{step}"
             pointer = self.create(file_system, place)
             faulty = FaultyFileSystem(file_system, _from(step, "lose-reply"))
-            metadata = self.changed(file_system, pointer, "mine", "1")
-            outcome = self.outcome(self.strategy(faulty, place), pointer, metadata)
+            proposal = self.changed(file_system, pointer, "mine", "1")
+            outcome = self.outcome(self.strategy(faulty, place), pointer, proposal)
             self.check_outcome(file_system, place, outcome, faulty.calls)
             published = {at for name, at in faulty.calls[step:] if name in ("put", "rename")}
             deleted = {at for name, found in faulty.calls if name == "delete_many" for at in found.split(",")}
@@ -59,9 +59,9 @@ class FaultChecks(StrategyChecks):
                 place = f"{location}/{when}-{step}"
                 pointer = self.create(file_system, place)
                 faulty = FaultyFileSystem(file_system, _at(step, when))
-                metadata = self.changed(file_system, pointer, "mine", "1")
-                outcome = self.outcome(self.strategy(faulty, place), pointer, metadata)
-                current = self.strategy(file_system, place).load()
+                proposal = self.changed(file_system, pointer, "mine", "1")
+                outcome = self.outcome(self.strategy(faulty, place), pointer, proposal)
+                current = self.pointer(self.strategy(file_system, place))
                 assert current is not None, f"the table is gone after {when} {step}: {faulty.calls}"
                 assert set(self.read(file_system, current).properties) <= {"mine"}
                 if isinstance(outcome, Committed):
@@ -102,17 +102,17 @@ class FaultChecks(StrategyChecks):
         for step in range(_STEPS):
             place = f"{location}/created-{verdict}-{step}"
             strategy = self.strategy_through(service, file_system, place)
-            metadata = self.new_metadata(place)
-            assert strategy.load() is None
+            proposal = self.new_table(place)
+            assert self.pointer(strategy) is None
             service.arm(_only(step, verdict))
-            outcome = self.outcome(strategy, None, metadata)
+            outcome = self.outcome(strategy, None, proposal)
             made = service.count
             service.disarm()
             story = f"{outcome!r}, {verdict} of request {step} of {made}"
-            found = self.strategy(file_system, place).load()
+            found = self.pointer(self.strategy(file_system, place))
             if isinstance(outcome, Committed):
                 assert found == outcome.pointer, story
-                assert self.read(file_system, outcome.pointer).table_uuid == metadata.table_uuid, story
+                assert self.read(file_system, outcome.pointer).table_uuid == proposal.metadata.table_uuid, story
             elif not isinstance(outcome, CommitStateUnknown):
                 assert isinstance(outcome, Conflict | IcefieldError), f"not one of Icefield's errors: {story}"
                 assert found is None, f"said to have failed, and the table is there: {story}"
@@ -132,10 +132,10 @@ class FaultChecks(StrategyChecks):
             place = f"{location}-{step}"
             pointer = self.create(file_system, place)
             strategy = self.strategy_through(service, file_system, place)
-            metadata = self.changed(file_system, pointer, "mine", "1")
-            assert strategy.load() == pointer  # it has connected, so that what is counted is the commit
+            proposal = self.changed(file_system, pointer, "mine", "1")
+            assert self.pointer(strategy) == pointer  # it has connected, so that what is counted is the commit
             service.arm(fault(step))
-            outcome = self.outcome(strategy, pointer, metadata)
+            outcome = self.outcome(strategy, pointer, proposal)
             made = service.count
             service.disarm()
             self.check_outcome(file_system, place, outcome, f"the fault at request {step} of {made}")

@@ -40,7 +40,7 @@ class RacingChecks(StrategyChecks):
         with ThreadPoolExecutor(WRITERS) as pool:
             list(pool.map(write, range(WRITERS)))
         assert not failures
-        pointer = self.strategy(file_system, location).load()
+        pointer = self.pointer(self.strategy(file_system, location))
         assert pointer is not None
         assert set(self.read(file_system, pointer).properties) == set(acknowledged)
         assert len(acknowledged) == WRITERS * COMMITS
@@ -50,14 +50,14 @@ class RacingChecks(StrategyChecks):
         barrier = threading.Barrier(WRITERS)
 
         def create(_: int) -> str | None:
-            metadata = self.new_metadata(location)
+            proposal = self.new_table(location)
             strategy = self.strategy(file_system, location)
             barrier.wait()
-            return metadata.table_uuid if isinstance(strategy.commit(None, metadata), Committed) else None
+            return proposal.metadata.table_uuid if isinstance(strategy.commit(None, proposal), Committed) else None
 
         with ThreadPoolExecutor(WRITERS) as pool:
             winners = [uuid for uuid in pool.map(create, range(WRITERS)) if uuid is not None]
-        pointer = self.strategy(file_system, location).load()
+        pointer = self.pointer(self.strategy(file_system, location))
         assert pointer is not None
         assert winners == [self.read(file_system, pointer).table_uuid]
 
@@ -71,7 +71,7 @@ class RacingChecks(StrategyChecks):
         def watch() -> None:
             try:
                 while not done.is_set():
-                    pointer = self.strategy(file_system, location).load()
+                    pointer = self.pointer(self.strategy(file_system, location))
                     assert pointer is not None
                     seen.append(len(self.read(file_system, pointer).properties))
             except BaseException as error:
@@ -109,7 +109,7 @@ class RacingChecks(StrategyChecks):
                 other.ask(writer)
             for other in others:
                 acknowledged.update(other.answer(2 * self.max_wait_seconds))
-        pointer = self.strategy(file_system, location).load()
+        pointer = self.pointer(self.strategy(file_system, location))
         assert pointer is not None
         assert set(self.read(file_system, pointer).properties) == acknowledged
 
@@ -151,8 +151,8 @@ class RacingChecks(StrategyChecks):
                 if len(changes) == step + 1:
                     waits.let(other, place, base)
 
-        metadata = self.changed(file_system, base, "mine", "1")
-        mine = self.outcome(self.strategy(FaultyFileSystem(file_system, fault), place), base, metadata)
+        proposal = self.changed(file_system, base, "mine", "1")
+        mine = self.outcome(self.strategy(FaultyFileSystem(file_system, fault), place), base, proposal)
         return self._settled(file_system, place, mine, other, changes, step)
 
     def _held_at_a_request(
@@ -167,9 +167,9 @@ class RacingChecks(StrategyChecks):
         """Whether there is such a request to the service; another process commits before it, on the same base."""
         base = self.create(file_system, place)
         strategy = self.strategy_through(service, file_system, place)
-        metadata = self.changed(file_system, base, "mine", "1")
+        proposal = self.changed(file_system, base, "mine", "1")
         requests: list[str] = []
-        assert strategy.load() == base  # it has connected, so that what is counted is the commit
+        assert self.pointer(strategy) == base  # it has connected, so that what is counted is the commit
 
         def fault(number: int) -> None:
             requests.append(f"request {number}")
@@ -177,7 +177,7 @@ class RacingChecks(StrategyChecks):
                 waits.let(other, place, base)
 
         service.arm(fault)
-        mine = self.outcome(strategy, base, metadata)
+        mine = self.outcome(strategy, base, proposal)
         service.disarm()
         return self._settled(file_system, place, mine, other, requests, step)
 
@@ -194,7 +194,7 @@ class RacingChecks(StrategyChecks):
         if len(steps) <= step:
             return False
         theirs = other.answer(self.max_wait_seconds)
-        current = self.strategy(file_system, place).load()
+        current = self.pointer(self.strategy(file_system, place))
         assert current is not None
         found = set(self.read(file_system, current).properties)
         story = f"held up before {steps[step]}: mine {mine!r}, the other's {theirs}"

@@ -1,0 +1,44 @@
+"""Proposals: what a strategy is handed, made of metadata, updates and requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from icefield.abc import Proposal
+from icefield.metadata import TableMetadata
+from icefield.metadata.requirements import AssertCreate, AssertRefSnapshotID, AssertTableUUID, TableRequirement, holds
+from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate, apply_updates, creation_updates
+
+
+def creation_of(
+    created: TableMetadata, updates: Iterable[TableUpdate] = (), metadata: TableMetadata | None = None
+) -> Proposal:
+    """The proposal of a new table: ``created``, or ``metadata``, which ``updates`` have made of it."""
+    return Proposal(metadata or created, (*creation_updates(created), *updates), (AssertCreate(),))
+
+
+def change_of(
+    base: TableMetadata,
+    updates: Iterable[TableUpdate],
+    requirements: Iterable[TableRequirement] = (),
+    metadata: TableMetadata | None = None,
+) -> Proposal:
+    """The proposal of a change: what ``updates`` make of ``base``, which is ``metadata`` where it was made already.
+
+    It requires that it is the same table and that the branches and tags that it moves are where they were. Each action
+    of a transaction requires what it does of what those before it made, and the proposal has what holds of the base,
+    each once: what does not was made by an action of the same transaction, whose own requirements guard it.
+    """
+    steps = tuple(updates)
+    found: list[TableRequirement] = [AssertTableUUID(base.table_uuid)] if base.table_uuid is not None else []
+    for requirement in (*_refs_moved(base, steps), *requirements):
+        if requirement not in found and holds(requirement, base):
+            found.append(requirement)
+    return Proposal(apply_updates(base, steps) if metadata is None else metadata, steps, tuple(found), base)
+
+
+def _refs_moved(base: TableMetadata, updates: Iterable[TableUpdate]) -> Iterator[TableRequirement]:
+    for update in updates:
+        if isinstance(update, SetSnapshotRef | RemoveSnapshotRef):
+            ref = base.refs.get(update.name)
+            yield AssertRefSnapshotID(update.name, None if ref is None else ref.snapshot_id)
