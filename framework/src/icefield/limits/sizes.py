@@ -29,6 +29,15 @@ MAX_DECODED_MANIFEST_BYTES: Final = 4 * 1024 * 1024 * 1024
 FREE_DECODING: Final = 256 * 1024 * 1024
 """How large those columns may be whatever the size of the file; beyond, ``MAX_INFLATION`` times its size."""
 
+MAX_PUFFIN_FOOTER_BYTES: Final = 64 * 1024 * 1024
+"""Of the footer of a Puffin file, before and after inflating."""
+
+MAX_PUFFIN_BLOB_BYTES: Final = 1024 * 1024 * 1024
+"""Of a blob of a Puffin file, before and after inflating: a deletion vector of a billion rows has 125 MB at most."""
+
+MAX_DELETED_POSITIONS: Final = 1 << 29
+"""Of the deleted rows of one data file: a few bytes of a deletion vector can name millions."""
+
 MAX_CONFIGURATION_BYTES: Final = 4 * 1024 * 1024
 """Of ``icefield.toml``."""
 

@@ -1,0 +1,20 @@
+"""Puffin files: blobs of statistics and deletion vectors, read and written."""
+
+from icefield.puffin.blobs import Blob, BlobType
+from icefield.puffin.codecs import BlobCodec
+from icefield.puffin.deletion_vector import decode_vector, encode_vector
+from icefield.puffin.reader import PuffinReader
+from icefield.puffin.theta import distinct_values, theta_estimate
+from icefield.puffin.writer import PuffinWriter
+
+__all__ = [
+    "Blob",
+    "BlobCodec",
+    "BlobType",
+    "PuffinReader",
+    "PuffinWriter",
+    "decode_vector",
+    "distinct_values",
+    "encode_vector",
+    "theta_estimate",
+]

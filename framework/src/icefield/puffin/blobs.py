@@ -1,0 +1,76 @@
+"""What the footer of a Puffin file says of its blobs.
+
+Spec: Puffin, "FileMetadata" and "BlobMetadata".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from icefield.errors import InvalidFile
+from icefield.limits import NameText, ValueText
+
+MAGIC: Final = b"PFA1"
+
+_Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class BlobType:
+    """The types of blobs that the specification knows. Blobs of other types are kept as they are."""
+
+    DELETION_VECTOR: Final = "deletion-vector-v1"
+    THETA_SKETCH: Final = "apache-datasketches-theta-v1"
+
+
+class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """One blob of a Puffin file: ``offset`` and ``length`` are bytes of the file, as stored.
+
+    ``fields`` are the ids of the columns that it was computed of. ``compression_codec`` is None for a plain blob.
+    """
+
+    type: NameText
+    fields: tuple[int, ...]
+    snapshot_id: _Long
+    sequence_number: _Long
+    offset: _Size
+    length: _Size
+    compression_codec: NameText | None = None
+    properties: dict[NameText, ValueText] | None = None
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The properties; empty where there are none."""
+        return self.properties or {}
+
+
+class Footer(msgspec.Struct, frozen=True, kw_only=True):
+    """The payload of a footer."""
+
+    blobs: tuple[Blob, ...]
+    properties: dict[NameText, ValueText] | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(Footer)
+
+
+def decode_footer(payload: bytes, location: str) -> Footer:
+    """The footer of that JSON. Raises ``InvalidFile``."""
+    try:
+        return _DECODER.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidFile(f"{location} is damaged: the Puffin footer: {error}", location=location) from error
+
+
+def encode_footer(blobs: Sequence[Blob], properties: Mapping[str, str]) -> bytes:
+    """The JSON of a footer, without what is not set."""
+    described = [
+        {name: value for name, value in msgspec.to_builtins(blob).items() if value is not None} for blob in blobs
+    ]
+    footer: dict[str, Any] = {"blobs": described}
+    if properties:
+        footer["properties"] = dict(properties)
+    return msgspec.json.encode(footer)

@@ -1,0 +1,119 @@
+"""Reading a Puffin file: its footer, and the blobs that are asked for.
+
+Spec: Puffin, "File structure". Each size is compared with the file's before anything of that size is read.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from icefield.abc import InputFile
+from icefield.errors import InvalidFile, UnsupportedFeature
+from icefield.limits import MAX_PUFFIN_BLOB_BYTES, MAX_PUFFIN_FOOTER_BYTES
+from icefield.puffin.blobs import MAGIC, Blob, decode_footer
+from icefield.puffin.codecs import decompress
+
+_TAIL: Final = struct.Struct("<iI4s")
+"""Size of the payload, flags, magic."""
+
+_COMPRESSED: Final = 1
+_AT_ONCE: Final = 16 << 10
+"""What is read of a file's end at first: most footers are shorter."""
+
+
+class PuffinReader:
+    """An open Puffin file; ``with`` closes it. ``location`` is for messages.
+
+    Raises ``InvalidFile`` for what is no whole Puffin file, and ``UnsupportedFeature`` for flags that nobody knows.
+    """
+
+    def __init__(self, source: InputFile, location: str) -> None:
+        self._source = source
+        self._location = location
+        try:
+            self._size = source.seek(0, os.SEEK_END)
+            footer = decode_footer(self._payload(), location)
+            for blob in footer.blobs:
+                self._check(blob)
+        except BaseException:
+            source.close()
+            raise
+        self.blobs: tuple[Blob, ...] = footer.blobs
+        self.properties: Mapping[str, str] = footer.properties or {}
+
+    def read(self, blob: Blob) -> bytes:
+        """The content of a blob, decompressed. Raises ``InvalidFile``, and ``UnsupportedFeature`` for a codec."""
+        data = self.read_stored(blob)
+        codec = blob.compression_codec
+        return data if codec is None else decompress(data, codec, self._location)
+
+    def read_stored(self, blob: Blob) -> bytes:
+        """The bytes of a blob as they lie in the file."""
+        if blob.length > MAX_PUFFIN_BLOB_BYTES:
+            raise self._damaged(f"a blob of {blob.length:,} bytes; no more than {MAX_PUFFIN_BLOB_BYTES:,} are read")
+        return read_range(self._source, blob.offset, blob.length, self._location)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _payload(self) -> bytes:
+        least = 2 * len(MAGIC) + _TAIL.size
+        if self._size < least:
+            raise self._damaged(f"{self._size} bytes are too few for a Puffin file")
+        start = max(0, self._size - _AT_ONCE)
+        tail = read_range(self._source, start, self._size - start, self._location)
+        length, flags, magic = _TAIL.unpack(tail[-_TAIL.size :])
+        if magic != MAGIC:
+            raise self._damaged("it does not end as a Puffin file does")
+        if flags & ~_COMPRESSED:
+            raise UnsupportedFeature(
+                f"{self._location}: unknown flags {flags:#x} in a Puffin footer", location=self._location
+            )
+        if not 0 <= length <= self._size - least:
+            raise self._damaged(f"a footer of {length} bytes in a file of {self._size}")
+        if length > MAX_PUFFIN_FOOTER_BYTES:
+            raise self._damaged(f"a footer of {length:,} bytes; no more than {MAX_PUFFIN_FOOTER_BYTES:,} are read")
+        self._end = self._size - _TAIL.size - length - len(MAGIC)
+        held = (
+            tail if self._end >= start else read_range(self._source, self._end, self._size - self._end, self._location)
+        )
+        footer = held[len(held) - (self._size - self._end) :]
+        head = footer if not self._end else read_range(self._source, 0, len(MAGIC), self._location)
+        if head[:4] != MAGIC or footer[:4] != MAGIC:
+            raise self._damaged("it does not begin as a Puffin file does, or its footer does not")
+        payload = footer[len(MAGIC) : len(MAGIC) + length]
+        return decompress(payload, "lz4", self._location, MAX_PUFFIN_FOOTER_BYTES) if flags & _COMPRESSED else payload
+
+    def _check(self, blob: Blob) -> None:
+        if blob.offset < len(MAGIC) or blob.offset + blob.length > self._end:
+            raise self._damaged(
+                f"a blob of {blob.length} bytes at {blob.offset} lies outside its {self._end} bytes of blobs"
+            )
+
+    def _damaged(self, why: str) -> InvalidFile:
+        return InvalidFile(f"{self._location} is damaged: {why}", location=self._location)
+
+
+def read_range(source: InputFile, offset: int, length: int, location: str) -> bytes:
+    """Bytes of an open file. Raises ``InvalidFile`` where it has fewer."""
+    source.seek(offset)
+    parts, left = [], length
+    while left and (part := source.read(left)):
+        parts.append(part)
+        left -= len(part)
+    if left:
+        raise InvalidFile(f"{location} is damaged: it ends before the {length} bytes at {offset} do", location=location)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,232 @@
+"""Sets of row positions as portable 64-bit Roaring bitmaps, to and from sorted arrays.
+
+Spec: the Roaring format specification, "extension for 64-bit implementations": a count, then for each 32-bit key in
+ascending order the key and a 32-bit bitmap. A 32-bit bitmap holds containers of the positions that share their upper
+16 bits of 32: a sorted array, a bit set of 8 kB, or runs. For the positions 0 and 5::
+
+    01 00 00 00 00 00 00 00   one bitmap
+    00 00 00 00               its key: the positions begin at 0 << 32
+    3A 30 00 00 01 00 00 00   cookie: no runs; one container
+    00 00 01 00               its upper bits: 0; two values, less one
+    10 00 00 00               it begins 16 bytes from the cookie
+    00 00 05 00               the values
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from icefield.errors import InvalidArgument
+from icefield.limits import MAX_DELETED_POSITIONS
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+"""Positions of rows in a file, ascending and distinct."""
+
+_Shorts: TypeAlias = npt.NDArray[np.int64]
+
+_PLAIN, _WITH_RUNS = 12_346, 12_347
+_LARGEST_ARRAY: Final = 4096
+_BITS_BYTES: Final = 8192
+_OFFSETS_FROM: Final = 4
+"""A bitmap with runs has the offsets of its containers from so many containers on."""
+
+_MOST_KEYS: Final = 1 << 31
+
+
+def decode_positions(data: memoryview, *, cardinality: int | None = None, most: int | None = None) -> Positions:
+    """The positions in a serialised bitmap. Raises ``ValueError`` for one that is not well formed.
+
+    ``cardinality`` and ``most``: see ``decode_vector``. The number of positions is known before they are unpacked.
+    """
+    (count,) = _unpack("<Q", data, 0)
+    if count > len(data) // 12:
+        raise ValueError(f"{count} bitmaps in {len(data)} bytes")
+    bitmaps: list[tuple[int, _Bitmap]] = []
+    place, last = 8, -1
+    for _ in range(count):
+        (key,) = _unpack("<I", data, place)
+        if not last < key < _MOST_KEYS:
+            raise ValueError(f"key {key} after {last}")
+        bitmap = _Bitmap(data[place + 4 :])
+        bitmaps.append((key, bitmap))
+        place, last = place + 4 + bitmap.size, key
+    if place != len(data):
+        raise ValueError(f"{len(data) - place} bytes are left over")
+    total = sum(bitmap.cardinality for _, bitmap in bitmaps)
+    if cardinality is not None and total != cardinality:
+        raise ValueError(f"{total} positions where {cardinality} are told")
+    if most is not None and total > most:
+        raise ValueError(f"{total} positions in a file of {most} rows")
+    if total > MAX_DELETED_POSITIONS:
+        raise ValueError(f"{total} positions; no more than {MAX_DELETED_POSITIONS} are read")
+    out = np.empty(total, np.int64)
+    at = 0
+    for key, bitmap in bitmaps:
+        part = out[at : at + bitmap.cardinality]
+        bitmap.unpack(part)
+        part += key << 32
+        at += bitmap.cardinality
+    if most is not None and total and out[-1] >= most:
+        raise ValueError(f"position {out[-1]} in a file of {most} rows")
+    return out
+
+
+def encode_positions(positions: Positions) -> bytes:
+    """The bitmap of ascending, distinct positions, each container in its smallest form, as Java and C++ write it."""
+    if len(positions) and positions[0] < 0:
+        raise InvalidArgument(f"a row has no position {positions[0]}")
+    pieces = list(_pieces(positions, 32))
+    parts = [struct.pack("<Q", len(pieces))]
+    for key, part in pieces:
+        parts += struct.pack("<I", key), _encode_bitmap(part)
+    return b"".join(parts)
+
+
+class _Bitmap:
+    """A 32-bit bitmap at the start of some bytes: its header, looked at, and where its containers lie."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        (cookie,) = _unpack("<I", data, 0)
+        place = 4
+        if cookie & 0xFFFF == _WITH_RUNS:
+            count = (cookie >> 16) + 1
+            flags = np.unpackbits(_take(data, place, (count + 7) // 8, np.uint8), bitorder="little")
+            place += (count + 7) // 8
+            self._is_run = flags[:count].astype(bool)
+            has_offsets = count >= _OFFSETS_FROM
+        elif cookie == _PLAIN:
+            (count,) = _unpack("<I", data, place)
+            place += 4
+            if count > 1 << 16:
+                raise ValueError(f"{count} containers")
+            self._is_run = np.zeros(count, bool)
+            has_offsets = True
+        else:
+            raise ValueError(f"cookie {cookie}")
+        header = _take(data, place, 2 * count, np.dtype("<u2")).reshape(-1, 2).astype(np.int64)
+        place += 4 * count + (4 * count if has_offsets else 0)
+        self._keys, self._counts = header[:, 0], header[:, 1] + 1
+        if np.any(np.diff(self._keys) <= 0):
+            raise ValueError("containers out of order")
+        self._is_bits = ~self._is_run & (self._counts > _LARGEST_ARRAY)
+        self._starts = self._placed(place)
+        self.size = int(self._starts[-1])
+        if self.size > len(data):
+            raise ValueError("it is cut off")
+        self.cardinality = int(self._counts.sum())
+
+    def _placed(self, place: int) -> _Shorts:
+        """Where each container begins, and where the last one ends."""
+        sizes = np.where(self._is_bits, _BITS_BYTES, 2 * self._counts)
+        if not self._is_run.any():
+            return place + np.concatenate(([0], np.cumsum(sizes)))
+        starts = [place]
+        for is_run, size in zip(self._is_run.tolist(), sizes.tolist(), strict=True):
+            # How many runs there are stands before them.
+            starts.append(starts[-1] + (2 + 4 * _unpack("<H", self._data, starts[-1])[0] if is_run else size))
+        return np.array(starts, np.int64)
+
+    def unpack(self, out: Positions) -> None:
+        """Put the values into an array of ``cardinality``."""
+        if not (self._is_run.any() or self._is_bits.any()):
+            start, end = int(self._starts[0]), int(self._starts[-1])
+            out[:] = _take(self._data, start, (end - start) // 2, np.dtype("<u2"))
+            out += np.repeat(self._keys << 16, self._counts)
+        else:
+            ends = np.cumsum(self._counts)
+            for number, (key, count, end) in enumerate(
+                zip(self._keys.tolist(), self._counts.tolist(), ends.tolist(), strict=True)
+            ):
+                part = out[end - count : end]
+                part[:] = self._container(number, count)
+                part += key << 16
+        if np.any(out[1:] <= out[:-1]):
+            raise ValueError("positions out of order")
+
+    def _container(self, number: int, count: int) -> npt.NDArray[Any]:
+        start = int(self._starts[number])
+        if self._is_run[number]:
+            return _unpack_runs(self._data, start, count)
+        if self._is_bits[number]:
+            values = np.flatnonzero(np.unpackbits(_take(self._data, start, _BITS_BYTES, np.uint8), bitorder="little"))
+            if len(values) != count:
+                raise ValueError(f"{len(values)} bits are set where {count} are told")
+            return values
+        return _take(self._data, start, count, np.dtype("<u2"))
+
+
+def _unpack_runs(data: memoryview, start: int, count: int) -> npt.NDArray[Any]:
+    (runs,) = _unpack("<H", data, start)
+    pairs = _take(data, start + 2, 2 * runs, np.dtype("<u2")).reshape(-1, 2).astype(np.int64)
+    begins, lengths = pairs[:, 0], pairs[:, 1] + 1
+    ends = begins + lengths
+    if int(lengths.sum()) != count or np.any(ends > 1 << 16) or np.any(begins[1:] < ends[:-1]):
+        raise ValueError("runs that do not fit their container")
+    before = np.cumsum(lengths) - lengths
+    values: npt.NDArray[Any] = np.arange(count) + np.repeat(begins - before, lengths)
+    return values
+
+
+def _encode_bitmap(positions: Positions) -> bytes:
+    keys, counts, bodies, runs = [], [], [], []
+    for key, part in _pieces(positions, 16):
+        body, is_run = _encode_container(part)
+        keys.append(key)
+        counts.append(len(part) - 1)
+        bodies.append(body)
+        runs.append(is_run)
+    if any(runs):
+        head = struct.pack("<I", _WITH_RUNS | (len(keys) - 1) << 16) + np.packbits(runs, bitorder="little").tobytes()
+        has_offsets = len(keys) >= _OFFSETS_FROM
+    else:
+        head, has_offsets = struct.pack("<II", _PLAIN, len(keys)), True
+    head += np.column_stack((keys, counts)).astype("<u2").tobytes()
+    if has_offsets:
+        sizes = np.cumsum([len(head) + 4 * len(keys), *(len(body) for body in bodies[:-1])])
+        head += sizes.astype("<u4").tobytes()
+    return b"".join([head, *bodies])
+
+
+def _encode_container(values: Positions) -> tuple[bytes, bool]:
+    """The smallest form of values below 2^16, and whether it is that of runs."""
+    breaks = np.flatnonzero(np.diff(values) != 1) + 1
+    plain = min(2 * len(values), _BITS_BYTES)
+    if 2 + 4 * (len(breaks) + 1) < plain:
+        begins = values[np.concatenate(([0], breaks))]
+        ends = values[np.concatenate((breaks - 1, [len(values) - 1]))]
+        pairs = np.column_stack((begins, ends - begins)).astype("<u2")
+        return struct.pack("<H", len(begins)) + pairs.tobytes(), True
+    if len(values) <= _LARGEST_ARRAY:
+        return values.astype("<u2").tobytes(), False
+    bits = np.zeros(1 << 16, np.uint8)
+    bits[values] = 1
+    return np.packbits(bits, bitorder="little").tobytes(), False
+
+
+def _pieces(positions: Positions, bits: int) -> Iterator[tuple[int, Positions]]:
+    """The positions that share what lies above so many bits, as (upper bits, lower bits)."""
+    if not len(positions):
+        return
+    upper = positions >> bits
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(upper)) + 1, [len(positions)])).tolist()
+    for start, end in pairwise(starts):
+        yield int(upper[start]), positions[start:end] & ((1 << bits) - 1)
+
+
+def _unpack(form: str, data: memoryview, place: int) -> tuple[int, ...]:
+    if place + struct.calcsize(form) > len(data):
+        raise ValueError("it is cut off")
+    return struct.unpack_from(form, data, place)
+
+
+def _take(data: memoryview, place: int, count: int, kind: Any) -> npt.NDArray[Any]:
+    if place + count * np.dtype(kind).itemsize > len(data):
+        raise ValueError("it is cut off")
+    return np.frombuffer(data, kind, count, place)

@@ -1,0 +1,58 @@
+"""How many distinct values a column has, by the blob ``apache-datasketches-theta-v1`` of a statistics file.
+
+Spec: Puffin, "apache-datasketches-theta-v1 blob type". The number stands in the blob's property ``ndv``; where it does
+not, the header of the sketch tells what it is estimated from: the number of hashes it holds and theta, the share of
+all hashes below which it holds every one.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from icefield.errors import InvalidFile, UnsupportedFeature
+from icefield.puffin.blobs import Blob
+
+_FAMILY: Final = 3
+_SERIAL_VERSION: Final = 3
+_BIG_ENDIAN, _EMPTY = 0x01, 0x04
+_MAX_THETA: Final = (1 << 63) - 1
+
+
+def distinct_values(blob: Blob) -> int | None:
+    """The number of distinct values that a blob's properties tell; None where they tell none."""
+    told = blob.texts.get("ndv", "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 20 else None
+
+
+def theta_estimate(sketch: bytes, location: str) -> float:
+    """The estimate of a compact theta sketch, from its header alone.
+
+    Raises ``InvalidFile`` for bytes that are none, and ``UnsupportedFeature`` for another form of sketch.
+    """
+    if len(sketch) < 8:
+        raise _damaged(location, f"{len(sketch)} bytes are too few")
+    longs, version, family, flags = sketch[0] & 0x3F, sketch[1], sketch[2], sketch[5]
+    if version != _SERIAL_VERSION or family != _FAMILY or flags & _BIG_ENDIAN:
+        raise UnsupportedFeature(
+            f"{location}: a sketch of family {family} in version {version}; compact theta sketches are of family "
+            f"{_FAMILY} in version {_SERIAL_VERSION}",
+            location=location,
+        )
+    if flags & _EMPTY:
+        return 0.0
+    if longs == 1:  # a single value, whose hash follows
+        if len(sketch) < 16:
+            raise _damaged(location, "it is cut off")
+        return 1.0
+    if longs not in (2, 3) or len(sketch) < 8 * longs:
+        raise _damaged(location, f"a header of {8 * longs} bytes in {len(sketch)}")
+    (count,) = struct.unpack_from("<i", sketch, 8)
+    theta = struct.unpack_from("<q", sketch, 16)[0] if longs == 3 else _MAX_THETA
+    if count < 0 or len(sketch) < 8 * (longs + count) or theta <= 0:
+        raise _damaged(location, f"{count} hashes in {len(sketch)} bytes")
+    return float(count) * (_MAX_THETA / theta)
+
+
+def _damaged(location: str, why: str) -> InvalidFile:
+    return InvalidFile(f"{location} is damaged: the theta sketch: {why}", location=location)

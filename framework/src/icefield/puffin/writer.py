@@ -1,0 +1,85 @@
+"""Writing a Puffin file: blobs one after another, then the footer that lists them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from icefield.abc import OutputStream
+from icefield.puffin.blobs import MAGIC, Blob, encode_footer
+from icefield.puffin.codecs import BlobCodec, compress
+
+_COMPRESSED: Final = 1
+
+
+class PuffinWriter:
+    """Writes one file. ``close`` publishes it; leaving the ``with`` block by an exception leaves nothing.
+
+    ``properties`` are the file's own, such as ``created-by``. ``compress_footer`` packs the footer as an LZ4 frame,
+    which Iceberg's Java library does not read.
+    """
+
+    def __init__(
+        self, sink: OutputStream, properties: Mapping[str, str] | None = None, *, compress_footer: bool = False
+    ) -> None:
+        self._sink = sink
+        self._properties = dict(properties or {})
+        self._compress_footer = compress_footer
+        self.blobs: list[Blob] = []
+        sink.write(MAGIC)
+
+    def add(
+        self,
+        kind: str,
+        data: bytes,
+        *,
+        fields: Sequence[int] = (),
+        snapshot_id: int = -1,
+        sequence_number: int = -1,
+        codec: BlobCodec | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Blob:
+        """Add a blob, compressed where a codec is given, and return what the footer says of it."""
+        blob = Blob(
+            type=kind,
+            fields=tuple(fields),
+            snapshot_id=snapshot_id,
+            sequence_number=sequence_number,
+            offset=0,
+            length=0,
+            compression_codec=codec,
+            properties=dict(properties) if properties else None,
+        )
+        return self.add_stored(blob, data if codec is None else compress(data, codec))
+
+    def add_stored(self, blob: Blob, data: bytes) -> Blob:
+        """Add a blob of another file as it lies there: of any type and codec."""
+        placed = msgspec.structs.replace(blob, offset=self._sink.tell(), length=len(data))
+        self._sink.write(data)
+        self.blobs.append(placed)
+        return placed
+
+    def close(self) -> int:
+        """Write the footer and publish the file; returns its size in bytes."""
+        payload, flags = encode_footer(self.blobs, self._properties), 0
+        if self._compress_footer:
+            payload, flags = compress(payload, "lz4"), _COMPRESSED
+        self._sink.write(MAGIC + payload + struct.pack("<iI", len(payload), flags) + MAGIC)
+        size = self._sink.tell()
+        self._sink.close()
+        return size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._sink.abort()
+        elif not self._sink.closed:
+            self.close()

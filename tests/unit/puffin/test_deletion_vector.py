@@ -1,0 +1,167 @@
+"""Deletion vectors, to the byte."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from icefield.errors import InvalidArgument, InvalidFile
+from icefield.puffin import decode_vector, encode_vector
+from vectors import VECTORS
+
+KEY = 1 << 32
+BLOCK = 1 << 16
+
+
+def blob_of(vector: bytes) -> bytes:
+    """A blob with a right length and checksum."""
+    body = bytes.fromhex("D1D33964") + vector
+    return struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def positions_of(*parts: Any) -> np.ndarray[Any, Any]:
+    return np.unique(np.concatenate([np.asarray(part, np.int64) for part in parts]))
+
+
+@pytest.mark.spec("DEL-40", "DEL-41", "DEL-30", "PUF-09")
+@pytest.mark.parametrize("vector", VECTORS["deletion_vectors"], ids=lambda vector: vector["name"])
+def test_the_vectors_of_the_specification_are_read_and_written_to_the_byte(vector: dict[str, Any]) -> None:
+    blob = bytes.fromhex(vector["hex"])
+    assert decode_vector(blob, "v", cardinality=vector["cardinality"]).tolist() == vector["positions"]
+    assert encode_vector(np.array(vector["positions"], np.int64)) == blob
+
+
+KINDS = {
+    "array": np.arange(0, 4000, 2),
+    "largest array": np.arange(0, 8192, 2),
+    "bits": np.arange(0, BLOCK, 3),
+    "run": np.arange(7, 60000),
+    "whole block": np.arange(BLOCK),
+    "runs": positions_of(range(10), range(20, 5000), range(BLOCK - 5, BLOCK)),
+}
+
+
+@pytest.mark.spec("DEL-44", "DEL-41")
+@pytest.mark.parametrize("kinds", [[kind] for kind in KINDS] + [list(KINDS), ["array", "run"], ["bits"] * 5])
+def test_every_kind_of_container_is_read_and_written(kinds: list[str]) -> None:
+    for base in (0, 3 * BLOCK, KEY, (KEY << 30) + BLOCK):
+        positions = positions_of(*(KINDS[kind] + base + 2 * at * BLOCK for at, kind in enumerate(kinds)))
+        assert np.array_equal(decode_vector(encode_vector(positions), "v"), positions)
+
+
+POSITIONS = st.lists(
+    st.tuples(st.integers(0, 2**63 - 2**17), st.sampled_from([*KINDS.values(), np.array([0])])), max_size=4
+)
+
+
+@pytest.mark.peer
+@given(POSITIONS)
+@settings(max_examples=60, deadline=None)
+def test_croaring_writes_the_same_bytes_and_reads_them(pieces: list[Any]) -> None:
+    bitmap = pytest.importorskip("pyroaring").BitMap64
+    positions = positions_of([], *(base + values for base, values in pieces))
+    theirs = bitmap(positions.astype(np.uint64))
+    theirs.run_optimize()
+    ours = encode_vector(positions)
+    assert ours == blob_of(theirs.serialize())
+    assert np.array_equal(np.array(bitmap.deserialize(ours[8:-4]), np.uint64).astype(np.int64), positions)
+    assert np.array_equal(decode_vector(ours, "v", cardinality=len(positions)), positions)
+
+
+@pytest.mark.spec("DEL-42")
+def test_a_position_with_bit_63_is_refused_both_ways() -> None:
+    with pytest.raises(InvalidArgument, match="-1"):
+        encode_vector(np.array([-1, 3], np.int64))
+    high = bytearray(encode_vector(np.array([5], np.int64))[8:-4])
+    high[11] = 0x80
+    with pytest.raises(InvalidFile, match="key"):
+        decode_vector(blob_of(bytes(high)), "v")
+
+
+ONE = encode_vector(np.array([1, 2, 9], np.int64))
+
+
+@pytest.mark.spec("DEL-43")
+def test_each_flipped_bit_is_found() -> None:
+    blob = encode_vector(np.array([1, 2, 9, BLOCK + 4], np.int64))
+    for bit in range(8 * len(blob)):
+        damaged = bytearray(blob)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(InvalidFile, match="somewhere is damaged"):
+            decode_vector(bytes(damaged), "somewhere")
+
+
+@pytest.mark.spec("DEL-43")
+def test_another_number_of_positions_than_is_told_is_refused_before_they_are_unpacked() -> None:
+    for wrong in ({"cardinality": 2}, {"cardinality": 4}, {"most": 2}, {"most": 9}):
+        with pytest.raises(InvalidFile, match=r"positions? "):
+            decode_vector(ONE, "v", **wrong)
+    assert decode_vector(ONE, "v", cardinality=3, most=10).tolist() == [1, 2, 9]
+    everything = encode_vector(np.arange(1 << 20))
+    assert len(everything) < 300
+    with pytest.raises(InvalidFile, match="1048576 positions where 3 are told"):
+        decode_vector(everything, "v", cardinality=3)
+
+
+RUNS = bytes.fromhex("0100000000000000 00000000 3b300000 01 0000 6300 0100 0000 6300".replace(" ", ""))
+PLAIN = bytes.fromhex("0100000000000000 00000000 3a300000 01000000 0000 0200 10000000 0100 0200 0900".replace(" ", ""))
+
+
+@pytest.mark.spec("DEL-43")
+@pytest.mark.parametrize(
+    ("vector", "at", "bytes_"),
+    [
+        (PLAIN, 0, "ffffffffffffffff"),  # bitmaps without end
+        (PLAIN, 0, "02"),  # a bitmap that is not there
+        (PLAIN, 0, "00"),  # bytes left over
+        (PLAIN, 12, "3c"),  # another cookie
+        (PLAIN, 16, "ffffffff"),  # containers without end
+        (PLAIN, 22, "0300"),  # a value more
+        (PLAIN, 22, "ffff"),  # bits that are not there
+        (PLAIN, 28, "0200"),  # the same value twice
+        (PLAIN, 28, "0700"),  # unsorted
+        (RUNS, 14, "0100"),  # two containers
+        (RUNS, 19, "6400"),  # another count than the runs have
+        (RUNS, 21, "ffff"),  # runs without end
+        (RUNS, 23, "ffff"),  # a run beyond its container
+    ],
+)
+def test_vectors_that_are_not_well_formed_are_one_typed_error(vector: bytes, at: int, bytes_: str) -> None:
+    assert decode_vector(blob_of(vector), "v").size in (3, 100)
+    new = bytes.fromhex(bytes_)
+    with pytest.raises(InvalidFile, match="v is damaged"):
+        decode_vector(blob_of(vector[:at] + new + vector[at + len(new) :]), "v")
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+@pytest.mark.spec("DEL-43")
+def test_damage_behind_a_right_checksum_is_one_typed_error_or_ascending_positions(data: st.DataObject) -> None:
+    kind = data.draw(
+        st.sampled_from([*KINDS.values(), positions_of(*(values + 9 for values in KINDS.values()), [KEY])])
+    )
+    vector = bytearray(encode_vector(np.asarray(kind, np.int64))[8:-4])
+    for _ in range(data.draw(st.integers(1, 3))):
+        vector[data.draw(st.integers(0, min(80, len(vector) - 1)))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(vector)))
+    try:
+        found = decode_vector(blob_of(bytes(vector[:cut] if data.draw(st.booleans()) else vector)), "v")
+    except InvalidFile:
+        return
+    assert np.all(np.diff(found) > 0)
+    assert not len(found) or found[0] >= 0
+
+
+@given(st.binary(max_size=64))
+@example(b"")
+@settings(deadline=None)
+def test_any_bytes_are_one_typed_error_or_a_vector(junk: bytes) -> None:
+    for data in (junk, blob_of(junk)):
+        with suppress(InvalidFile):
+            decode_vector(data, "v")
