@@ -13,7 +13,7 @@ import icefield
 import pytest
 from canonical import canonical_rows, digest_of, rows_digest
 from icefield.catalog import Table
-from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
+from icefield.errors import IcefieldError, InvalidFile
 from icefield.expressions import (
     BooleanExpression,
     EqualTo,
@@ -46,26 +46,11 @@ OPERATORS = {
 }
 DELETES = ("pos_delete_files", "eq_delete_files", "dv_blobs")
 
-ROW_LEVEL_DELETES = (UnsupportedFeature, "row-level deletes")
 REFUSED: dict[str, tuple[type[IcefieldError], str]] = {
-    "dremio__table_with_delete": ROW_LEVEL_DELETES,
-    "duckdb__equality_deletes_mytable": ROW_LEVEL_DELETES,
-    "gen_icebird__v2_posdel_evolution": ROW_LEVEL_DELETES,
-    "icebird__spark_bunnies": ROW_LEVEL_DELETES,
     # Others guess ids by position there; the specification has no such rule.
     "impala__airports_parquet": (InvalidFile, "no field ids and the table has no name mapping"),
-    "impala__iceberg_v2_delete_equality": ROW_LEVEL_DELETES,
-    "impala__iceberg_v2_delete_positional": ROW_LEVEL_DELETES,
-    "impala__iceberg_v2_partitioned_position_deletes": ROW_LEVEL_DELETES,
-    "impala__iceberg_v2_positional_delete_all_rows": ROW_LEVEL_DELETES,
-    "impala__iceberg_v2_positional_not_all_data_files_have_delete_files": ROW_LEVEL_DELETES,
-    "impala__iceberg_v2_positional_update_all_rows": ROW_LEVEL_DELETES,
-    "impala__iceberg_v3_deletion_vectors": ROW_LEVEL_DELETES,
-    "lithium__granular_deletes": ROW_LEVEL_DELETES,
 }
 """The tables of which some snapshot is refused: with which error, and a part of its message. All others must read."""
-READ_TODAY = {"icebird__spark_bunnies"}
-"""Those among them whose current snapshot reads: only an earlier one has what is refused."""
 
 
 def opened(entry: dict[str, Any]) -> Table:
@@ -96,7 +81,7 @@ def digest(scan: TableScan) -> tuple[int, str]:
 def test_a_table_of_another_writer_gives_the_rows_that_others_read(entry):
     expected = entry["expected"]
     scan = opened(entry).scan()
-    if entry["name"] in REFUSED and entry["name"] not in READ_TODAY:
+    if entry["name"] in REFUSED:
         kind, words = REFUSED[entry["name"]]
         with pytest.raises(kind, match=words):
             scan.to_arrow()
@@ -107,7 +92,7 @@ def test_a_table_of_another_writer_gives_the_rows_that_others_read(entry):
 
 @EVERY
 def test_what_is_refused_of_a_table_of_another_writer_is_refused_for_a_reason(entry):
-    table, features = opened(entry), entry["features"]
+    table = opened(entry)
     kept = [each["snapshot_id"] for each in entry["expected"]["snapshots"] if "unavailable" not in each]
     outcomes = [outcome(table.scan(snapshot_id=snapshot_id)) for snapshot_id in kept]
     if entry["name"] not in REFUSED:
@@ -116,8 +101,6 @@ def test_what_is_refused_of_a_table_of_another_writer_is_refused_for_a_reason(en
     kind, words = REFUSED[entry["name"]]
     assert any(outcomes), "every snapshot reads: it is no longer refused"
     assert all(error is None or (isinstance(error, kind) and words in str(error)) for error in outcomes)
-    deletes = any(feature.startswith(("posdel", "eqdel", "dv:")) for feature in features)
-    assert deletes == (REFUSED[entry["name"]] is ROW_LEVEL_DELETES)
 
 
 def outcome(scan: TableScan) -> IcefieldError | None:

@@ -379,10 +379,10 @@ class TestImportedFiles:
 
 
 class TestRefusals:
-    def test_files_with_deletes_are_refused_rather_than_read_without_them(self, written):
+    def test_a_data_file_is_no_file_of_deletes(self, written):
         (task,) = written(SCHEMA, ROWS)
         delete = replace(task.file, content=DataFileContent.POSITION_DELETES)
-        with pytest.raises(UnsupportedFeature, match="deletes"):
+        with pytest.raises(InvalidFile, match="no column 'file_path'"):
             read([FileScanTask(task.file, delete_files=(delete,))], context_of(SCHEMA))
 
     @pytest.mark.spec("MAN-45")

@@ -43,6 +43,9 @@ class FormatAbility(Enum):
     DICTIONARIES = "dictionaries"
     """``ReadRequest.dictionaries`` has columns come with each distinct value once."""
 
+    SKIPS = "skips"
+    """``ReadRequest.skipped_rows`` spares reading parts of a file that hold none but such rows."""
+
     APPEND_BLOCKS = "append-blocks"
     """``FileFormat.append_blocks`` adds records to a copy of a file without decoding what is there."""
 
@@ -70,6 +73,8 @@ class ReadRequest:
     entries of other keys may be left out.
     ``dictionaries``: ids of columns of text or bytes, top-level ones, that come as Arrow dictionaries with int32
     indices over the type in ``columns``. Asked only of formats that declare ``DICTIONARIES``.
+    ``skipped_rows``: a numpy array of int64, ascending: positions in the file of rows that are deleted. A hint: they
+    may come or not. Asked only of formats that declare ``SKIPS``.
     """
 
     columns: pa.Schema
@@ -79,6 +84,7 @@ class ReadRequest:
     positions: bool = False
     map_keys: Mapping[int, frozenset[int]] = field(default_factory=dict)
     dictionaries: frozenset[int] = frozenset()
+    skipped_rows: Any = field(default=None, compare=False)
 
 
 class FormatReader(ABC):

@@ -6,15 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from icefield.abc import FormatAbility, FormatReader, InputFile, ReadRequest, Split
-from icefield.errors import InvalidFile, UnsupportedFeature
+from icefield.abc import FormatAbility, FormatReader, ReadRequest, Split
+from icefield.errors import InvalidFile
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, bind, evaluate, field_ids, relocate
 from icefield.manifest import DataFile
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.deletes.keys import Mask
+from icefield.scan.deletes.positions import ordered
+from icefield.scan.deletes.store import DeleteStore, TaskDeletes
+from icefield.scan.opening import counted, open_file
 from icefield.scan.parallel import in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
@@ -22,7 +28,7 @@ from icefield.schema.fields import ids_in
 from icefield.schema.name_mapping import carries_ids
 from icefield.schema.row_lineage import RowLineage
 from icefield.types import NestedField, StructType
-from icefield.types.reserved import FILE, PARTITION, SPEC_ID, is_reserved_id
+from icefield.types.reserved import DELETED, FILE, PARTITION, SPEC_ID, is_reserved_id
 
 BATCH_ROWS = 131_072
 """The most rows in one batch."""
@@ -30,14 +36,19 @@ BATCH_ROWS = 131_072
 _REMEMBERED = 16
 """Schemas of files whose projection is kept."""
 
+_NO_IDS: Final[frozenset[int]] = frozenset()
 
-def read_task(task: FileScanTask, context: ScanContext) -> Iterator[pa.RecordBatch]:
+
+def read_task(task: FileScanTask, context: ScanContext, deletes: DeleteStore | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of one task under ``context.projection``, filtered exactly; batches may be few and are never empty.
+
+    Deleted rows are left out; where ``_deleted`` is among the columns they are given, and marked. ``deletes`` is what
+    was read of delete files for other tasks.
 
     Raises ``InvalidFile`` for a damaged file, ``FileMissing``, and ``UnsupportedFeature`` for what this version
     cannot read.
     """
-    return TaskReader(context).read(task)
+    return TaskReader(context, deletes).read(task)
 
 
 def read_tasks(
@@ -63,17 +74,13 @@ def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Recor
         batches.close()  # type: ignore[attr-defined]
 
 
-# What files begin with: those of the specification in plain, and encrypted by it or by Parquet.
-_PLAIN: Final = {"parquet": b"PAR1", "avro": b"Obj\x01", "orc": b"ORC"}
-_ENCRYPTED: Final = (b"AGS1", b"PARE")
-
-
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is read for one residual filter: the projection, and after it the columns that only the filter needs.
+    """What is read for one residual filter: the projection, and after it the columns that only the filter needs, or
+    that equality deletes find rows by.
 
-    ``asked`` is how many columns the projection has; None when the filter needs no more than those. ``widened`` are
-    the columns of the projection that the filter needs more of, with what cuts them back.
+    ``asked`` is how many columns the projection has; None when no more than those are needed. ``widened`` are the
+    columns of the projection of which more is needed, with what cuts them back.
     """
 
     row_filter: BooleanExpression
@@ -86,27 +93,32 @@ class _Wanted:
 class TaskReader:
     """Reads the tasks of one scan. What is the same for all files is settled once; threads may share it."""
 
-    def __init__(self, context: ScanContext) -> None:
+    def __init__(self, context: ScanContext, deletes: DeleteStore | None = None) -> None:
         self._context = context
-        self._wanted: dict[BooleanExpression, _Wanted] = {}
-        self._last: tuple[BooleanExpression, _Wanted] | None = None
+        self._deletes = DeleteStore(context) if deletes is None else deletes
+        self._wanted: dict[tuple[BooleanExpression, frozenset[int]], _Wanted] = {}
+        self._last: tuple[BooleanExpression, frozenset[int], _Wanted] | None = None
         self._sources: dict[int, list[tuple[int, int]]] = {}
+        places = (place for place, each in enumerate(context.projection.fields) if each.field_id == DELETED.field_id)
+        self._marks = next(places, None)
 
     def read(self, task: FileScanTask) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
         file = task.file
-        _check_readable(task, file)
-        wanted = self._wanted_for(task.residual)
+        wanted = self._wanted_for(task.residual, _NO_IDS)
         if isinstance(wanted.row_filter, AlwaysFalse):
             return
-        file_format = self._context.io.file_format(file.file_format)
-        if FormatAbility.SPLITS not in file_format.abilities and task.start > 0:
+        abilities = self._context.io.file_format(file.file_format).abilities
+        if FormatAbility.SPLITS not in abilities and task.start > 0:
             return  # the task that has the first byte reads the whole file
-        source = self._context.io.open_input(file.file_path)
-        if file.key_metadata is not None:
-            _refuse_encrypted(file, source)
-        with file_format.open_reader(source, file.file_path, size=file.file_size_in_bytes) as reader:
-            yield from self._rows(task, file, wanted, reader, file_format.abilities)
+        deletes = self._deletes.of(task, file)
+        if deletes is not None:
+            deletes = self._swept(task, file, deletes, abilities)
+            if self._marks is None and _is_empty(file, deletes):
+                return
+            wanted = self._wanted_for(task.residual, deletes.ids)
+        with open_file(self._context.io, file) as reader:
+            yield from self._rows(task, file, wanted, reader, abilities, deletes)
 
     def _rows(
         self,
@@ -115,23 +127,49 @@ class TaskReader:
         wanted: _Wanted,
         reader: FormatReader,
         abilities: frozenset[FormatAbility],
+        deletes: TaskDeletes | None,
     ) -> Iterator[pa.RecordBatch]:
         projection = self._projection(task, file, wanted, reader.schema)
         columns = projection.file_columns
         filters = FormatAbility.FILTERS in abilities and not isinstance(wanted.row_filter, AlwaysTrue)
         splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
+        by_position = deletes is not None and len(deletes.positions) > 0
+        skips = deletes is not None and by_position and self._marks is None and FormatAbility.SKIPS in abilities
         request = ReadRequest(
             columns,
             row_filter=relocate(wanted.row_filter, columns) if filters else None,
             split=Split(task.start, task.length) if splits else None,
             batch_rows=BATCH_ROWS,
-            positions=projection.positions,
+            positions=projection.positions or by_position,
             dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
+            skipped_rows=deletes.positions if deletes is not None and skips else None,
         )
-        for batch in _counted(file, reader, request):
-            rows = self._finished(projection.apply(batch), wanted)
+        for batch in counted(file, reader, request):
+            positions = batch.column(batch.num_columns - 1) if by_position else None
+            rows = self._finished(projection.apply(batch), wanted, deletes, positions)
             if rows.num_rows:
                 yield rows
+
+    def _swept(
+        self, task: FileScanTask, file: DataFile, deletes: TaskDeletes, abilities: frozenset[FormatAbility]
+    ) -> TaskDeletes:
+        """The deletes of a task with keys that are too many for memory replaced by the positions of the rows that have
+        them, for which the columns of the keys are read once for each part of them.
+        """
+        found = [deletes.positions]
+        for ids, passes in deletes.passes:
+            schema = self._deletes.table_schema(ids).select_ids(ids)
+            wanted = _Wanted(AlwaysTrue(), schema)
+            splits = FormatAbility.SPLITS in abilities and not task.is_whole_file
+            for lookup in passes():
+                with open_file(self._context.io, file) as reader:
+                    projection = self._projection(task, file, wanted, reader.schema)
+                    split = Split(task.start, task.length) if splits else None
+                    request = ReadRequest(projection.file_columns, split=split, batch_rows=BATCH_ROWS, positions=True)
+                    for batch in counted(file, reader, request):
+                        rows = lookup.matches(schema, projection.apply(batch))
+                        found.append(batch.column(batch.num_columns - 1).to_numpy()[np.sort(rows)])
+        return TaskDeletes(ordered(found), deletes.lookups) if deletes.passes else deletes
 
     def _projection(
         self, task: FileScanTask, file: DataFile, wanted: _Wanted, file_schema: pa.Schema
@@ -157,29 +195,41 @@ class TaskReader:
             wanted.projections.append((file_schema, projection))
         return projection
 
-    def _finished(self, batch: pa.RecordBatch, wanted: _Wanted) -> pa.RecordBatch:
-        """The rows that match, without the columns that only the filter needed."""
+    def _finished(
+        self, batch: pa.RecordBatch, wanted: _Wanted, deletes: TaskDeletes | None, positions: pa.Array | None
+    ) -> pa.RecordBatch:
+        """The rows that match and are not deleted, without the columns that were only needed to find them."""
         mask = None if isinstance(wanted.row_filter, AlwaysTrue) else evaluate(wanted.row_filter, batch)
+        gone: Mask | None = None
+        if deletes is not None and (mask is None or mask.true_count):
+            gone = deletes.rows(wanted.schema, batch, positions)
         if wanted.asked is not None:
             batch = batch.select(range(wanted.asked))
         for at, cut in wanted.widened:
             column = cut.apply(batch.select([at]))
             batch = batch.set_column(at, column.schema.field(0), column.column(0))
+        if gone is not None:
+            if self._marks is not None:
+                batch = batch.set_column(self._marks, batch.schema.field(self._marks), pa.array(gone))
+            else:
+                kept = pa.array(~gone)
+                mask = kept if mask is None else pc.and_(mask, kept)
         if mask is None or mask.true_count == len(mask):
             return batch
         if mask.true_count == 0:
             return batch.slice(0, 0)
         return batch.filter(mask) if batch.num_columns else _bare_rows(mask.true_count)
 
-    def _wanted_for(self, residual: BooleanExpression) -> _Wanted:
+    def _wanted_for(self, residual: BooleanExpression, keys: frozenset[int]) -> _Wanted:
         # Tasks share residuals, and to hash one takes as long as it is.
         last = self._last
-        if last is not None and last[0] is residual:
-            return last[1]
-        found = self._wanted.get(residual)
+        if last is not None and last[0] is residual and last[1] == keys:
+            return last[2]
+        found = self._wanted.get((residual, keys))
         if found is None:
-            found = self._wanted[residual] = _wanted(self._context, residual)
-        self._last = (residual, found)
+            found = _wanted(self._context, residual, keys, self._deletes.table_schema(keys))
+            self._wanted[residual, keys] = found
+        self._last = (residual, keys, found)
         return found
 
     def _constants(self, file: DataFile, schema: Schema) -> dict[int, Any]:
@@ -210,53 +260,6 @@ class TaskReader:
         return tuple(values.get(child.field_id) for child in kind.fields)
 
 
-def _check_readable(task: FileScanTask, file: DataFile) -> None:
-    if task.delete_files:
-        raise UnsupportedFeature(
-            f"{file.file_path} has row-level deletes, which this version cannot apply", location=file.file_path
-        )
-
-
-def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
-    """Raise ``UnsupportedFeature`` for a file that does not begin as one in plain. Impala puts keys on plain files."""
-    magic = source.read(4)
-    source.seek(0)
-    plain = _PLAIN.get(file.file_format.lower())
-    if magic.startswith(_ENCRYPTED) or (plain is not None and not magic.startswith(plain)):
-        source.close()
-        raise UnsupportedFeature(
-            f"{file.file_path} is encrypted, and cannot be decrypted here", location=file.file_path
-        )
-
-
-def _counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-    """What is read of a file that holds as many rows as its manifest says.
-
-    The format may tell when the file is opened; else the rows are counted where all of them are read.
-    """
-    known = reader.record_count
-    if known is not None:
-        _check_count(file, known)
-        yield from reader.read(request)
-        return
-    rows = 0
-    for batch in reader.read(request):
-        rows += batch.num_rows
-        yield batch
-    if request.split is None and request.row_filter is None:
-        _check_count(file, rows)
-
-
-def _check_count(file: DataFile, rows: int) -> None:
-    # A negative count is not known.
-    if 0 <= file.record_count != rows:
-        raise InvalidFile(
-            f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "
-            "the manifest is wrong; nothing of it is read",
-            location=file.file_path,
-        )
-
-
 def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[int, Any]) -> None:
     """Refuse a file of which nobody can say what its columns are: all would be null, as if the data were not there."""
     if not len(held) or carries_ids(held):
@@ -270,13 +273,19 @@ def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[
         )
 
 
-def _wanted(context: ScanContext, residual: BooleanExpression) -> _Wanted:
+def _is_empty(file: DataFile, deletes: TaskDeletes) -> bool:
+    """Whether all rows of a file are deleted by their positions."""
+    count = file.record_count
+    return count > 0 and int(np.searchsorted(deletes.positions, count)) == count
+
+
+def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[int], table: Schema) -> _Wanted:
     row_filter = bind(context.schema, residual, context.case_sensitive)
     projection = context.projection
-    extra = field_ids(row_filter) - projection.field_ids
+    extra = (field_ids(row_filter) | keys) - projection.field_ids
     if not extra:
         return _Wanted(row_filter, projection)
-    schema = _with_fields(context.schema, projection, extra)
+    schema = _with_fields(table, projection, extra)
     pairs = enumerate(zip(projection.fields, schema.fields, strict=False))
     widened = tuple(
         (at, ColumnProjection.resolve(Schema(asked), schema_to_arrow(Schema(read))))

@@ -312,8 +312,8 @@ class _Tally:
 
     def undecided(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
         for files in planned:
-            whole, needed = _decided(files)
-            counts = np.asarray(files.entries.column(f.RECORD_COUNT))[whole]
+            whole, needed, deleted = _decided(files)
+            counts = (np.asarray(files.entries.column(f.RECORD_COUNT)) - deleted)[whole]
             # In halves, since counts of a manifest that is wrong may add up to more than a long holds.
             self.rows += (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
             if limit is not None and self.rows >= limit:
@@ -323,15 +323,23 @@ class _Tally:
                 yield tasks[row]
 
 
-def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which files match whole, and which must be read; the others match nowhere."""
+def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Which files match whole, and which must be read; the others match nowhere. With the rows that are deleted of
+    those that match whole.
+    """
     groups, residuals = files.residual_groups()
     whole = np.array([isinstance(residual, AlwaysTrue) for residual in residuals])[groups]
     never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
     if files.proven is not None:
         whole |= files.proven
     # A negative count is not known, and a count of none is looked at: it would hide the rows of the file.
-    whole &= np.asarray(files.entries.column(f.RECORD_COUNT)) > 0
-    if files.deletes:
-        whole[list(files.deletes)] = False
-    return whole, ~(whole | never)
+    counts = np.asarray(files.entries.column(f.RECORD_COUNT))
+    whole &= counts > 0
+    deleted = np.zeros(len(counts), np.int64)
+    for row, deletes in files.deletes.items():
+        # A deletion vector tells how many rows it deletes; other deletes may overlap, or delete what is not there.
+        if len(deletes) == 1 and deletes[0].is_deletion_vector and 0 <= deletes[0].record_count <= counts[row]:
+            deleted[row] = deletes[0].record_count
+        else:
+            whole[row] = False
+    return whole, ~(whole | never), deleted

@@ -17,7 +17,7 @@ from icefield.toolkit.authority import (
     split_location,
 )
 from icefield.toolkit.backoff import Backoff
-from icefield.toolkit.batches import POSITION, bare_batch, bounded, row_range, with_positions
+from icefield.toolkit.batches import POSITION, all_skipped, bare_batch, bounded, row_range, with_positions
 from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
 from icefield.toolkit.damage import reporting_damage
 from icefield.toolkit.entity_tags import unquoted_etag
@@ -79,6 +79,7 @@ __all__ = [
     "SharedClients",
     "Top",
     "VersionedStrategy",
+    "all_skipped",
     "answer_limit",
     "as_form",
     "authorities_named",

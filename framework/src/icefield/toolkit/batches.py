@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,17 @@ def row_range(batches: Iterable[pa.RecordBatch], start: int, stop: int) -> Itera
         first += batch.num_rows
         if first >= stop:
             return
+
+
+def all_skipped(skipped: Any, first: int, count: int) -> bool:
+    """Whether every one of ``count`` rows from position ``first`` on is among ``ReadRequest.skipped_rows``.
+
+    For formats that spare reading a row group, stripe or block of deleted rows. None skips nothing.
+    """
+    if skipped is None or count == 0:
+        return False
+    low, high = np.searchsorted(skipped, (first, first + count))
+    return bool(high - low == count)
 
 
 def bare_batch(rows: int) -> pa.RecordBatch:

@@ -20,6 +20,7 @@ from icefield.manifest.schemas import SEQUENCE_NUMBER
 from icefield.metadata.properties import COPY_ON_WRITE, DELETE_MODE, Property, get_str
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.deletes.store import DeleteStore
 from icefield.scan.reading import read_task
 from icefield.schema.row_lineage import with_lineage
 from icefield.transaction.action import ActionContext
@@ -75,13 +76,14 @@ class FileRewriter:
     def _rewrite(self, task: FileScanTask, row_filter: BooleanExpression, context: ActionContext) -> Rewritten:
         metadata = self._head.metadata
         scan = TableScan(metadata=metadata, io=context.io).context
-        if not _any_row(task, scan, row_filter):
+        deletes = self._deletes.store(scan)
+        if not _any_row(task, scan, row_filter, deletes):
             return Rewritten(False)
         check_copies_on_write(self._head, DELETE_MODE)
         writing = WriteContext.from_metadata(metadata, context.io, operation_id=self._uuid)
         if keeps_lineage(task):
             writing, scan = writing.with_row_lineage(), replace(scan, projection=with_lineage(scan.projection))
-        kept = _kept(task, scan, row_filter)
+        kept = _kept(task, scan, row_filter, deletes)
         files = write_batches(writing, kept, task_id=len(self._made), note=context.written.add)
         return Rewritten(True, tuple(files))
 
@@ -110,10 +112,17 @@ def file_key(head: Head, task: FileScanTask) -> tuple[Any, ...]:
 
 
 class DeletesOfHead:
-    """The row-level deletes of a head, read when they are first needed."""
+    """The row-level deletes of a head, read when they are first needed, and each delete file once."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
+        self._store: DeleteStore | None = None
+
+    def store(self, scan: ScanContext) -> DeleteStore:
+        """What was read of delete files; ``scan`` reads rows of the head."""
+        if self._store is None:
+            self._store = DeleteStore(scan)
+        return self._store
 
     @cached_property
     def _index(self) -> DeleteIndex | None:
@@ -132,13 +141,15 @@ class DeletesOfHead:
             yield FileScanTask(file, delete_files=assigned.get(row, ()), data_sequence_number=numbers[row])
 
 
-def _any_row(task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression) -> bool:
+def _any_row(task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression, deletes: DeleteStore) -> bool:
     """Whether any row matches: most files that only may match do not, and reading a column or two tells."""
     narrow = replace(scan, projection=scan.schema.select_ids(field_ids(row_filter)), row_filter=row_filter)
     filtered = FileScanTask(task.file, residual=row_filter, delete_files=task.delete_files)
-    return any(batch.num_rows for batch in read_task(filtered, narrow))
+    return any(batch.num_rows for batch in read_task(filtered, narrow, deletes))
 
 
-def _kept(task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression) -> Iterator[pa.RecordBatch]:
-    for batch in read_task(task, scan):
+def _kept(
+    task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression, deletes: DeleteStore
+) -> Iterator[pa.RecordBatch]:
+    for batch in read_task(task, scan, deletes):
         yield batch.filter(pc.invert(evaluate(row_filter, batch)))

@@ -92,7 +92,7 @@ class UpsertRows(SnapshotProducer):
         met = np.zeros(len(self._rows), bool)
         updated = 0
         row_filter = RowFilter(head, self._range(head.metadata.schema()))
-        deletes = DeletesOfHead(head)
+        self._deletes = deletes = DeletesOfHead(head)
         for matches in row_filter.matches():
             candidates = matches.some | matches.whole
             gone = np.zeros(len(candidates), bool)
@@ -173,14 +173,14 @@ class UpsertRows(SnapshotProducer):
         """The given rows whose keys the file has; only its key columns are read."""
         narrow = replace(scan, projection=scan.schema.select(*self._keys.names), row_filter=bound)
         filtered = FileScanTask(task.file, residual=bound, delete_files=task.delete_files)
-        found = [self._keys.join(batch)[1] for batch in read_task(filtered, narrow)]
+        found = [self._keys.join(batch)[1] for batch in read_task(filtered, narrow, self._deletes.store(scan))]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def _compared(
         self, task: FileScanTask, scan: ScanContext
     ) -> Iterator[tuple[pa.RecordBatch, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         """Each batch of the file, with its rows that change and the given rows that take their places."""
-        for batch in read_task(task, scan):
+        for batch in read_task(task, scan, self._deletes.store(scan)):
             here, given = self._keys.join(batch)
             others = [name for name in self._others if name in batch.schema.names]
             changes = differing(batch.select(others), here, self._rows.select(others), given)

@@ -24,7 +24,9 @@ class OrcFormat(FileFormat):
 
     name: ClassVar[str] = "orc"
     extension: ClassVar[str] = "orc"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
+        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.SKIPS}
+    )
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
         """Open an ORC file; its tail is read at once.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.orc as po
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.errors import UnsupportedFeature
-from icefield.toolkit import Metrics
+from icefield.toolkit import Metrics, all_skipped
 
 from icefield_orc.checking import Ahead, check_stripe
 from icefield_orc.conversion import check_nulls, converter
@@ -92,6 +92,7 @@ class OrcReader(FormatReader):
             number
             for number, stripe in enumerate(self._tail.stripes)
             if split is None or split.start <= stripe.start < split.start + split.length
+            if not all_skipped(request.skipped_rows, self._first_rows[number], stripe.rows)
         ]
         if request.row_filter is None or not inside or not self._tail.postscript.sound_statistics:
             return inside

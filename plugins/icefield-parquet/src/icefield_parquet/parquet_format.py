@@ -27,7 +27,7 @@ class ParquetFormat(FileFormat):
     name: ClassVar[str] = "parquet"
     extension: ClassVar[str] = "parquet"
     abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
-        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES}
+        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES, FormatAbility.SKIPS}
     )
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -121,6 +122,26 @@ class PositionChecks(FormatChecks):
             assert positions == list(range(table.num_rows))
             bare = [batch.select(range(batch.num_columns - 1)) for batch in batches]
             self.check_equal(pa.Table.from_batches(bare, reader.schema), table)
+
+    def test_deleted_rows_may_be_skipped_and_no_others(self, file_format: FileFormat) -> None:
+        """If this fails, ``skipped_rows`` hides a row that is not among them, or positions count only the rows that
+        come; or SKIPS is declared and parts of the file are read in which all rows are deleted.
+        """
+        if FormatAbility.SKIPS not in file_format.abilities:
+            pytest.skip("the format declares no SKIPS")
+        location, _ = self._blocks(file_format)
+        for deleted in ([], [0], [5, 19_999], range(20_000), range(9, 19_990), range(0, 20_000, 2)):
+            skipped = np.array(deleted, np.int64)
+            with self.open(file_format, location) as reader:
+                wanted = pa.schema([reader.schema.field("n")])
+                batches = [*reader.read(ReadRequest(wanted, positions=True, skipped_rows=skipped))]
+            pairs = [pair for batch in batches for pair in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+            positions = [place for _, place in pairs]
+            assert positions == sorted(set(positions)), "positions are not ascending"
+            assert set(range(20_000)).difference(positions) <= set(deleted), "rows are missing that are not deleted"
+            assert all(number == place for number, place in pairs), "rows do not have the positions that they have"
+            if len(deleted) > 19_000:
+                assert len(positions) < 20_000, f"{len(positions)} rows are read of which {len(deleted)} are deleted"
 
     def test_positions_begin_at_0_in_each_of_files_read_together(self, file_format: FileFormat) -> None:
         """If this fails, ``read_together`` counts positions through all files: each file has its own."""

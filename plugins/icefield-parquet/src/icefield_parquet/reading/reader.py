@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from icefield.abc import FormatReader, InputFile, ReadRequest, Split
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metrics
-from icefield.toolkit import Metrics, to_arrow_type, with_dictionaries
+from icefield.toolkit import Metrics, all_skipped, to_arrow_type, with_dictionaries
 
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.guard.column_chunks import check_column_chunks
@@ -168,9 +168,14 @@ class ParquetReader(FormatReader):
         return sizes
 
     def _groups(self, request: ReadRequest, wanted: list[Leaf]) -> list[int]:
-        groups = list(range(len(self._rows)))
+        groups = [
+            group
+            for group, rows in enumerate(self._rows)
+            if not all_skipped(request.skipped_rows, self._first_rows[group], rows)
+        ]
         if request.split is not None and not _is_whole(request.split, self._size):
-            groups = in_split(self._starts(), request.split)
+            inside = in_split(self._starts(), request.split)
+            groups = [group for group in groups if group in inside]
         if request.row_filter is None or not groups:
             return groups
         try:

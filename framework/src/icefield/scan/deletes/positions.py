@@ -1,0 +1,126 @@
+"""Positions of deleted rows: position delete files and deletion vectors.
+
+Spec: "Position Delete Files" and "Deletion Vectors". Files are compared with the path that a delete names byte for
+byte. A position that comes twice, or lies beyond the end of the data file, is harmless in a position delete file; a
+deletion vector is of one data file, so that such a position in it is damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icefield.abc import FormatAbility, ReadRequest
+from icefield.errors import InvalidFile, InvalidMetadata
+from icefield.expressions import BooleanExpression, EqualTo, bind, relocate
+from icefield.limits import MAX_DELETED_POSITIONS, MAX_PUFFIN_BLOB_BYTES
+from icefield.manifest import DataFile
+from icefield.puffin import decode_vector
+from icefield.puffin.reader import read_range
+from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.opening import counted, open_file
+from icefield.schema import Schema
+from icefield.storage import FileIO
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+
+Positions = npt.NDArray[np.int64]
+"""Positions in one data file, ascending and distinct."""
+
+NONE: Final[Positions] = np.zeros(0, np.int64)
+
+_COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
+_BATCH_ROWS: Final = 1 << 20
+
+
+def read_vector(io: FileIO, vector: DataFile, file: DataFile) -> Positions:
+    """The positions in a deletion vector of a data file.
+
+    Raises ``InvalidFile`` for damage, and ``InvalidMetadata`` for an entry that does not tell where the vector lies.
+    """
+    offset, length, location = vector.content_offset, vector.content_size_in_bytes, vector.file_path
+    if offset is None or length is None or offset < 0 or length < 0:
+        raise InvalidMetadata(f"{location}: its manifest does not tell where a deletion vector lies", location=location)
+    if length > MAX_PUFFIN_BLOB_BYTES:
+        raise InvalidFile(f"{location}: a deletion vector of {length:,} bytes", location=location)
+    source = io.open_input(location)
+    try:
+        blob = read_range(source, offset, length, location)
+    finally:
+        source.close()
+    cardinality, most = (count if count >= 0 else None for count in (vector.record_count, file.record_count))
+    return decode_vector(blob, location, cardinality=cardinality, most=most)
+
+
+def read_position_deletes(io: FileIO, file: DataFile, path: str | None = None) -> Mapping[str, Positions]:
+    """The positions in a position delete file, by data file; only those of one where ``path`` names it.
+
+    Raises ``InvalidFile``.
+    """
+    found: dict[str, list[npt.NDArray[np.int64]]] = {}
+    total = 0
+    for paths, positions in _batches(io, file, path):
+        for name, part in _by_path(paths, positions):
+            if path is None or name == path:
+                total += len(part)
+                found.setdefault(name, []).append(part)
+        if total > MAX_DELETED_POSITIONS:
+            raise InvalidFile(
+                f"{file.file_path} deletes more than {MAX_DELETED_POSITIONS:,} rows", location=file.file_path
+            )
+    return {name: ordered(parts) for name, parts in found.items()}
+
+
+def ordered(parts: list[npt.NDArray[np.int64]]) -> Positions:
+    """Positions of several places together, ascending and distinct."""
+    together = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return together if np.all(together[1:] > together[:-1]) else np.unique(together)
+
+
+def _batches(io: FileIO, file: DataFile, path: str | None) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
+    abilities = io.file_format(file.file_format).abilities
+    with open_file(io, file) as reader:
+        projection = ColumnProjection.resolve(
+            _COLUMNS,
+            reader.schema,
+            location=file.file_path,
+            dictionaries=frozenset({DELETE_FILE_PATH.field_id}),
+        )
+        columns = projection.file_columns
+        row_filter: BooleanExpression | None = None
+        if path is not None and FormatAbility.FILTERS in abilities:
+            row_filter = relocate(bind(_COLUMNS, EqualTo(DELETE_FILE_PATH.name, path)), columns)
+        request = ReadRequest(
+            columns,
+            row_filter=row_filter,
+            batch_rows=_BATCH_ROWS,
+            dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
+        )
+        for batch in counted(file, reader, request):
+            made = projection.apply(batch)
+            paths, positions = made.columns
+            if paths.null_count or positions.null_count:
+                raise InvalidFile(
+                    f"{file.file_path} deletes a row without a path or a position", location=file.file_path
+                )
+            values = positions.to_numpy()
+            if len(values) and values.min() < 0:
+                raise InvalidFile(f"{file.file_path} deletes a row at {values.min()}", location=file.file_path)
+            yield paths, values
+
+
+def _by_path(paths: Any, positions: npt.NDArray[np.int64]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """The positions of a batch by the path that each is of; rows of one path need not follow each other."""
+    indices = paths.indices.to_numpy()
+    if not len(indices):
+        return
+    if np.any(indices[1:] < indices[:-1]):
+        order = np.argsort(indices, kind="stable")
+        indices, positions = indices[order], positions[order]
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(indices)) + 1, [len(indices)]))
+    names = paths.dictionary.take(pa.array(indices[starts[:-1]])).to_pylist()
+    for name, start, end in zip(names, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        yield name, positions[start:end]

@@ -1,0 +1,150 @@
+"""The deletes of a scan: each delete file is read once, whatever the number of tasks that it applies to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.manifest import DataFile, DataFileContent
+from icefield.scan.deletes.equality import EqualityDeletes, KeyLookup, key_ids
+from icefield.scan.deletes.kept import Kept
+from icefield.scan.deletes.key_columns import with_dropped
+from icefield.scan.deletes.keys import Mask
+from icefield.scan.deletes.positions import NONE, Positions, ordered, read_position_deletes, read_vector
+from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.schema import Schema
+
+HELD_BYTES: Final = 256 << 20
+"""Of positions, and of keys for each set of columns, that are held in memory."""
+
+_WHOLE_ROWS: Final = 8 << 20
+"""Position delete files of more rows are read for one data file at a time."""
+
+Passes = Callable[[], Iterator[KeyLookup]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDeletes:
+    """What is deleted of one data file: positions, keys, and keys that are too many to be held at once."""
+
+    positions: Positions
+    lookups: tuple[KeyLookup, ...] = ()
+    passes: tuple[tuple[tuple[int, ...], Passes], ...] = ()
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The columns by which rows are looked up."""
+        return frozenset(id_ for lookup in self.lookups for id_ in lookup.ids)
+
+    def rows(self, schema: Schema, rows: pa.RecordBatch, positions: pa.Array | None) -> Mask | None:
+        """Which rows of a batch are deleted; None for none. ``positions`` are theirs in the file."""
+        mask: Mask | None = None
+        if positions is not None and len(self.positions) and rows.num_rows:
+            mask = deleted_positions(positions.to_numpy(), self.positions)
+        for lookup in self.lookups:
+            found = lookup.matches(schema, rows)
+            if len(found):
+                mask = np.zeros(rows.num_rows, bool) if mask is None else mask
+                mask[found] = True
+        return mask
+
+
+class DeleteStore:
+    """The delete files of one scan. Threads may share it.
+
+    Raises ``InvalidFile`` and ``InvalidMetadata`` for what is damaged, and ``UnsupportedFeature``.
+    """
+
+    def __init__(self, context: ScanContext, most: int = HELD_BYTES) -> None:
+        self._context = context
+        self._most = most
+        self._positions: Kept[Any] = Kept(most)
+        self._lock = Lock()
+        self._equality: dict[tuple[int, ...], EqualityDeletes] = {}
+
+    def of(self, task: FileScanTask, file: DataFile) -> TaskDeletes | None:
+        """What is deleted of the file of a task; None for nothing."""
+        if not task.delete_files:
+            return None
+        positions, by_ids = [], dict[tuple[int, ...], list[DataFile]]()
+        for delete in task.delete_files:
+            if delete.content is DataFileContent.EQUALITY_DELETES:
+                by_ids.setdefault(key_ids(delete), []).append(delete)
+            else:
+                positions.append(self._of_file(delete, file))
+        lookups: list[KeyLookup] = []
+        passes: list[tuple[tuple[int, ...], Passes]] = []
+        for ids, files in by_ids.items():
+            deletes = self._by(ids)
+            lookup = deletes.lookup(files)
+            if lookup is None:
+                passes.append((ids, _passes(deletes, files)))
+            elif lookup.sets:
+                lookups.append(lookup)
+        found = [part for part in positions if len(part)]
+        return TaskDeletes(ordered(found) if found else NONE, tuple(lookups), tuple(passes))
+
+    def table_schema(self, ids: Collection[int]) -> Schema:
+        """The columns of the table, and those among ``ids`` that it has no more."""
+        return with_dropped(self._context.schema, self._context.schemas, ids)
+
+    def _of_file(self, delete: DataFile, file: DataFile) -> Positions:
+        io = self._context.io
+        if delete.is_deletion_vector:
+            key = (delete.file_path, delete.content_offset, file.file_path)
+            return self._made(key, lambda: read_vector(io, delete, file))
+        if delete.record_count > _WHOLE_ROWS:
+            return self._made(
+                (delete.file_path, file.file_path),
+                lambda: read_position_deletes(io, delete, file.file_path).get(file.file_path, NONE),
+            )
+
+        def make() -> tuple[Any, int]:
+            made = read_position_deletes(io, delete)
+            return made, sum(part.nbytes + len(path) + 128 for path, part in made.items())
+
+        found: Positions = self._positions.get(delete.file_path, make).get(file.file_path, NONE)
+        return found
+
+    def _made(self, key: tuple[Any, ...], read: Callable[[], Positions]) -> Positions:
+        def make() -> tuple[Positions, int]:
+            made = read()
+            return made, made.nbytes
+
+        positions: Positions = self._positions.get(key, make)
+        return positions
+
+    def _by(self, ids: tuple[int, ...]) -> EqualityDeletes:
+        with self._lock:
+            found = self._equality.get(ids)
+            if found is None:
+                context = self._context
+                found = self._equality[ids] = EqualityDeletes(
+                    context.io, self.table_schema(ids), ids, context.name_mapping, self._most
+                )
+            return found
+
+
+def deleted_positions(rows: Positions, deleted: Positions) -> Mask | None:
+    """Which of some ascending positions are deleted; None for none."""
+    first, last = int(rows[0]), int(rows[-1])
+    low, high = np.searchsorted(deleted, (first, last + 1))
+    if low == high:
+        return None
+    part = deleted[low:high]
+    mask = np.zeros(len(rows), bool)
+    if last - first + 1 == len(rows):
+        mask[part - first] = True
+    else:
+        places = np.searchsorted(rows, part)
+        mask[places[rows[places] == part]] = True
+    return mask
+
+
+def _passes(deletes: EqualityDeletes, files: Sequence[DataFile]) -> Passes:
+    return lambda: deletes.passes(files)

@@ -1,0 +1,66 @@
+"""Opening a file of a table, and reading no other number of rows from it than its manifest says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Final
+
+import pyarrow as pa
+
+from icefield.abc import FormatReader, InputFile, ReadRequest
+from icefield.errors import InvalidFile, UnsupportedFeature
+from icefield.manifest import DataFile
+from icefield.storage import FileIO
+
+# What files begin with: those of the specification in plain, and encrypted by it or by Parquet.
+_PLAIN: Final = {"parquet": b"PAR1", "avro": b"Obj\x01", "orc": b"ORC"}
+_ENCRYPTED: Final = (b"AGS1", b"PARE")
+
+
+def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader]:
+    """A reader of a data file or a delete file. Raises ``UnsupportedFeature`` for one that is encrypted."""
+    source = io.open_input(file.file_path)
+    if file.key_metadata is not None:
+        _refuse_encrypted(file, source)
+    return io.file_format(file.file_format).open_reader(source, file.file_path, size=file.file_size_in_bytes)
+
+
+def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    """What is read of a file that holds as many rows as its manifest says.
+
+    The format may tell when the file is opened; else the rows are counted where all of them are read.
+    """
+    known = reader.record_count
+    if known is not None:
+        _check_count(file, known)
+        yield from reader.read(request)
+        return
+    rows = 0
+    for batch in reader.read(request):
+        rows += batch.num_rows
+        yield batch
+    if request.split is None and request.row_filter is None and request.skipped_rows is None:
+        _check_count(file, rows)
+
+
+def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
+    """Raise ``UnsupportedFeature`` for a file that does not begin as one in plain. Impala puts keys on plain files."""
+    magic = source.read(4)
+    source.seek(0)
+    plain = _PLAIN.get(file.file_format.lower())
+    if magic.startswith(_ENCRYPTED) or (plain is not None and not magic.startswith(plain)):
+        source.close()
+        raise UnsupportedFeature(
+            f"{file.file_path} is encrypted, and cannot be decrypted here", location=file.file_path
+        )
+
+
+def _check_count(file: DataFile, rows: int) -> None:
+    # A negative count is not known.
+    if 0 <= file.record_count != rows:
+        raise InvalidFile(
+            f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "
+            "the manifest is wrong; nothing of it is read",
+            location=file.file_path,
+        )
