@@ -16,7 +16,7 @@ from tables import entries, ids, live_files, manifests, meddled, new_table, orph
 
 
 def document(table: Table) -> dict[str, Any]:
-    return json.loads(MemoryFileSystem._files[table.metadata_location][0])
+    return json.loads(MemoryFileSystem.files[table.metadata_location][0])
 
 
 @pytest.mark.spec("VER-01", "VER-03", "VER-04", "VER-05", "SNAP-04", "SNAP-07")
@@ -54,7 +54,7 @@ def test_an_upgrade_changes_metadata_only_and_everything_written_before_stays_va
     table = new_table("kind", **{"format-version": "1"})
     table.append(rows([1, 2], "a"))
     table.append(rows([3], "b"))
-    before = {name: MemoryFileSystem._files[name] for name in stored_files(table) if "version-hint" not in name}
+    before = {name: MemoryFileSystem.files[name] for name in stored_files(table) if "version-hint" not in name}
     uuid = table.metadata.table_uuid
     expected = [1, 2, 3]
     for version in (2, 3):
@@ -71,7 +71,7 @@ def test_an_upgrade_changes_metadata_only_and_everything_written_before_stays_va
         expected.append(version * 10)
         assert table.current_snapshot().sequence_number == version - 1
         assert ids(table, snapshot_id=table.snapshots()[0].snapshot_id) == [1, 2]
-    assert {name: MemoryFileSystem._files[name] for name in before} == before
+    assert {name: MemoryFileSystem.files[name] for name in before} == before
     assert ids(table) == expected == [1, 2, 3, 20, 30]
     old = manifests(table)[0]
     found = entries(table, old)
@@ -89,7 +89,7 @@ def test_an_upgrade_gives_a_uuid_to_a_table_that_has_none():
     stored = document(table)
     del stored["table-uuid"]
     location = table.metadata_location
-    MemoryFileSystem._files[location] = (json.dumps(stored).encode(), 0)
+    MemoryFileSystem.files[location] = (json.dumps(stored).encode(), 0)
     state = load_table(table._handle)
     assert state is not None
     bare = Table(table._handle, state)

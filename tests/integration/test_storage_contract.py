@@ -91,9 +91,9 @@ def test_no_byte_of_a_file_changes_after_it_was_written(tmp_path: Path):
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA, partition_spec="kind", properties=EAGER)
     table.append(rows([1, 2]))
-    before = {name: MemoryFileSystem._files[name] for name in stored_files(table)}
+    before = {name: MemoryFileSystem.files[name] for name in stored_files(table)}
     everything(table)
-    assert {name: MemoryFileSystem._files[name] for name in before} == before
+    assert {name: MemoryFileSystem.files[name] for name in before} == before
 
 
 @pytest.mark.spec("FS-03")
@@ -103,7 +103,7 @@ def test_a_file_that_is_not_there_may_be_deleted(tmp_path: Path):
     table = catalog.create_table("db.t", SCHEMA, properties=EAGER)
     table.append(rows([1]))
     for name in [task.file.file_path for task in table.scan().plan_files()]:
-        del MemoryFileSystem._files[name]
+        del MemoryFileSystem.files[name]
     catalog.drop_table("db.t", purge=True)
     assert stored_files(table) == set()
     table.io.delete_many([table.metadata_location, table.metadata_location])
@@ -122,7 +122,7 @@ def test_a_reader_writes_nothing_while_others_commit(tmp_path: Path):
     }
     # The mount shows the same files under another scheme.
     for name in stored_files(table):
-        MemoryFileSystem._files[name.replace("memory:", "readonly:")] = MemoryFileSystem._files[name]
+        MemoryFileSystem.files[name.replace("memory:", "readonly:")] = MemoryFileSystem.files[name]
     plugins = Plugins.installed(extra=[PLUGIN])
     reader = icefield.open_table(table.metadata_location, mapped, plugins=plugins)
     batches = reader.scan("id > 2").to_arrow_batch_reader()

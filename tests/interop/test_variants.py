@@ -181,7 +181,7 @@ class TestShredded:
     def test_a_table_reads_them_beside_its_own(self, tmp_path):
         data, _ = from_duckdb(tmp_path, ["{'a': 1}", "{'a': 'x'}", "null"], "STRUCT(a INTEGER)")
         location = f"memory://shredded/{tmp_path.name}.parquet"
-        MemoryFileSystem._files[location] = (data, 0)
+        MemoryFileSystem.files[location] = (data, 0)
         table = new_table(schema=JAVA.select_ids({1, 2}), properties={"format-version": "3"})
         table.add_files([location])
         table.append(pa.Table.from_pylist([{"n": 9, "v": OBJECT}], schema=schema_to_arrow(table.schema())))

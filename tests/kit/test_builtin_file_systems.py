@@ -60,11 +60,11 @@ class TestMemoryFileSystem(FileSystemSuite):
         return f"memory://kit/{uuid4().hex}"
 
     def raw_get(self, location: str) -> bytes | None:
-        found = MemoryFileSystem._files.get(location)
+        found = MemoryFileSystem.files.get(location)
         return None if found is None else found[0]
 
     def raw_put(self, location: str, data: bytes) -> None:
-        MemoryFileSystem._files[location] = (data, 1_700_000_000_000 + len(MemoryFileSystem._files))
+        MemoryFileSystem.files[location] = (data, 1_700_000_000_000 + len(MemoryFileSystem.files))
 
     def test_listing_tells_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
         file_system.open_output(f"{root}/f").close()

@@ -99,7 +99,7 @@ def entries(table: Table, manifest: ManifestFile) -> ManifestEntries:
 def stored_files(table: Table) -> set[str]:
     """Every file below the table's location, in memory."""
     root = table.location() + "/"
-    return {name for name in MemoryFileSystem._files if name.startswith(root)}
+    return {name for name in MemoryFileSystem.files if name.startswith(root)}
 
 
 def live_files(table: Table) -> set[str]:

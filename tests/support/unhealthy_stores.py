@@ -33,7 +33,7 @@ class LooksFirst(MemoryFileSystem):
     """Looks before it writes, which is not atomic."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        if mode is PutMode.CREATE and location in self._files:
+        if mode is PutMode.CREATE and location in self.files:
             super().put(location, data, mode)  # raises
         time.sleep(0.02)
         super().put(location, data, PutMode.OVERWRITE)
@@ -43,7 +43,7 @@ class RefusesAndReplaces(MemoryFileSystem):
     """Says that a name is taken, and takes it nevertheless."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        taken = mode is PutMode.CREATE and location in self._files
+        taken = mode is PutMode.CREATE and location in self.files
         super().put(location, data, PutMode.OVERWRITE)
         if taken:
             raise FileExists(f"{location} is there", location=location)
@@ -172,7 +172,7 @@ class ReadsStale(MemoryFileSystem):
     """Keeps the first content of a name."""
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        if mode is PutMode.CREATE or location not in self._files:
+        if mode is PutMode.CREATE or location not in self.files:
             super().put(location, data, mode)
 
 

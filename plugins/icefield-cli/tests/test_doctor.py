@@ -24,7 +24,7 @@ def examine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     """Run the doctor on a warehouse of a planted scheme; rows by check, and how it ended."""
     installed = plugins._entry_points()
     monkeypatch.setattr(plugins, "_entry_points", lambda: (*installed, (PluginInfo("planted"), PLUGIN)))
-    monkeypatch.setattr(MemoryFileSystem, "_files", {})
+    monkeypatch.setattr(MemoryFileSystem, "files", {})
 
     def examined(scheme: str, *more: str) -> Any:
         options = ["-p", "type=sql", "-p", f"uri=sqlite:///{tmp_path}/c.db", "-p", f"warehouse={scheme}://w"]

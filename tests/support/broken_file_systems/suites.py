@@ -41,11 +41,11 @@ class InMemory(FileSystemSuite):
     one_process = True
 
     def raw_get(self, location: str) -> bytes | None:
-        found = MemoryFileSystem._files.get(location)
+        found = MemoryFileSystem.files.get(location)
         return None if found is None else found[0]
 
     def raw_put(self, location: str, data: bytes) -> None:
-        MemoryFileSystem._files[location] = (data, time.time_ns() // 1_000_000)
+        MemoryFileSystem.files[location] = (data, time.time_ns() // 1_000_000)
 
 
 class BehindAnSdk(InMemory):

@@ -241,7 +241,7 @@ def test_a_metastore_writes_no_metadata_where_the_configuration_does_not_allow_i
     open_to_all.create_namespace("db")
     elsewhere = f"memory://{tmp_path.name}/elsewhere"
     open_to_all.create_table("db.t", SCHEMA).set_properties(**{"write.metadata.path": elsewhere})
-    before = {name for name in MemoryFileSystem._files if name.startswith(elsewhere)}
+    before = {name for name in MemoryFileSystem.files if name.startswith(elsewhere)}
     table = icefield.load_catalog("sql", **given, **{"location.allowed-roots": f"{allowed}, {elsewhere}"}).load_table(
         "db.t"
     )
@@ -252,7 +252,7 @@ def test_a_metastore_writes_no_metadata_where_the_configuration_does_not_allow_i
     with pytest.raises(LocationRefused):
         guarded.create_table("db.u", SCHEMA, properties={"write.metadata.path": elsewhere})
     assert not guarded.table_exists("db.u")
-    assert len({name for name in MemoryFileSystem._files if name.startswith(elsewhere)} - before) == 1
+    assert len({name for name in MemoryFileSystem.files if name.startswith(elsewhere)} - before) == 1
 
 
 @pytest.mark.spec("FS-03")
@@ -279,7 +279,7 @@ def test_purging_keeps_data_that_may_be_shared_and_passes_over_what_is_gone():
     table = new_table(catalog=catalog, **{"gc.enabled": "false"})
     table.append(rows([1]))
     table.append(rows([2]))
-    del MemoryFileSystem._files[table.snapshots()[0].manifest_list]
+    del MemoryFileSystem.files[table.snapshots()[0].manifest_list]
     catalog.drop_table("db.t", purge=True)
     assert all(name.endswith((".parquet", ".avro")) for name in stored_files(table))
     assert sum(name.endswith(".parquet") for name in stored_files(table)) == 2

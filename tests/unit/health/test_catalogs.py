@@ -39,7 +39,7 @@ def nothing_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("ICEFIELD_CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(MemoryFileSystem, "_files", {})
+    monkeypatch.setattr(MemoryFileSystem, "files", {})
 
 
 def examined(name: str | None = None, **options: object) -> dict[str, Finding]:
@@ -62,12 +62,12 @@ def test_a_healthy_catalog_passes_every_check_and_is_as_before(kind: str, scheme
         properties["commit"] = "rename"
     with icefield.load_catalog("test", warehouse=warehouse, **properties) as catalog:
         catalog.create_namespace("db")
-        before = catalog.list_namespaces(), sorted((tmp_path / "warehouse").rglob("*")), dict(MemoryFileSystem._files)
+        before = catalog.list_namespaces(), sorted((tmp_path / "warehouse").rglob("*")), dict(MemoryFileSystem.files)
         found = examined("test", warehouse=warehouse, **properties)
         assert set(found) >= {"configuration", "catalog", "connection", "file system", *STORED, *COMMITS}
         assert {finding.result for finding in found.values()} == {Result.OK}
         assert ("create a namespace" in found) is (kind == "sql")
-        after = catalog.list_namespaces(), sorted((tmp_path / "warehouse").rglob("*")), dict(MemoryFileSystem._files)
+        after = catalog.list_namespaces(), sorted((tmp_path / "warehouse").rglob("*")), dict(MemoryFileSystem.files)
         assert after == before
 
 
@@ -98,7 +98,7 @@ def test_a_store_that_does_not_keep_what_it_says_is_named_with_what_is_safe_ther
 def test_a_strategy_whose_store_does_not_keep_its_promise_loses_updates_and_is_found() -> None:
     found = examined(type="directory", warehouse="looksfirst://w", commit="create")
     assert failed(found) == {"atomic create", "commits at once"}
-    assert MemoryFileSystem._files == {}
+    assert MemoryFileSystem.files == {}
 
 
 def test_a_warehouse_that_can_only_be_read_is_told_of_and_nothing_is_committed_to() -> None:

@@ -72,7 +72,7 @@ class Unsure(CreateStrategy):
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MemoryFileSystem, "_files", {})
+    monkeypatch.setattr(MemoryFileSystem, "files", {})
 
 
 def examined(kind: type[CommitStrategy], system: MemoryFileSystem | None = None) -> list[Finding]:
@@ -83,7 +83,7 @@ def examined(kind: type[CommitStrategy], system: MemoryFileSystem | None = None)
 @pytest.mark.parametrize("kind", [CreateStrategy, RenameStrategy])
 def test_a_safe_strategy_passes_and_leaves_nothing(kind: type[VersionedStrategy], tmp_path: Path) -> None:
     assert [(finding.check, finding.result) for finding in examined(kind)] == [(name, Result.OK) for name in ALL]
-    assert MemoryFileSystem._files == {}
+    assert MemoryFileSystem.files == {}
     place, system = f"file://{tmp_path}/t", LocalFileSystem()
     found = CommitExamination(lambda: kind(("d", "t"), place, system, {}), system, place, {}).run()
     assert {finding.result for finding in found} == {Result.OK}
@@ -105,13 +105,13 @@ def test_what_a_strategy_does_wrong_is_found(kind: type[CommitStrategy], failed:
     findings = examined(kind)
     assert {finding.check for finding in findings if finding.result is Result.FAILED} == failed
     assert all(finding.advice for finding in findings if finding.result is Result.FAILED)
-    assert MemoryFileSystem._files == {}, "the table's files stay"
+    assert MemoryFileSystem.files == {}, "the table's files stay"
 
 
 def test_nothing_is_left_where_nothing_can_be_listed() -> None:
     findings = examined(RenameStrategy, Modest())
     assert {finding.result for finding in findings} == {Result.OK}
-    assert MemoryFileSystem._files == {}
+    assert MemoryFileSystem.files == {}
 
 
 def test_a_lost_update_says_how_many_won_and_what_that_means() -> None:

@@ -32,7 +32,7 @@ FOLDER = "memory://store/.icefield-doctor/x"
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MemoryFileSystem, "_files", {})
+    monkeypatch.setattr(MemoryFileSystem, "files", {})
 
 
 def by_check(findings: list[Finding]) -> dict[str, Finding]:
@@ -61,20 +61,20 @@ def test_each_finding_says_what_to_do_and_shows_no_credential(kind: type[MemoryF
 
 @pytest.mark.parametrize("kind", [kind for kind, failed in STORES.items() if "delete" not in failed])
 def test_nothing_is_left_whatever_went_wrong(kind: type[MemoryFileSystem]) -> None:
-    MemoryFileSystem._files["memory://store/theirs"] = (b"", 0)
+    MemoryFileSystem.files["memory://store/theirs"] = (b"", 0)
     examine_storage(kind(), FOLDER)
-    assert set(MemoryFileSystem._files) == {"memory://store/theirs"}
+    assert set(MemoryFileSystem.files) == {"memory://store/theirs"}
 
 
 def test_an_error_in_the_middle_leaves_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
-        assert MemoryFileSystem._files
+        assert MemoryFileSystem.files
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MemoryFileSystem, "rename", interrupt)
     with pytest.raises(KeyboardInterrupt):
         examine_storage(MemoryFileSystem(), FOLDER)
-    assert MemoryFileSystem._files == {}
+    assert MemoryFileSystem.files == {}
 
 
 def test_what_cannot_be_deleted_is_named() -> None:

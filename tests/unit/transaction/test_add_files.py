@@ -19,7 +19,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("ts", pa.timesta
 def put(location: str, data: pa.Table) -> str:
     sink = io.BytesIO()
     pq.write_table(data, sink)
-    MemoryFileSystem._files[location] = (sink.getvalue(), 0)
+    MemoryFileSystem.files[location] = (sink.getvalue(), 0)
     return location
 
 
@@ -41,7 +41,7 @@ def test_a_file_without_ids_is_read_by_the_name_mapping_that_is_stored_with_it()
     assert table.name_mapping().find("kind").field_id == 2
     (file,) = [t.file for t in table.scan().plan_files(include_stats=True) if t.file.file_path == location]
     assert (file.record_count, file.file_format) == (2, "parquet")
-    assert file.file_size_in_bytes == len(MemoryFileSystem._files[location][0])
+    assert file.file_size_in_bytes == len(MemoryFileSystem.files[location][0])
     kind = table.schema().find_type("id")
     assert [from_bytes(kind, bound) for bound in (file.lower_bounds[1], file.upper_bounds[1])] == [2, 3]
     assert file.null_value_counts[2] == 0
@@ -91,14 +91,14 @@ def test_a_file_is_added_once():
         table.add_files([location])
     assert ids(table) == [1]
     # Whoever is sure may skip looking; the file itself is never deleted by a commit that fails.
-    assert location in MemoryFileSystem._files
+    assert location in MemoryFileSystem.files
 
 
 def test_what_cannot_be_added_is_refused_and_nothing_is_committed():
     table = new_table(schema=pa.schema([pa.field("id", pa.int64(), nullable=False), ("kind", pa.string())]))
     wrong = put("memory://elsewhere/wrong.parquet", pa.table({"id": ["x"], "kind": ["a"]}))
     lacking = put("memory://elsewhere/lacking.parquet", pa.table({"kind": ["a"]}))
-    MemoryFileSystem._files["memory://elsewhere/damaged.parquet"] = (b"PAR1 no", 0)
+    MemoryFileSystem.files["memory://elsewhere/damaged.parquet"] = (b"PAR1 no", 0)
     for location, error in (
         (wrong, InvalidFile),
         (lacking, InvalidFile),

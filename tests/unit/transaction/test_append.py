@@ -61,10 +61,10 @@ def test_a_fast_append_leaves_every_other_manifest_as_it_is():
         action = table.update_snapshot().fast_append()
         action.append_file(foreign(str(number))).commit()
     assert len(manifests(table)) == 4
-    before = {manifest.manifest_path: MemoryFileSystem._files[manifest.manifest_path] for manifest in manifests(table)}
+    before = {manifest.manifest_path: MemoryFileSystem.files[manifest.manifest_path] for manifest in manifests(table)}
     table.update_snapshot().fast_append().append_file(foreign("last")).commit()
     assert {manifest.manifest_path for manifest in manifests(table)} > before.keys()
-    assert {path: MemoryFileSystem._files[path] for path in before} == before
+    assert {path: MemoryFileSystem.files[path] for path in before} == before
 
 
 @pytest.mark.spec("COMMIT-25", "SNAP-21")
@@ -180,7 +180,7 @@ def test_format_version_1_has_no_sequence_numbers():
     table.append(rows([2]))
     table.delete("id = 1")
     assert [snapshot.sequence_number for snapshot in table.snapshots()] == [0, 0, 0]
-    assert b'"sequence-number"' not in MemoryFileSystem._files[table.metadata_location][0]
+    assert b'"sequence-number"' not in MemoryFileSystem.files[table.metadata_location][0]
     assert ids(table) == [2]
 
 

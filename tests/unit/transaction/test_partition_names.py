@@ -102,9 +102,9 @@ def misnamed_table() -> Table:
     catalog = memory_catalog()
     table = new_table("bucket[4](id)", catalog=catalog)
     table.append(rows([1, 2]))
-    data, *more = MemoryFileSystem._files[table.metadata_location]
+    data, *more = MemoryFileSystem.files[table.metadata_location]
     data = data.replace(b'"name":"value"', b'"name":"id_bucket_4"')
-    MemoryFileSystem._files[table.metadata_location] = (data, *more)
+    MemoryFileSystem.files[table.metadata_location] = (data, *more)
     return catalog.load_table(table.name())
 
 

@@ -145,7 +145,7 @@ def test_properties_are_set_and_removed_as_text():
     assert {"a": "1", "b": "true", "c.d": "x", "e": "0.5"}.items() <= table.properties.items()
     table.remove_properties("a", "nowhere")
     assert "a" not in table.properties
-    stored = json.loads(MemoryFileSystem._files[table.metadata_location][0])
+    stored = json.loads(MemoryFileSystem.files[table.metadata_location][0])
     assert stored["properties"]["b"] == "true"
     for wrong in ({"x": None}, {"x": [1]}, {"current-schema": "{}"}, {"s3.secret-access-key": "k"}):
         with pytest.raises(InvalidArgument):

@@ -44,7 +44,7 @@ def test_going_back_to_a_stored_schema_uses_its_id_again():
 def test_version_1_metadata_holds_the_current_schema_beside_the_list():
     table = new_table(**{"format-version": "1"})
     table.update_schema().add_column("extra", "int").commit()
-    stored = json.loads(MemoryFileSystem._files[table.metadata_location][0])
+    stored = json.loads(MemoryFileSystem.files[table.metadata_location][0])
     assert [field["name"] for field in stored["schema"]["fields"]] == ["id", "kind", "value", "extra"]
     assert stored["current-schema-id"] == 1
     assert [schema["schema-id"] for schema in stored["schemas"]] == [0, 1]

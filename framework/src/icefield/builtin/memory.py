@@ -19,7 +19,9 @@ class MemoryFileSystem(FileSystem):
     abilities = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST})
 
     # Shared by design: a location must mean one file, whichever instance opens it.
-    _files: ClassVar[dict[str, tuple[bytes, int]]] = {}
+    files: ClassVar[dict[str, tuple[bytes, int]]] = {}
+    """All that is stored, by location: bytes, and milliseconds when they were put. Tests may look and change it."""
+
     _lock: ClassVar[threading.RLock] = threading.RLock()
 
     def open_input(self, location: str) -> InputFile:
@@ -40,7 +42,7 @@ class MemoryFileSystem(FileSystem):
         check_characters(prefix)
         root = prefix.rstrip("/") + "/"
         with self._lock:
-            below = [(name, *found) for name, found in self._files.items() if name.startswith(root)]
+            below = [(name, *found) for name, found in self.files.items() if name.startswith(root)]
         folders: set[str] = set()
         for name, data, modified in sorted(below):
             head, slash, _ = name[len(root) :].partition("/")
@@ -54,22 +56,22 @@ class MemoryFileSystem(FileSystem):
         with self._lock:
             for location in locations:
                 check_characters(location)
-                self._files.pop(location, None)
+                self.files.pop(location, None)
 
     def rename(self, source: str, target: str) -> None:
         for location in (source, target):
             check_characters(location)
         with self._lock:
-            if source not in self._files:
+            if source not in self.files:
                 raise FileMissing(f"no file {source}", location=source)
-            if target in self._files:
+            if target in self.files:
                 raise FileExists(f"a file {target} is there already", location=target)
-            self._files[target] = self._files.pop(source)
+            self.files[target] = self.files.pop(source)
 
     def _get(self, location: str) -> tuple[bytes, int]:
         check_characters(location)
         with self._lock:
-            found = self._files.get(location)
+            found = self.files.get(location)
         if found is None:
             raise FileMissing(f"no file {location}", location=location)
         return found
@@ -77,9 +79,9 @@ class MemoryFileSystem(FileSystem):
     def _publish(self, location: str, data: bytes, *, replace: bool) -> None:
         check_characters(location)
         with self._lock:
-            if location in self._files and not replace:
+            if location in self.files and not replace:
                 raise FileExists(f"a file {location} is there already", location=location)
-            self._files[location] = (data, time.time_ns() // 1_000_000)
+            self.files[location] = (data, time.time_ns() // 1_000_000)
 
 
 class _MemoryOutput(OutputStream):

@@ -171,7 +171,7 @@ def test_files_of_each_shape_are_added_to_a_table(name):
     kind, message, stored, rows = SHAPES[name]
     location = f"memory://legacy-shapes/{name.replace(' ', '-')}.parquet"
     data = forge(without_ids(message), [{"v": value} for value in stored])
-    MemoryFileSystem._files[location] = (data, 0)
+    MemoryFileSystem.files[location] = (data, 0)
     table = new_table(schema=Schema(NestedField(1, "v", kind)))
     table.add_files([location])
     assert table.scan().to_arrow()["v"].to_pylist() == rows

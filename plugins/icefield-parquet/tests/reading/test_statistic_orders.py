@@ -223,7 +223,7 @@ class TestAddedFiles:
     def test_bounds_are_those_of_the_tables_type_and_lose_no_row(self, column, kind, stored, expected):
         location = next(locations)
         data = claiming(column, *stored, stored)
-        MemoryFileSystem._files[location] = (data, 0)
+        MemoryFileSystem.files[location] = (data, 0)
         table = new_table(schema=one(kind), properties={"format-version": "3"})
         table.add_files([location])
         (task,) = table.scan().plan_files(include_stats=True)
@@ -240,7 +240,7 @@ class TestAddedFiles:
     def test_bounds_that_do_not_convert_are_left_out_and_the_file_is_added(self):
         location = next(locations)
         column = "int64 v (TIMESTAMP(true,NANOS))"
-        MemoryFileSystem._files[location] = (claiming(column, 1_001, 5_000, [2_000, 5_000]), 0)
+        MemoryFileSystem.files[location] = (claiming(column, 1_001, 5_000, [2_000, 5_000]), 0)
         table = new_table(schema=one("timestamptz"))
         table.add_files([location])
         (task,) = table.scan().plan_files(include_stats=True)

@@ -37,8 +37,8 @@ def table() -> Table:
     made = new_table("kind")
     made.append(pa.table({"id": [1, 2], "kind": ["qqqq", "zzzz"], "value": [1.0, 2.0]}, schema=SCHEMA))
     for location in locations(made):
-        data, changed = MemoryFileSystem._files[location]
-        MemoryFileSystem._files[location] = uncompressed(data), changed
+        data, changed = MemoryFileSystem.files[location]
+        MemoryFileSystem.files[location] = uncompressed(data), changed
     forget()
     return made
 
@@ -68,16 +68,16 @@ def roads(made: Table) -> dict[str, Callable[[], Any]]:
 @pytest.mark.parametrize("kind", ["list", "manifest"])
 def test_every_road_over_a_damaged_string_gives_rows_or_an_error_with_the_location(kind: str) -> None:
     place = next(location for location, found in locations(table()).items() if found == kind)
-    spots = [found.start() for found in re.finditer(TEXTS, MemoryFileSystem._files[place][0])]
+    spots = [found.start() for found in re.finditer(TEXTS, MemoryFileSystem.files[place][0])]
     assert len(spots) > 3
     located: list[tuple[str, str]] = []
     unlocated: list[tuple[str, str]] = []
     for number in range(len(spots)):
         made = table()
         location = next(location for location, found in locations(made).items() if found == kind)
-        data, changed = MemoryFileSystem._files[location]
+        data, changed = MemoryFileSystem.files[location]
         spot = [found.start() for found in re.finditer(TEXTS, data)][number]
-        MemoryFileSystem._files[location] = data[: spot + 1] + b"\xff" + data[spot + 2 :], changed
+        MemoryFileSystem.files[location] = data[: spot + 1] + b"\xff" + data[spot + 2 :], changed
         for name, road in roads(made).items():
             forget()
             try:
@@ -93,8 +93,8 @@ def test_every_road_over_a_damaged_string_gives_rows_or_an_error_with_the_locati
 def test_a_bound_that_is_no_value_of_its_type_is_shown_as_unknown() -> None:
     made = table()
     (location,) = [location for location, found in locations(made).items() if found == "list"]
-    data, changed = MemoryFileSystem._files[location]
-    MemoryFileSystem._files[location] = data.replace(b"\x08qqqq", b"\x08q\xffqq"), changed
+    data, changed = MemoryFileSystem.files[location]
+    MemoryFileSystem.files[location] = data.replace(b"\x08qqqq", b"\x08q\xffqq"), changed
     forget()
     for inspected in (made.inspect.manifests(), made.inspect.all_manifests()):
         ((summary,),) = inspected["partition_summaries"].to_pylist()
