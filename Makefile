@@ -11,6 +11,7 @@ WORKERS ?= 2
 # Without compiled bytecode each worker and each process that a test starts would compile all that it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 
+# See docs/decisions/0043.
 # What `make test` leaves to `make test-all`; together they run each test once.
 LONG := server or peer or slow
 PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist worksteal --durations=20

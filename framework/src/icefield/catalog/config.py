@@ -9,6 +9,8 @@ A ``warehouse`` that is a relative path lies below the folder of the file that n
 directory.
 """
 
+# See docs/decisions/0001.
+
 from __future__ import annotations
 
 import os

@@ -5,6 +5,8 @@ the table's strategy; when another commit came first it refreshes, lets the func
 change to the new base, and tries again after a pause. What it cleans up is said in ``written_files``.
 """
 
+# See docs/decisions/0044.
+
 from __future__ import annotations
 
 import logging

@@ -1,5 +1,7 @@
 """Manifests read into columns, through the provider of the file format ``avro``."""
 
+# See docs/decisions/0022.
+
 from __future__ import annotations
 
 import io as _io

@@ -1,5 +1,7 @@
 """Encrypted tables, which this version cannot write. See "Encryption Keys" of the table specification."""
 
+# See docs/decisions/0035.
+
 from __future__ import annotations
 
 from icefield.errors import UnsupportedFeature

@@ -4,6 +4,8 @@ Errors and logs of Icefield's own never hold a credential. This is for the texts
 driver's message) before they are shown.
 """
 
+# See docs/decisions/0025 and docs/decisions/0026.
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,7 @@
 """A reader for formats whose files are blocks of rows: positions, splits, slices and pruning are done here."""
 
+# See docs/decisions/0036.
+
 from __future__ import annotations
 
 from abc import abstractmethod

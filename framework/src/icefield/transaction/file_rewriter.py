@@ -1,5 +1,7 @@
 """Writing files anew without some of their rows: copy-on-write."""
 
+# See docs/decisions/0042.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

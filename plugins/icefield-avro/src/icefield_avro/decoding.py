@@ -1,5 +1,7 @@
 """Decoding groups of blocks: in lock-step where its proof holds, value by value where it does not."""
 
+# See docs/decisions/0041.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

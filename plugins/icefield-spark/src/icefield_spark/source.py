@@ -1,5 +1,7 @@
 """What the options of a data source name: a catalog, a table, a version, a way to write."""
 
+# See docs/decisions/0019.
+
 from __future__ import annotations
 
 import re

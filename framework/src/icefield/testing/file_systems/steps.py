@@ -1,5 +1,7 @@
 """Looking at the store between the steps of a call: what another process would see, or a crash would leave."""
 
+# See docs/decisions/0038.
+
 from __future__ import annotations
 
 import os

@@ -38,7 +38,12 @@ class Unproven(Exception):
     """The lock-step decoder cannot prove what it read: the blocks are damaged or unusual."""
 
 
-_GATHER: Final = _U64(0x0102040810204080)  # multiplied with the lowest bit of each byte, moves them to the top byte
+# Multiplied with a word of nothing but the lowest bits of its bytes, moves these to the top byte. The bit of byte i is
+# bit 8i of the word; the factor has bits 56, 49, 42, ... 7, and 8i + (56 - 7i) = 56 + i, so that the top byte gets the
+# bits in the order of the bytes. All other sums are different bits below 56, or beyond 63, and nothing carries.
+# For the bytes d8 04 06 80 01 02 03 04, those without the high bit give the top byte 1111 0110: the third set bit is
+# bit 4, so three integers end before byte 5.
+_GATHER: Final = _U64(0x0102040810204080)
 _GATHER_HIGH: Final = _U64(0x0002040810204081)  # the same with the highest bits
 
 
@@ -78,6 +83,9 @@ def fence_of(word: Vector) -> Vector:
 
     Adding one carries through the bytes that have the bit, and ends in the one that has not. A word that has it in
     each byte gives all bits, as one that has it in all but the last.
+
+    An example in four bytes, of the integer ``d8 04`` and what follows it, as a word ``..0604d8``. With all bits but
+    the high ones set it is ``7f7f7fff``, one more is ``7f7f8000``, and the two differ in ``0000ffff``: two bytes.
     """
     fence: Vector = word ^ (word + _ONE)
     return fence
@@ -206,7 +214,12 @@ class ByteBuffer:
         return ((bits >> _ONE) ^ (_ZERO - (bits & _ONE))).view(np.int64), end - ~present
 
     def _bits(self, word: Vector, at: Vector) -> tuple[Vector, Vector]:
-        """The unsigned numbers that the words start with, still zigzag, and the positions after them."""
+        """The unsigned numbers that the words start with, still zigzag, and the positions after them.
+
+        Groups of seven bits are moved together two by two: first within pairs of bytes, then of four and of eight. An
+        example: of the bytes ``d8 04`` the fence and the mask leave the word ``0x0458``, whose upper byte moves down
+        by one bit: ``0x58 | 0x0200``, which is 600 and, no longer zigzag, 300.
+        """
         fence = fence_of(word | _LOW)
         length = np.bitwise_count(fence) >> 3
         longest = np.maximum.reduce(length)
@@ -222,7 +235,11 @@ class ByteBuffer:
         return bits, end
 
     def _complete(self, bits: Vector | None, end: Vector, rows: Vector) -> None:
-        """Read the ninth and tenth byte of the integers of these rows, of which ``end`` is behind the eighth."""
+        """Read the ninth and tenth byte of the integers of these rows, of which ``end`` is behind the eighth.
+
+        Eight bytes hold 56 bits, the ninth seven more and the tenth the last one: -2**63 is nine times ``ff`` and
+        ``01``, which gives 2**56 - 1, 127 << 56 and 1 << 63, all 64 bits; undone as zigzag that is -2**63.
+        """
         if not len(rows):
             return
         ninth = self.bytes[end[rows]].astype(_U64)
@@ -245,6 +262,8 @@ class ByteBuffer:
 
     def ends_of_few_longs(self, at: Vector, many: int) -> tuple[Vector, int]:
         """The positions after so many integers, and for how many rows sixteen bytes did not hold them all."""
+        # The high bits of sixteen bytes become a number of sixteen bits, which a table is looked up by. For three
+        # integers in d8 04 06 80 01 ... it is 0000 0000 0000 1001: the third clear bit is bit 4, so 5 bytes are passed.
         more = self.windows[at].view("<u8") & _HIGH
         more *= _GATHER_HIGH
         more >>= _U64(56)
@@ -331,7 +350,8 @@ class ByteBuffer:
         return self._sized(bits, start - ~present)
 
     def _sized(self, bits: Vector, start: Vector) -> tuple[Vector, Vector, Vector]:
-        # the sign moves to the top, so that a negative length is a huge one
+        # The sign moves to the top, so that a negative length is a huge one: 6 (zigzag for 3) becomes 3, and 5 (zigzag
+        # for -3) becomes 2 with bit 63 set.
         length = (bits >> _ONE) | (bits << _U64(63))
         if np.maximum.reduce(length) > self.text_limit:
             bad = length > _U64(self.text_limit)

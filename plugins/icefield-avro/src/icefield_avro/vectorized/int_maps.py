@@ -25,7 +25,9 @@ _U64 = np.uint64
 _WIDEST = 1024  # bytes of entries that are compared at once
 _MORE = np.uint8(0x80)
 _LOW = _U64(0x7F7F7F7F7F7F7F7F)
-# key and length of one byte each, the length not negative
+# Key and length of one byte each, the length not negative: none of the high bits of both and of the sign of the second
+# is set. For key 3 and length 4 the bytes are 06 08, the word ends in 0x0806, has none of these bits, and 0x0806 >> 9
+# is 4.
 _SHORT_PAIR = _U64(0x8180)
 
 
@@ -229,6 +231,7 @@ class _LongEntry:
 
     def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
         word = buffer.words[at] | _LOW
+        # With the first integer's bytes set, the fence is that of the second: d8 04 | 06 gives 0xffff, then 0xffffff.
         length = np.bitwise_count(fence_of(word | fence_of(word))) >> 3
         if not np.count_nonzero(length > 7):
             end: Vector = at + length
@@ -267,6 +270,8 @@ def _ends_in_window(buffer: ByteBuffer, start: int, width: int) -> Vector:
     ends = first >> 1
     ends += np.arange(1, width + 4, dtype=np.int32)
     both = more[:-1]
+    # A length of two bytes is ((first & 0x7F) >> 1) + (second << 6); first >> 1 has the 64 of the high bit too much,
+    # and the second byte is one more to pass: d8 04 gives 108 + 256 - 63 = 301, for 300 bytes behind two.
     np.copyto(ends, ends + (second << 6) - 63, where=both)
     np.copyto(ends, -1, where=(data[:-1] & 1).view(bool) | (both & more[1:]))
     out = ends[1 : width + 1].copy()

@@ -298,6 +298,7 @@ def _symbols(node: Primitive, numbers: Vector, present: Vector | None, rows: Row
 
 def _decimals(big_endian: Vector, precision: int) -> Vector:
     """Numbers of some bytes, most significant first, as Arrow's sixteen, least significant first."""
+    # The sign fills the bytes that are not there: -123 in two bytes is ff 85, and here 85 ff, followed by fourteen ff.
     width = big_endian.shape[1]
     out = np.zeros((len(big_endian), 16), np.uint8)
     kept = min(width, 16)

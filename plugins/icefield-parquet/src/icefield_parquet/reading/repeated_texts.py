@@ -4,6 +4,8 @@ Both together take the library half the time that it takes to read the same text
 memory they need before they take it: a page of thirty bytes can repeat a text of a megabyte a million times.
 """
 
+# See docs/decisions/0023.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
