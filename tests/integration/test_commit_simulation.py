@@ -24,9 +24,9 @@ from simulation.course import LOCATION, Build, Course, Wrong
 from simulation.stores import SimulatedFileSystem, SimulatedItems, SimulatedMetastore
 
 NAME = ("db", "t")
-COURSES = 100_000 if os.environ.get("ICEFIELD_SOAK") else 5_000
+COURSES = 100_000 if os.environ.get("ICEFIELD_SOAK") else 1_200
 PARTS = 4
-PLANTED_WITHIN = 4_000
+PLANTED_WITHIN = 1_000
 OPTIONS = LockOptions(
     "locks", acquire_interval=0.1, acquire_timeout=5.0, heartbeat=0.1, lease=0.3, foreign_writers=False
 )

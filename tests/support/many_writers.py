@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Mapping
 
 import pyarrow as pa
 from icefield import Plugins, Table, load_catalog
 from icefield.metadata.file_names import version_of
 
+# How many writers commit how often to a table on a server: each of them loses many times in either run.
+PROCESSES, COMMITS = (8, 20) if os.environ.get("ICEFIELD_SOAK") else (4, 10)
 # RetryLimits for many writers on few cores; the default of four retries is for few writers.
 RETRIES = {
     "commit.retry.num-retries": "1000",

@@ -6,9 +6,8 @@ from uuid import uuid4
 
 import many_writers
 import pytest
+from many_writers import COMMITS, PROCESSES
 from servers.azure import Azure
-
-PROCESSES, COMMITS = 8, 20
 
 
 def catalog_of(azure: Azure, scheme: str = "az") -> dict[str, str]:

@@ -6,9 +6,8 @@ from uuid import uuid4
 
 import many_writers
 import pytest
+from many_writers import COMMITS, PROCESSES
 from servers.gcs import Gcs
-
-PROCESSES, COMMITS = 8, 20
 
 
 def catalog_of(gcs: Gcs, scheme: str = "gs") -> dict[str, str]:

@@ -11,9 +11,8 @@ from icefield.builtin.rename import RenameStrategy
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
+from many_writers import COMMITS, PROCESSES
 from servers.hdfs import Hdfs, read_around, write_around
-
-PROCESSES, COMMITS = 8, 20
 
 
 @pytest.mark.slow

@@ -12,8 +12,7 @@ import pytest
 from icefield import Catalog, Table, load_catalog
 from icefield.abc import Proposal
 from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy
-
-PROCESSES, COMMITS = 8, 20
+from many_writers import COMMITS, PROCESSES
 
 
 def properties_of(hive: str, folder: Path) -> dict[str, str]:

@@ -6,9 +6,8 @@ from uuid import uuid4
 
 import many_writers
 import pytest
+from many_writers import COMMITS, PROCESSES
 from servers.s3 import S3
-
-PROCESSES, COMMITS = 8, 20
 
 
 def catalog_of(s3: S3, commit: str, **more: str) -> dict[str, str]:
