@@ -19,7 +19,12 @@ from icefield.metadata.properties import (
 )
 
 _DOUBLINGS = 5
-_SLOW_GROWTH = 0.1
+
+_OFTEN = 8
+"""Losses after which a writer waits less from attempt to attempt."""
+
+_LEAST = 4
+"""The interval of a writer that has lost very often, in multiples of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +66,17 @@ class RetryPolicy:
         """How long to pause after failed attempt ``attempt`` (from 1): exponential, with full jitter.
 
         Full jitter spreads the losers over the whole interval; they would otherwise meet again. The interval doubles
-        five times and grows slowly from there: 32 times what an attempt takes keeps some dozens of writers apart, and
-        a writer that has bad luck must not sleep for a minute while the others pass it by. ``attempt_seconds`` is how
-        long an attempt takes here, since intervals shorter than that spread nothing.
+        five times: 32 times what an attempt takes keeps some dozens of writers apart. After eight losses it shrinks,
+        to a half, a third, and so on: whoever has lost often waits less, so that a writer that has bad luck is not
+        passed by all the others. It never falls below four times the first one: a crowd of such writers would keep
+        the processors busy with attempts that lose. ``attempt_seconds`` is how long an attempt takes here, since
+        intervals shorter than that spread nothing. Measured in ``benchmarks/bench_contention.py``; see decision 0055.
         """
-        doublings = min(attempt - 1, _DOUBLINGS) + _SLOW_GROWTH * max(0, attempt - 1 - _DOUBLINGS)
         scale = max(self.min_wait_ms, attempt_seconds * 500) if self.min_wait_ms else 0
-        longest = min(self.max_wait_ms, scale * 2 ** min(doublings, 40))
-        return draw(0, longest) / 1000
+        longest = scale * 2 ** min(attempt - 1, _DOUBLINGS)
+        if attempt > _OFTEN:
+            longest = max(scale * _LEAST, longest / (1 + attempt - _OFTEN))
+        return draw(0, min(self.max_wait_ms, longest)) / 1000
 
     def gives_up(self, attempt: int, elapsed_seconds: float) -> bool:
         """Whether failed attempt ``attempt`` was the last."""
