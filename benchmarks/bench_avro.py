@@ -17,7 +17,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 from harness import compare, main
-from icefield.abc import ReadRequest
+from icefield.abc import ManifestReadRequest
 from icefield.manifest.schemas import entry_schema
 from icefield.schema import Schema
 from icefield.types import (
@@ -184,7 +184,7 @@ def open_bytes(data: bytes) -> Any:
 
 def read(data: bytes, columns: pa.Schema | None = None, **request: Any) -> list[pa.RecordBatch]:
     with open_bytes(data) as reader:
-        return list(reader.read(ReadRequest(reader.schema if columns is None else columns, **request)))
+        return list(reader.read(ManifestReadRequest(reader.schema if columns is None else columns, **request)))
 
 
 def to_dicts(data: bytes) -> int:

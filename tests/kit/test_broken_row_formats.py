@@ -231,17 +231,6 @@ class CountsNoNullsBeyond65536(Right):
             return replace(written, metrics=replace(written.metrics, value_counts=counts))
 
 
-class CountsPositionsThroughFilesReadTogether(Right):
-    def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
-        row, found = 0, []
-        for batches in super().read_together(readers, request):
-            found.append([])
-            for batch in batches:
-                found[-1].append(positioned(batch, range(row, row + batch.num_rows)) if request.positions else batch)
-                row += batch.num_rows
-        return found
-
-
 class TellsOffsetsOfNoBlock(Right):
     class writer(JsonLinesWriter):
         def close(self) -> WrittenFile:
@@ -272,10 +261,6 @@ BROKEN: Mapping[type[Right], tuple[str, str]] = {
     LosesRowsWithNulls: ("test_every_primitive_type_reads_back", "rows came back of"),
     TellsTheMetricsOfTheLastBlock: ("test_metrics_of_a_large_file_tell_the_truth", "record_count"),
     CountsNoNullsBeyond65536: ("test_metrics_of_a_large_file_tell_the_truth", "values of"),
-    CountsPositionsThroughFilesReadTogether: (
-        "test_positions_begin_at_0_in_each_of_files_read_together",
-        "`_pos` of row 0 is 50",
-    ),
     TellsOffsetsOfNoBlock: ("test_splits_at_the_offsets_read_every_row_once", "split_offsets"),
 }
 

@@ -20,7 +20,7 @@ from typing import Any
 import icefield_avro.decoding as decoding
 import pyarrow as pa
 from hypothesis import strategies as st
-from icefield.abc import ReadRequest
+from icefield.abc import ManifestReadRequest
 from icefield.schema import Schema
 from icefield_avro.avro_format import AvroFormat
 
@@ -69,7 +69,7 @@ def read_file(data: bytes, columns: pa.Schema | None = None, **request: Any) -> 
     """What the plugin reads, as a table; all columns unless told otherwise."""
     with open_file(data) as reader:
         wanted = reader.schema if columns is None else columns
-        batches = list(reader.read(ReadRequest(wanted, **request)))
+        batches = list(reader.read(ManifestReadRequest(wanted, **request)))
         position = pa.field("_pos", pa.int64(), nullable=False)
         full = wanted.append(position) if request.get("positions") else wanted
         return pa.Table.from_batches(batches, full)

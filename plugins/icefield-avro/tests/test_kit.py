@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 import pytest
-from icefield.testing import FileFormatSuite
+from icefield.testing import ManifestFormatSuite
 from icefield_avro.avro_format import AvroFormat
 
 
-class TestAvro(FileFormatSuite):
+class TestAvro(ManifestFormatSuite):
     small_blocks: ClassVar = {"write.avro.block-size-bytes": "4096"}
 
     @pytest.fixture

@@ -20,6 +20,7 @@ from icefield.abc.file_system import (
     OutputStream,
     PutMode,
 )
+from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
 from icefield.abc.storage import Storage
 
 __all__ = [
@@ -39,6 +40,9 @@ __all__ = [
     "FormatReader",
     "FormatWriter",
     "InputFile",
+    "ManifestFormat",
+    "ManifestFormatReader",
+    "ManifestReadRequest",
     "NamespaceName",
     "OutputStream",
     "Page",

@@ -10,14 +10,12 @@ Field ids travel as Arrow field metadata under the key ``PARQUET:field_id``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
-
-from icefield.errors import UnsupportedFeature
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,17 +35,11 @@ class FormatAbility(Enum):
     FILTERS = "filters"
     """``ReadRequest.row_filter`` skips parts of a file that cannot match."""
 
-    MAP_KEYS = "map-keys"
-    """``ReadRequest.map_keys`` limits the entries that are decoded of a map column."""
-
     DICTIONARIES = "dictionaries"
     """``ReadRequest.dictionaries`` has columns come with each distinct value once."""
 
     SKIPS = "skips"
     """``ReadRequest.skipped_rows`` spares reading parts of a file that hold none but such rows."""
-
-    APPEND_BLOCKS = "append-blocks"
-    """``FileFormat.append_blocks`` adds records to a copy of a file without decoding what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +61,6 @@ class ReadRequest:
     ``batch_rows``: the most rows in one batch.
     ``positions``: when true each batch has one more column, last: ``_pos`` (int64, not null), the row's position
     in the *file*, from 0, whatever was skipped.
-    ``map_keys``: for the map columns with those ids (the id of the map field), the integer keys that are wanted;
-    entries of other keys may be left out.
     ``dictionaries``: ids of columns of text or bytes, top-level ones, that come as Arrow dictionaries with int32
     indices over the type in ``columns``. Asked only of formats that declare ``DICTIONARIES``.
     ``skipped_rows``: a numpy array of int64, ascending: positions in the file of rows that are deleted. A hint: they
@@ -82,7 +72,6 @@ class ReadRequest:
     split: Split | None = None
     batch_rows: int = 131_072
     positions: bool = False
-    map_keys: Mapping[int, frozenset[int]] = field(default_factory=dict)
     dictionaries: frozenset[int] = frozenset()
     skipped_rows: Any = field(default=None, compare=False)
 
@@ -106,13 +95,6 @@ class FormatReader(ABC):
         ``request.dictionaries`` dictionary-encoded.
 
         Rows come in file order. Raises ``InvalidFile`` with the location when the file is damaged.
-        """
-
-    def prepare(self, limit: int) -> None:  # noqa: B027 - optional
-        """Do some of the work of a ``read`` of the whole file ahead, such as inflating about ``limit`` bytes of it.
-
-        A hint, given before ``read`` and perhaps by another thread; by default nothing is done. Best is work that
-        lets other threads run. Raises as ``read`` does.
         """
 
     @abstractmethod
@@ -190,7 +172,7 @@ class FormatWriter(ABC):
 class FileFormat(ABC):
     """A file format. Stateless; built without arguments; picklable."""
 
-    contract: ClassVar[int] = 1
+    contract: ClassVar[int] = 2
     """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
 
     name: ClassVar[str]
@@ -207,14 +189,6 @@ class FileFormat(ABC):
 
         Raises ``InvalidFile`` with location and reason for what is not a whole file of this format.
         """
-
-    def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
-        """The rows of several small files of one schema, of each its batches; ``request`` has no split.
-
-        Positions begin at 0 in each file. By default one file after another. The kernel asks it of manifests alone; a
-        format may override it that decodes many rows faster than few.
-        """
-        return [list(reader.read(request)) for reader in readers]
 
     @abstractmethod
     def open_writer(
@@ -240,16 +214,6 @@ class FileFormat(ABC):
         many files whose rows are alike.
         """
         return partial(self.open_writer, schema=schema, properties=properties)
-
-    def append_blocks(
-        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
-    ) -> bytes | None:
-        """A new file: the records of ``old``, byte for byte, then those of ``batch``, under new metadata.
-
-        None when ``old`` was written with another schema or codec, so that it must be decoded and written anew.
-        Needs ``APPEND_BLOCKS``.
-        """
-        raise UnsupportedFeature(f"{type(self).__name__} does not declare {FormatAbility.APPEND_BLOCKS.name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()

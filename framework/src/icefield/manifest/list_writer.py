@@ -79,7 +79,7 @@ def write_manifest_list(
     data = _encode(io, [*kept, *new], format_version, base, metadata, properties)
     with io.open_output(location) as sink:
         sink.write(data)
-    written = ManifestList(location, raw=data, file_format=io.file_format("avro"))
+    written = ManifestList(location, raw=data, file_format=io.manifest_format())
     if base is None or base.has_objects:
         # The next commit asks for them: what was just written need not be decoded for that.
         written.know([*(() if base is None else base.manifests), *kept, *new])
@@ -127,7 +127,7 @@ def _encode(
     metadata: dict[str, str],
     properties: Mapping[str, str] | None,
 ) -> bytes:
-    file_format = io.file_format("avro")
+    file_format = io.manifest_format()
     schema = manifest_list_schema(format_version)
     if base is not None and base.raw is not None:
         spliced = file_format.append_blocks(base.raw, schema, _batch(manifests, format_version), metadata)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import FileFormat, ReadRequest
+from icefield.abc import ManifestFormat, ReadRequest
 from icefield.errors import InvalidMetadata
 from icefield.limits import MAX_MANIFEST_BYTES
 from icefield.manifest.cache import ByteBoundedCache, cache_scope
@@ -79,7 +79,7 @@ class ManifestList:
         location: str,
         *,
         raw: bytes | None = None,
-        file_format: FileFormat | None = None,
+        file_format: ManifestFormat | None = None,
         columns: dict[int, pa.Array] | None = None,
     ) -> None:
         self.location = location
@@ -190,7 +190,7 @@ def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata) -> M
     found = MANIFEST_LISTS.get(key) if scope is not None else None
     if found is None:
         found = ManifestList(
-            location, raw=io.read(location, limit=MAX_MANIFEST_BYTES), file_format=io.file_format("avro")
+            location, raw=io.read(location, limit=MAX_MANIFEST_BYTES), file_format=io.manifest_format()
         )
         if scope is not None:
             MANIFEST_LISTS.put(key, found)
@@ -238,7 +238,7 @@ def _summary_values(summary: FieldSummary) -> dict[str, Any]:
     }
 
 
-def _decode(file_format: FileFormat, raw: bytes, location: str) -> dict[int, pa.Array]:
+def _decode(file_format: ManifestFormat, raw: bytes, location: str) -> dict[int, pa.Array]:
     refuse_encrypted("manifest list", location, raw)
     with damaged_file("manifest list", location):
         with file_format.open_reader(_io.BytesIO(raw), location, size=len(raw)) as reader:
@@ -316,7 +316,7 @@ def _summary_objects(lists: pa.Array) -> list[tuple[FieldSummary, ...] | None]:
 
 
 def _inline_manifests(io: FileIO, snapshot: Snapshot) -> ManifestList:
-    file_format = io.file_format("avro")
+    file_format = io.manifest_format()
     found = []
     for location in snapshot.manifests:
         data = io.read(location, limit=MAX_MANIFEST_BYTES)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from icefield.abc import FormatReader, ReadRequest
+from icefield.abc import ManifestFormatReader, ManifestReadRequest
 from icefield.errors import InvalidMetadata, UnsupportedFeature
 from icefield.limits import MAX_MANIFEST_BYTES
 from icefield.manifest import schemas as f
@@ -74,7 +74,7 @@ class FetchedManifest:
     """A manifest's bytes, and the reader that was opened on them ahead of its use."""
 
     data: bytes
-    reader: FormatReader | None = None
+    reader: ManifestFormatReader | None = None
 
 
 _PLAN: Final = ManifestRequest()
@@ -107,7 +107,7 @@ class ManifestReader:
         self._io = io
         self._scope = cache_scope(io)
         self._unbounded: set[int] = set()
-        self._last: tuple[pa.Schema, Any, ReadRequest] | None = None
+        self._last: tuple[pa.Schema, Any, ManifestReadRequest] | None = None
 
     def cached(
         self, manifest: ManifestFile, partition_type: StructType, request: ManifestRequest = _PLAN
@@ -160,7 +160,7 @@ class ManifestReader:
         if self._scope is not None and any(MANIFESTS.get(self._key(*one)) is not None for one in manifests):
             return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
         with ExitStack() as opened:
-            readers: list[FormatReader] = []
+            readers: list[ManifestFormatReader] = []
             sizes = []
             for (manifest, _), given in zip(manifests, fetched, strict=True):
                 whole = self.fetch(manifest) if given is None else given
@@ -179,7 +179,7 @@ class ManifestReader:
 
     def _scanned(
         self,
-        readers: Sequence[FormatReader],
+        readers: Sequence[ManifestFormatReader],
         kinds: Sequence[StructType],
         request: ManifestRequest,
         at_once: StatisticsRequest,
@@ -194,7 +194,7 @@ class ManifestReader:
             return apart
         wanted = self._request_for(schema, _columns(request), at_once, location)
         with damaged_file("manifest", location):
-            batches = self._io.file_format("avro").read_together(readers, wanted)
+            batches = self._io.manifest_format().read_together(readers, wanted)
             together = [batch for each in batches for batch in each]
             if not together:
                 return apart
@@ -203,7 +203,7 @@ class ManifestReader:
 
     def _request_for(
         self, schema: pa.Schema, columns: frozenset[int], statistics: StatisticsRequest, location: str
-    ) -> ReadRequest:
+    ) -> ManifestReadRequest:
         """The request that was made last, if this is the same: most manifests of a table have one schema."""
         last, asked = self._last, (columns, statistics)
         if last is not None and last[1] == asked and last[0].equals(schema, True):
@@ -240,7 +240,7 @@ class ManifestReader:
         with self._opened(manifest, whole) as reader:
             return self._decoded(manifest, partition_type, request, reader, len(whole.data), self._at_once(request))
 
-    def _opened(self, manifest: ManifestFile, fetched: FetchedManifest) -> FormatReader:
+    def _opened(self, manifest: ManifestFile, fetched: FetchedManifest) -> ManifestFormatReader:
         """The reader that was opened ahead, handed out once; else a new one."""
         reader, fetched.reader = fetched.reader, None
         if reader is not None:
@@ -248,14 +248,14 @@ class ManifestReader:
         location, data = manifest.manifest_path, fetched.data
         refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
-            return self._io.file_format("avro").open_reader(_io.BytesIO(data), location, size=len(data))
+            return self._io.manifest_format().open_reader(_io.BytesIO(data), location, size=len(data))
 
     def _decoded(
         self,
         manifest: ManifestFile,
         partition_type: StructType,
         request: ManifestRequest,
-        reader: FormatReader,
+        reader: ManifestFormatReader,
         size: int,
         at_once: StatisticsRequest,
         scanned: _Scanned | None = None,
@@ -292,10 +292,10 @@ _Single = dict[StatisticKey, pa.Array | None]
 
 def _read_request(
     schema: pa.Schema, wanted: frozenset[int], statistics: StatisticsRequest, location: str
-) -> ReadRequest:
+) -> ManifestReadRequest:
     fields = select_fields(schema, wanted | frozenset(statistics), location)
     map_keys = {kind: ids for kind, ids in statistics.items() if kind not in wanted}
-    return ReadRequest(columns=fields, map_keys=map_keys)
+    return ManifestReadRequest(columns=fields, map_keys=map_keys)
 
 
 @dataclass(slots=True)
@@ -308,7 +308,7 @@ class _Scanned:
 
 
 def _scan(
-    reader: FormatReader,
+    reader: ManifestFormatReader,
     partition_type: StructType,
     wanted: frozenset[int],
     statistics: StatisticsRequest,

@@ -74,7 +74,7 @@ class ManifestWriter:
         self._lowest: int | None = None
         self._paths: list[pa.Array] = []
         self._result: ManifestFile | None = None
-        self._writer = io.file_format("avro").open_writer(
+        self._writer = io.manifest_format().open_writer(
             io.open_output(location),
             entries,
             properties={**_AVRO, **(properties or {})},

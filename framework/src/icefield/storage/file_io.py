@@ -23,10 +23,19 @@ from icefield.abc import (
     FileSystem,
     FileSystemAbility,
     InputFile,
+    ManifestFormat,
     OutputStream,
     PutMode,
 )
-from icefield.errors import FileMissing, InvalidArgument, InvalidFile, InvalidMetadata, LocationRefused, UnsafeCommit
+from icefield.errors import (
+    BrokenPlugin,
+    FileMissing,
+    InvalidArgument,
+    InvalidFile,
+    InvalidMetadata,
+    LocationRefused,
+    UnsafeCommit,
+)
 from icefield.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
 from icefield.plugins import Plugins
 from icefield.secrets import has_password, without_userinfo
@@ -143,6 +152,16 @@ class FileIO:
     def file_format(self, name: str) -> FileFormat:
         """The file format of that name in a manifest."""
         return self.plugins.file_format(name)
+
+    def manifest_format(self) -> ManifestFormat:
+        """The file format of manifests and manifest lists."""
+        found = self.file_format("avro")
+        if not isinstance(found, ManifestFormat):
+            raise BrokenPlugin(
+                f"{type(found).__module__}.{type(found).__qualname__}, which is provided as file format 'avro', cannot "
+                "hold manifests: it is no subclass of icefield.abc.ManifestFormat"
+            )
+        return found
 
     def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:
         """The named strategy for a table at a location.

@@ -9,7 +9,7 @@ from icefield.testing.behaviour import TableBehaviourSuite
 from icefield.testing.catalog import CatalogSuite
 from icefield.testing.commit_strategy import CommitStrategySuite
 from icefield.testing.faults import Crash, FaultyFileSystem
-from icefield.testing.file_format import FileFormatSuite
+from icefield.testing.file_format import FileFormatSuite, ManifestFormatSuite
 from icefield.testing.file_system import FileSystemSuite
 from icefield.testing.recording import RecordingServer
 from icefield.testing.service_faults import LossyCalls, LossyProxy, RequestFaults
@@ -23,6 +23,7 @@ __all__ = [
     "FileSystemSuite",
     "LossyCalls",
     "LossyProxy",
+    "ManifestFormatSuite",
     "RecordingServer",
     "RequestFaults",
     "Suite",

@@ -19,6 +19,7 @@ from icefield.testing.formats import (
     DamageChecks,
     EvolutionChecks,
     LargeFileChecks,
+    ManifestChecks,
     MetricsChecks,
     PositionChecks,
     ReadingChecks,
@@ -38,3 +39,7 @@ class FileFormatSuite(
     DamageChecks,
 ):
     """Checks of ``icefield.abc.FileFormat``."""
+
+
+class ManifestFormatSuite(ManifestChecks, FileFormatSuite):
+    """Checks of ``icefield.abc.ManifestFormat``: those of any file format, and of what manifests need."""

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
-from icefield.abc import FileFormat, FormatAbility, FormatReader, FormatWriter, InputFile, OutputStream, ReadRequest
+from icefield.abc import (
+    FormatAbility,
+    FormatWriter,
+    InputFile,
+    ManifestFormat,
+    ManifestFormatReader,
+    ManifestReadRequest,
+    OutputStream,
+)
 from icefield.schema import Schema
 
 from icefield_avro.appending import append_blocks
@@ -15,16 +23,14 @@ from icefield_avro.reader import AvroReader, read_apart, read_together
 from icefield_avro.writer import AvroWriter
 
 
-class AvroFormat(FileFormat):
+class AvroFormat(ManifestFormat):
     """Avro object container files: data files, delete files, manifests and manifest lists."""
 
     name: ClassVar[str] = "avro"
     extension: ClassVar[str] = "avro"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
-        {FormatAbility.SPLITS, FormatAbility.MAP_KEYS, FormatAbility.APPEND_BLOCKS}
-    )
+    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS})
 
-    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
         """Open a file. Raises ``InvalidFile``, or ``UnsupportedFeature`` for a codec or schema that is not read.
 
         The input is closed when the file cannot be opened.
@@ -35,7 +41,9 @@ class AvroFormat(FileFormat):
             source.close()
             raise
 
-    def read_together(self, readers: Sequence[FormatReader], request: ReadRequest) -> list[list[pa.RecordBatch]]:
+    def read_together(
+        self, readers: Sequence[ManifestFormatReader], request: ManifestReadRequest
+    ) -> list[list[pa.RecordBatch]]:
         """The rows of several files, decoded in one go where they have one schema."""
         ours = [reader for reader in readers if isinstance(reader, AvroReader)]
         together = read_together(ours, request) if len(ours) == len(readers) else None

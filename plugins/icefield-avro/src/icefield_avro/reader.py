@@ -10,7 +10,7 @@ from threading import local
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from icefield.abc import FormatReader, ReadRequest, Split
+from icefield.abc import FormatReader, ManifestFormatReader, ManifestReadRequest, ReadRequest, Split
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.toolkit import Metrics
 
@@ -65,7 +65,7 @@ class _Inflated(NamedTuple):
     offset: int
 
 
-class AvroReader(FormatReader):
+class AvroReader(ManifestFormatReader):
     """An open Avro file."""
 
     def __init__(self, container: Container) -> None:
@@ -103,7 +103,7 @@ class AvroReader(FormatReader):
         """Yield the asked-for columns. Raises ``InvalidFile``; ``InvalidArgument`` for columns that are not there."""
         if request.batch_rows < 1:
             raise InvalidArgument("batch_rows must be at least 1")
-        decoder = Decoder(self.record, request.columns, request.map_keys)
+        decoder = Decoder(self.record, request.columns, _map_keys(request))
         return self._batches(request, decoder)
 
     def _batches(self, request: ReadRequest, decoder: Decoder) -> Iterator[pa.RecordBatch]:
@@ -235,6 +235,10 @@ def _grouped(blocks: Iterable[_Inflated], first_row: int) -> Iterator[Group]:
         yield group
 
 
+def _map_keys(request: ReadRequest) -> Mapping[int, frozenset[int]]:
+    return request.map_keys if isinstance(request, ManifestReadRequest) else {}
+
+
 def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[list[pa.RecordBatch]] | None:
     """The batches of each file; None where the files must be read apart: another schema, positions, or damage."""
     if not readers or request.positions or request.split is not None:
@@ -257,7 +261,7 @@ def read_together(readers: Sequence[AvroReader], request: ReadRequest) -> list[l
         rows_of.append(sum(counts[before:]))
     memory = getattr(_KEPT, "memory", None) or Memory()
     _KEPT.memory = memory if sum(map(len, payloads)) <= GROUP_BYTES * 2 else None
-    decoder = Decoder(record, request.columns, request.map_keys, memory)
+    decoder = Decoder(record, request.columns, _map_keys(request), memory)
     try:
         parts = list(decoder.decode(payloads, counts)) if counts else []
     except Malformed:

@@ -3,6 +3,7 @@
 from icefield.testing.formats.damage import DamageChecks
 from icefield.testing.formats.evolution import EvolutionChecks
 from icefield.testing.formats.large import LargeFileChecks
+from icefield.testing.formats.manifests import ManifestChecks
 from icefield.testing.formats.metrics import MetricsChecks
 from icefield.testing.formats.positions import PositionChecks
 from icefield.testing.formats.reading import ReadingChecks
@@ -13,6 +14,7 @@ __all__ = [
     "DamageChecks",
     "EvolutionChecks",
     "LargeFileChecks",
+    "ManifestChecks",
     "MetricsChecks",
     "PositionChecks",
     "ReadingChecks",

@@ -143,19 +143,6 @@ class PositionChecks(FormatChecks):
             if len(deleted) > 19_000:
                 assert len(positions) < 20_000, f"{len(positions)} rows are read of which {len(deleted)} are deleted"
 
-    def test_positions_begin_at_0_in_each_of_files_read_together(self, file_format: FileFormat) -> None:
-        """If this fails, ``read_together`` counts positions through all files: each file has its own."""
-        schema, _ = flat_table(0)
-        locations = [self.write(file_format, schema, flat_table(rows)[1])[0] for rows in (50, 0, 300)]
-        readers = [self.open(file_format, location) for location in locations]
-        try:
-            wanted = pa.schema([readers[0].schema.field("n")])
-            together = file_format.read_together(readers, ReadRequest(wanted, positions=True, batch_rows=100))
-            check_positions([self.as_reading(batches) for batches in together])
-        finally:
-            for reader in readers:
-                reader.close()
-
     def _blocks(self, file_format: FileFormat) -> tuple[str, WrittenFile]:
         """A file of 20,000 rows in small blocks."""
         schema, table = flat_table(20_000)

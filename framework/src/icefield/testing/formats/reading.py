@@ -117,22 +117,6 @@ class ReadingChecks(FormatChecks):
             for got in pool.map(lambda _: self.read_all(file_format, location, schema), range(12)):
                 self.check_equal(got, table)
 
-    def test_files_read_together_are_read_as_one_by_one(self, file_format: FileFormat) -> None:
-        """If this fails, ``read_together`` mixes the rows of files, or loses those of an empty one."""
-        schema, _ = flat_table(0)
-        made = [flat_table(rows)[1].slice(offset) for rows, offset in ((50, 0), (0, 0), (300, 120), (7, 6))]
-        locations = [self.write(file_format, schema, table)[0] for table in made]
-        readers = [self.open(file_format, location) for location in locations]
-        try:
-            request = ReadRequest(readers[0].schema, batch_rows=100)
-            together = file_format.read_together(readers, request)
-            assert len(together) == len(made)
-            for batches, table in zip(together, made, strict=True):
-                self.check_equal(pa.Table.from_batches(batches, request.columns), table)
-        finally:
-            for reader in readers:
-                reader.close()
-
     # -- filters
 
     def test_a_filter_leaves_no_matching_row_out(self, file_format: FileFormat) -> None:
@@ -183,16 +167,6 @@ class ReadingChecks(FormatChecks):
             found = self.numbered(file_format, location, row_filter=bind(schema, parse(text)), positions=False)
             wanted = {at for at, value in enumerate([*values, None]) if matches(value)}
             check_matching(found.numbers, wanted, text)
-
-    def test_map_keys_that_are_wanted_come(self, file_format: FileFormat) -> None:
-        """If this fails, ``ReadRequest.map_keys`` drops an entry that was asked for."""
-        schema, table = table_of(NESTED["map of ints"], [[(k, f"v{k}") for k in range(9)]] * 50, required=True)
-        location, _ = self.write(file_format, schema, table)
-        with self.open(file_format, location) as reader:
-            request = ReadRequest(reader.schema, map_keys={2: frozenset({3, 5, 77})})
-            for batch in reader.read(request):
-                for row in batch.column(1).to_pylist():
-                    assert {key: value for key, value in row if key in (3, 5, 77)} == {3: "v3", 5: "v5"}
 
     @pytest.mark.parametrize("batch_rows", [100, 100_000])
     def test_columns_come_as_dictionaries(self, file_format: FileFormat, batch_rows: int) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from icefield.abc import FileFormat, FormatAbility
+from icefield.abc import FileFormat
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.errors import StorageError, UnsupportedFeature
+from icefield.errors import StorageError
 from icefield.schema import Schema
 from icefield.testing.format_data import flat_table, table_of
 from icefield.testing.formats.base import FormatChecks, fresh
@@ -151,36 +151,6 @@ class WritingChecks(FormatChecks):
             for batch in table.to_batches(max_chunksize=1_000):
                 writer.write(batch)
             writer.close()
-
-    # -- appending
-
-    def test_appended_blocks_come_after_the_old_ones(self, file_format: FileFormat) -> None:
-        """If this fails, ``append_blocks`` loses records, or the ability is not declared and not refused."""
-        schema, table = flat_table(500)
-        more = flat_table(600)[1].slice(500).combine_chunks().to_batches()[0]
-        location, _ = self.write(file_format, schema, table, batch_rows=100, metadata={"a": "old", "b": "old"})
-        old = MemoryFileSystem().open_input(location).read()
-        if FormatAbility.APPEND_BLOCKS not in file_format.abilities:
-            with pytest.raises(UnsupportedFeature):
-                file_format.append_blocks(old, schema, more, {})
-            return
-        new = file_format.append_blocks(old, schema, more, {"a": "new"})
-        assert new is not None, "a file of the same writer can be appended to"
-        source: Any = pa.BufferReader(new)
-        with file_format.open_reader(source, "memory://appended", size=len(new)) as reader:
-            assert reader.metadata["a"] == b"new"
-            got = self._read(reader)
-        self.check_equal(got, pa.concat_tables([table, pa.Table.from_batches([more])]))
-
-    def test_blocks_are_not_appended_to_a_file_of_another_schema(self, file_format: FileFormat) -> None:
-        """If this fails, records are appended that the file's own schema does not describe."""
-        if FormatAbility.APPEND_BLOCKS not in file_format.abilities:
-            pytest.skip("the format declares no APPEND_BLOCKS")
-        other_schema, other = table_of(StringType(), ["x"], required=True)
-        location, _ = self.write(file_format, other_schema, other)
-        schema, table = flat_table(3)
-        old = MemoryFileSystem().open_input(location).read()
-        assert file_format.append_blocks(old, schema, table.to_batches()[0], {}) is None
 
     # -- value semantics
 

@@ -1,0 +1,68 @@
+"""The contract of a file format that holds manifests and manifest lists; a format of data files needs none of it.
+
+Whatever is here makes planning and commits faster: a ``ManifestFormat`` that overrides nothing is right as well.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from icefield.abc.file_format import FileFormat, FormatReader, ReadRequest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icefield.abc.file_system import InputFile
+    from icefield.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestReadRequest(ReadRequest):
+    """What a reader of a manifest is asked for.
+
+    ``map_keys``: for the map columns with those ids (the id of the map field), the integer keys that are wanted;
+    entries of other keys may be left out.
+    """
+
+    map_keys: Mapping[int, frozenset[int]] = field(default_factory=dict)
+
+
+class ManifestFormatReader(FormatReader):
+    """An open file of a ``ManifestFormat``. ``read`` may be given a ``ManifestReadRequest``."""
+
+    def prepare(self, limit: int) -> None:
+        """Do some of the work of a ``read`` of the whole file ahead, such as inflating about ``limit`` bytes of it.
+
+        A hint, given before ``read`` and perhaps by another thread; by default nothing is done. Best is work that
+        lets other threads run. Raises as ``read`` does.
+        """
+
+
+class ManifestFormat(FileFormat):
+    """A file format that serves manifests and manifest lists as well as data files."""
+
+    @abstractmethod
+    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
+        """Open a file: see ``FileFormat.open_reader``."""
+
+    def read_together(
+        self, readers: Sequence[ManifestFormatReader], request: ManifestReadRequest
+    ) -> list[list[pa.RecordBatch]]:
+        """The rows of several small files of one schema, of each its batches; ``request`` has no split.
+
+        Positions begin at 0 in each file. By default one file after another; worth overriding for a format that
+        decodes many rows faster than few.
+        """
+        return [list(reader.read(request)) for reader in readers]
+
+    def append_blocks(
+        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
+    ) -> bytes | None:
+        """A new file: the records of ``old``, byte for byte, then those of ``batch``, under new metadata.
+
+        None when ``old`` must be decoded and written anew, such as for another schema or codec; by default always.
+        """
+        return None
