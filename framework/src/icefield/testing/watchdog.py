@@ -115,9 +115,19 @@ def _end_with_the_run() -> None:
     process = os.getpid()
 
     def end() -> None:
-        threading.main_thread().join()
+        main = threading.main_thread()
+        while main.is_alive() and not _waits_for_threads(main):
+            time.sleep(_REPEAT_SECONDS)
         time.sleep(_SECONDS_TO_END)  # others may end orderly; who hung waits for ever
         if os.getpid() == process:
             os._exit(1)  # a check has failed
 
     threading.Thread(target=end, name="icefield-kit-end", daemon=True).start()
+
+
+def _waits_for_threads(main: threading.Thread) -> bool:
+    """Whether the main thread is through and waits for others, such as those of a pool: it still counts as alive."""
+    frame = sys._current_frames().get(main.ident or 0)
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    return frame is not None and frame.f_code is threading._shutdown.__code__  # type: ignore[attr-defined]
