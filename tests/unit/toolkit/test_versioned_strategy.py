@@ -24,6 +24,7 @@ from icefield.metadata import apply_updates, decode_metadata, encode_metadata, n
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
+from icefield.testing import FaultyFileSystem
 from icefield.toolkit import VersionedStrategy, read_whole
 from icefield.types import LongType, NestedField
 from tables import SCHEMA, again, ids, memory_catalog, rows, stored_files
@@ -388,3 +389,24 @@ def test_compressed_metadata_is_refused_since_a_version_has_one_name(strategy: V
         strategy.commit(second, Proposal(compressing))
     third = committed(strategy.commit(second, Proposal(metadata)))
     assert third.location.endswith("/v3.metadata.json")
+
+
+def test_a_commit_does_not_read_its_base_where_a_stamp_tells_that_it_is_the_one_that_was_loaded() -> None:
+    """Six requests: the base and the names of a compressed version are looked for, and after publishing the base."""
+    inner = Tagging()
+    strategy = CreateStrategy(("db", "t"), f"memory://versioned/{uuid4().hex}", inner)
+    first = create(strategy)
+    counted = FaultyFileSystem(inner)
+    asking = CreateStrategy(("db", "t"), strategy.location, counted)
+    loaded = asking.load()
+    assert loaded == first
+    counted.calls.clear()
+    assert isinstance(commit(asking, loaded), Committed)
+    assert [name for name, _ in counted.calls] == ["stat", "stat", "stat", "put", "stat", "put"]
+    assert [at for name, at in counted.calls if name == "stat"].count(first.location) == 2
+    # Another file of the same table in its place is read, and still the table's.
+    counted.calls.clear()
+    current = asking.load()
+    assert current is not None
+    assert isinstance(commit(asking, replace(current, stamp=(1, "another"))), Committed)
+    assert ("open_input", current.location) in counted.calls
