@@ -24,6 +24,8 @@ SPLIT_EVERY: Final = 4 * 1024 * 1024
 
 MAX_HEADER: Final = 64 * 1024 * 1024
 MAX_METADATA_ENTRIES: Final = 65_536
+MAX_EMPTY_BLOCKS: Final = 65_536
+"""Of a file: blocks without a record, which cost a reader time and hold nothing."""
 
 _WHOLE: Final = 8 * 1024 * 1024  # a file up to this size is read in one request
 _CHUNK: Final = 4 * 1024 * 1024
@@ -60,6 +62,7 @@ def parse_header(data: bytes) -> Header:
         raise Malformed("no Avro file: it does not start with 'Obj' and version 1")
     metadata: dict[str, bytes] = {}
     position = len(MAGIC)
+    entries = 0
     while True:
         count, position = read_long(data, position)
         if count == 0:
@@ -67,7 +70,8 @@ def parse_header(data: bytes) -> Header:
         if count < 0:
             count = -count
             _, position = read_long(data, position)
-        if count + len(metadata) > MAX_METADATA_ENTRIES:
+        entries += count
+        if entries > MAX_METADATA_ENTRIES:
             raise Malformed("too many metadata entries")
         for _ in range(count):
             key, position = _sized(data, position)
@@ -162,8 +166,13 @@ class Container:
         """
         position = self.header.size if start is None else start
         stop = self.size if stop is None else min(stop, self.size)
+        empty = 0
         while position < stop:
             block = self._buffered_block(position) or self._block(position, payloads)
+            if not block.records:
+                empty += 1
+                if empty > MAX_EMPTY_BLOCKS:
+                    raise self.invalid(f"more than {MAX_EMPTY_BLOCKS:,} blocks without a record")
             yield block
             position = block.end
 

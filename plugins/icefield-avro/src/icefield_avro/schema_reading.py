@@ -17,7 +17,7 @@ from icefield.toolkit import DOC_KEY, FIELD_ID_KEY, TYPE_KEY
 from icefield_avro.nodes import Array, Field, Map, Node, Optional, Primitive, Record
 from icefield_avro.varints import Malformed
 
-MAX_SCHEMA_BYTES: Final = 16 * 1024 * 1024
+MAX_SCHEMA_BYTES: Final = 8 * 1024 * 1024
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 100_000
 MAX_FIXED: Final = 16 * 1024 * 1024

@@ -51,8 +51,13 @@ def _record(
 ) -> Selection:
     children: list[Selection | None] = [None] * len(record.fields)
     order = []
+    named: dict[str, list[int]] = {}
+    by_id: dict[int | None, list[int]] = {}
+    for index, held in enumerate(record.fields):
+        named.setdefault(held.name, []).append(index)
+        by_id.setdefault(held.field_id, []).append(index)
     for field in wanted:
-        index = _find(record, field, path)
+        index = _find(named.get(field.name, []), by_id, field, path)
         if children[index] is not None:
             raise InvalidArgument(f"column '{path}{field.name}' is asked for twice")
         children[index] = _child(record.fields[index], field, map_keys, f"{path}{field.name}")
@@ -60,13 +65,12 @@ def _record(
     return Selection(record, optional, arrow, tuple(children), tuple(order))
 
 
-def _find(record: Record, wanted: pa.Field, path: str) -> int:
+def _find(named: list[int], by_id: Mapping[int | None, list[int]], wanted: pa.Field, path: str) -> int:
     """The index of the field that is meant: by name, and by id where a name is not enough."""
-    named = [i for i, field in enumerate(record.fields) if field.name == wanted.name]
     if len(named) == 1:
         return named[0]
     wanted_id = field_id(wanted)
-    found = [i for i, field in enumerate(record.fields) if wanted_id is not None and field.field_id == wanted_id]
+    found = [] if wanted_id is None else by_id.get(wanted_id, [])
     if len(found) != 1:
         raise InvalidArgument(f"the file has no column '{path}{wanted.name}'")
     return found[0]

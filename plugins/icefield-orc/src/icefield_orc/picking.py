@@ -114,7 +114,10 @@ def _pick(node: Node, wanted: pa.DataType, path: str, paths: list[str] | None) -
 
 
 def _pick_fields(node: Node, asked: Sequence[pa.Field], prefix: str, paths: list[str] | None) -> Pick:
-    found = [_match(node.children, field) for field in asked]
+    named: dict[str, list[int]] = {}
+    for at, child in enumerate(node.children):
+        named.setdefault(child.name, []).append(at)
+    found = [_match(node.children, named.get(field.name, []), field) for field in asked]
     picks = [
         _pick(node.children[at], field.type, prefix + field.name, paths) for at, field in zip(found, asked, strict=True)
     ]
@@ -132,8 +135,8 @@ def _is_nested(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_nested(data_type))
 
 
-def _match(siblings: Sequence[Node], wanted: pa.Field) -> int:
-    same = [at for at, node in enumerate(siblings) if node.name == wanted.name]
+def _match(siblings: Sequence[Node], same: list[int], wanted: pa.Field) -> int:
+    """Which of the siblings of one name is meant."""
     if not same:
         raise InvalidArgument(f"the file has no column '{wanted.name}'")
     if len(same) > 1:

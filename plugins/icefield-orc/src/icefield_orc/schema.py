@@ -26,7 +26,7 @@ ID, REQUIRED, LONG_TYPE, TIMESTAMP_UNIT = (
 BINARY_TYPE, LENGTH, STRUCT_TYPE = "iceberg.binary-type", "iceberg.length", "iceberg.struct-type"
 COLUMN_IDS = "iceberg.column.id"
 _DEEPEST = 100
-_MOST_TYPES = 200_000
+_MOST_TYPES = 100_000
 _LONGEST_FIXED = 1 << 24
 _HIGHEST_ID = 2**31 - 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from icefield.abc import InputFile
 
@@ -18,6 +19,8 @@ INDEXES = frozenset({ROW_INDEX, BLOOM, BLOOM_UTF8})
 STREAMS, ENCODINGS = 1, 2
 _LARGEST_FOOTER = 16 << 20
 _MOST_BYTES = 64 << 20
+_PARTS_OF_A_TYPE, _OTHER_PARTS = 16, 1024
+"""How many fields a stripe's footer may have: streams of nine kinds, an encoding, and what is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,10 @@ def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
     """A footer as it lies in the file. Raises ``ValueError`` for damage."""
     postscript = tail.postscript
     data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_FOOTER)
-    streams, encodings, dictionaries, fields = [], [], [], tuple(items(data))
+    most = _PARTS_OF_A_TYPE * len(tail.types) + _OTHER_PARTS
+    streams, encodings, dictionaries, fields = [], [], [], tuple(islice(items(data), most + 1))
+    if len(fields) > most:
+        raise ValueError("a stripe's footer with more streams than its columns can have")
     for number, value in fields:
         if number == STREAMS:
             parts = {part: integer(held) for part, held in items(blob(value))}

@@ -6,9 +6,12 @@ by where they start.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
 from icefield.abc import InputFile
+from icefield.errors import UnsupportedFeature
 
 from icefield_orc.compression import NONE, unpack
 from icefield_orc.protobuf import blob, integer, integers, items
@@ -17,6 +20,11 @@ MAGIC = b"ORC"
 _FIRST_READ = 16 << 10
 _LARGEST_TAIL = 256 << 20
 _DEFAULT_BLOCK = 256 << 10
+_MOST_PARTS = 100_000
+"""Of each kind: types, stripes, pairs of user metadata, column statistics."""
+
+_ENCRYPTION = 10
+"""The field of a footer that says which columns are encrypted; what lies in the open is masked: nulls, digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +104,15 @@ def read_stripe_statistics(source: InputFile, tail: Tail) -> list[list[bytes]]:
         raise ValueError("the stripe statistics are longer than the file")
     packed = _read(source, start, end)
     data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_TAIL)
-    return [
-        [blob(column) for inner, column in items(blob(value)) if inner == 1]
-        for number, value in items(data)
-        if number == 1
-    ]
+    most = len(tail.types)
+    found: list[list[bytes]] = []
+    for number, value in items(data):
+        if len(found) > len(tail.stripes):
+            raise ValueError("statistics of more stripes than there are")
+        if number == 1:
+            columns = islice((blob(column) for inner, column in items(blob(value)) if inner == 1), most + 1)
+            found.append(list(columns))
+    return found
 
 
 def read_postscript(end_of_file: bytes) -> PostScript:
@@ -128,10 +140,14 @@ def _read(source: InputFile, start: int, end: int) -> bytes:
 
 
 def parse_footer(footer: bytes, postscript: PostScript, size: int) -> Tail:
-    """What a footer tells. Raises ``ValueError`` for a damaged one."""
+    """What a footer tells. Raises ``ValueError`` for a damaged one, ``UnsupportedFeature`` for encrypted columns."""
     tail = Tail(postscript, size, 0, [], [], {}, [])
     rows = 0
+    parts: Counter[int] = Counter()
     for number, value in items(footer):
+        parts[number] += 1
+        if parts[number] > _MOST_PARTS:
+            raise ValueError(f"a footer of more than {_MOST_PARTS} types, stripes or pairs")
         if number == 3:
             tail.stripes.append(_stripe(blob(value)))
         elif number == 4:
@@ -143,6 +159,8 @@ def parse_footer(footer: bytes, postscript: PostScript, size: int) -> Tail:
             rows = integer(value)
         elif number == 7:
             tail.statistics.append(blob(value))
+        elif number == _ENCRYPTION:
+            raise UnsupportedFeature("columns of this ORC file are encrypted, and others would be read in their place")
     return _checked(tail, rows)
 
 

@@ -32,6 +32,7 @@ from icefield_parquet.thrift import (
     STRUCT,
     Fields,
     Schema,
+    TooManyElements,
     parse_schema,
     read_int,
     read_varint,
@@ -83,6 +84,8 @@ def checked_tail(tail: bytes, location: str) -> bytes:
         return tail
     try:
         schema = parse_schema(tail[:-_END])
+    except TooManyElements:
+        raise
     except ValueError:
         return tail  # what is wrong with it is for the library to say
     told = changed = False

@@ -90,8 +90,7 @@ def select_leaves(file_schema: pa.Schema, wanted: pa.Schema) -> list[list[int]]:
     siblings with one name, the one with the same id is meant. Raises ``InvalidArgument`` for a field that is not
     in the file.
     """
-    starts = _starts(list(file_schema))
-    return [_select(list(file_schema), starts, field) for field in wanted]
+    return _select(list(file_schema), 0, list(wanted))
 
 
 def _starts(fields: list[pa.Field], first: int = 0) -> list[int]:
@@ -102,9 +101,17 @@ def _starts(fields: list[pa.Field], first: int = 0) -> list[int]:
     return starts
 
 
-def _select(siblings: list[pa.Field], starts: list[int], wanted: pa.Field) -> list[int]:
-    position = _match(siblings, wanted)
-    return _select_below(siblings[position].type, starts[position], wanted.type)
+def _select(siblings: list[pa.Field], first: int, wanted: list[pa.Field]) -> list[list[int]]:
+    """For each field that is wanted of siblings, the column chunks to read; ``first`` is that of the first sibling."""
+    starts = _starts(siblings, first)
+    named: dict[str, list[int]] = {}
+    for position, field in enumerate(siblings):
+        named.setdefault(field.name, []).append(position)
+    positions = [_match(siblings, named.get(field.name, []), field) for field in wanted]
+    return [
+        _select_below(siblings[position].type, starts[position], field.type)
+        for position, field in zip(positions, wanted, strict=True)
+    ]
 
 
 def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[int]:
@@ -112,16 +119,15 @@ def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[in
     is_struct = pa.types.is_struct(held)
     if not children:
         return [] if is_struct else [first]
-    starts = _starts(children, first)
     if not is_struct:
         # An element, a key and a value are found by their place: what Parquet files call them varies.
-        pairs = zip(children, starts, asked, strict=True)
+        pairs = zip(children, _starts(children, first), asked, strict=True)
         return [index for child, start, want in pairs for index in _select_below(child.type, start, want.type)]
-    return [index for want in asked for index in _select(children, starts, want)]
+    return [index for indices in _select(children, first, asked) for index in indices]
 
 
-def _match(siblings: list[pa.Field], wanted: pa.Field) -> int:
-    same = [position for position, field in enumerate(siblings) if field.name == wanted.name]
+def _match(siblings: list[pa.Field], same: list[int], wanted: pa.Field) -> int:
+    """Which of the siblings of one name is meant."""
     if not same:
         raise InvalidArgument(f"the file has no column '{wanted.name}'")
     if len(same) > 1:

@@ -28,8 +28,15 @@ _WIDTHS: Final = {BYTE: 1, DOUBLE: 8, UUID: 16}
 _DEEPEST = 64
 _LONG_LIST = 15
 
+MOST_ELEMENTS: Final = 100_000
+"""Of a schema: columns, and what they lie in."""
+
 Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
 """The fields of a struct by number: the kind of each, and the bytes of its value."""
+
+
+class TooManyElements(ValueError):
+    """A schema that is larger than is read."""
 
 
 @dataclass(slots=True)
@@ -63,6 +70,8 @@ def _parse_schema(footer: bytes) -> Schema:
     count, at = footer[at + 1] >> 4, at + 2
     if count == _LONG_LIST:
         count, at = read_varint(footer, at)
+    if count > MOST_ELEMENTS:
+        raise TooManyElements(f"a schema of {count} elements, where {MOST_ELEMENTS} are the most")
     start = at
     elements = []
     for _ in range(count):

@@ -21,6 +21,7 @@ from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.guard.column_chunks import check_column_chunks
 from icefield_parquet.guard.errors import is_encrypted, reading
 from icefield_parquet.guard.expansion import TooMany, check_claim, check_pages, dictionary_size
+from icefield_parquet.guard.inflation import Claim, Watched, check_inflation, claim_of
 from icefield_parquet.guard.raw_statistics import check_statistics
 from icefield_parquet.guard.verdicts import Verdict, verdict_of
 from icefield_parquet.reading.decoding import Wanted, decode
@@ -29,7 +30,9 @@ from icefield_parquet.reading.statistics import RowGroupStatistics, file_metrics
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
 
-_LIMITS: Final = {"thrift_string_size_limit": 256 << 20, "thrift_container_size_limit": 16 << 20}
+_LIMITS: Final = {"thrift_string_size_limit": 64 << 20, "thrift_container_size_limit": 1 << 20}
+"""The longest string and list of a footer: 16 million row groups of no byte would take the library 1.5 GB."""
+
 _TOGETHER_BYTES = 64 << 20
 """Row groups in a row are decoded together until they are this large.
 
@@ -37,7 +40,6 @@ What comes from afar is fetched first, which may be for a few rows only: there t
 """
 
 _BATCH_BYTES = 64 << 20
-_FEWEST_ROWS = 16
 _TEXT_WIDTH = 16
 _TAIL = 8
 _MAGIC = 4
@@ -53,13 +55,16 @@ class ParquetReader(FormatReader):
     def __init__(self, source: InputFile, location: str) -> None:
         self._source = source
         self._location = location
+        self._watched = None if isinstance(source, pa.NativeFile) else Watched(source)
         try:
             with reading(location, "the footer"):
                 size = source.seek(0, 2)
                 tail = read_tail(source, size)
                 # Where there is no whole footer, it is for the library to say what is wrong.
-                self._file = _open(source, None if tail is None else _footer_in(checked_tail(tail, location)))
-                self._is_near = isinstance(source, pa.NativeFile)
+                self._file = _open(
+                    self._watched or source, None if tail is None else _footer_in(checked_tail(tail, location))
+                )
+                self._is_near = self._watched is None
                 self._others: list[pq.ParquetFile] = []
                 self._footer = self._file.metadata
                 self._tail = b"" if tail is None else tail
@@ -118,6 +123,7 @@ class ParquetReader(FormatReader):
             wanted = self._wanted(request, columns, runs)
         if leaves:
             for run, size in runs:
+                self._check_inflation(run, leaves)
                 yield from self._read_groups(wanted, run, size, request)
         else:
             for group in groups:
@@ -136,7 +142,7 @@ class ParquetReader(FormatReader):
         paths = self._paths(entries)
 
         def open_file(paths: Sequence[str] = ()) -> pq.ParquetFile:
-            file = _open(self._source, self._footer, paths)
+            file = _open(self._watched or self._source, self._footer, paths)
             self._others.append(file)
             return file
 
@@ -207,11 +213,11 @@ class ParquetReader(FormatReader):
         position = first = self._first_rows[run[0]]
         promised = sum(self._rows[group] for group in run)
         width = max(1, size // max(1, promised))
-        rows = max(1, min(request.batch_rows, max(_FEWEST_ROWS, _BATCH_BYTES // width)))
+        rows = max(1, min(request.batch_rows, _BATCH_BYTES // width))
         decoded = decode(wanted, run, rows=rows, size=size)
         while True:
             with self._reading("the pages"):
-                columns = next(decoded, None)
+                columns = self._next(decoded)
             if columns is None:
                 break
             count = len(columns[0])
@@ -221,6 +227,14 @@ class ParquetReader(FormatReader):
             yield _record_batch(columns, wanted.schema, request)
         if position != first + promised:
             raise self._damaged(f"{position - first} rows where the footer promises {promised}")
+
+    def _next(self, decoded: Iterator[list[pa.Array]]) -> list[pa.Array] | None:
+        try:
+            return next(decoded, None)
+        except (pa.ArrowException, OSError, ValueError):
+            if self._watched is not None and self._watched.failure is not None:
+                raise ValueError(self._watched.failure) from None
+            raise
 
     def _starts(self) -> list[int]:
         """Where the row groups start."""
@@ -261,6 +275,25 @@ class ParquetReader(FormatReader):
             with self._reading("a list"):
                 check_pages(self._source, chunk)
 
+    def _check_inflation(self, groups: list[int], wanted: list[Leaf]) -> None:
+        """Refuse pages that inflate to very many bytes: those of a near file now, of a far one as they come."""
+        claims: list[Claim] = []
+        for leaf in wanted:
+            for group in groups:
+                try:
+                    claim = claim_of(self._footer.row_group(group).column(leaf.index), is_text=_is_text(leaf))
+                except TooMany as error:
+                    raise UnsupportedFeature(
+                        f"{self._location}: column '{leaf.field.name}': {error}", location=self._location
+                    ) from None
+                claims += [] if claim is None else [claim]
+        if self._watched is not None:
+            self._watched.expect(claims)
+            return
+        with self._reading("the pages"):
+            for claim in claims:
+                check_inflation(self._source, claim)
+
     def _reading(self, what: str) -> AbstractContextManager[None]:
         return reading(self._location, what, self._has_encrypted_columns)
 
@@ -288,6 +321,14 @@ def _width(leaf: Leaf) -> int:
         return _TEXT_WIDTH
 
 
+def _is_text(leaf: Leaf) -> bool:
+    """Whether the values of a column have no width of their own."""
+    try:
+        return not leaf.field.type.bit_width
+    except ValueError:
+        return True
+
+
 def _is_whole(split: Split, size: int) -> bool:
     return split.start <= _MAGIC and split.start + split.length >= size
 
@@ -296,7 +337,7 @@ def _footer_in(tail: bytes) -> Any:
     return pq.ParquetFile(pa.BufferReader(tail), **_LIMITS).metadata
 
 
-def _open(source: InputFile, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+def _open(source: InputFile | Watched, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
     """The library's reader of a file with that footer, which it reads itself if there is none."""
     # What came over a network is compared with its checksums: beside the way there, that takes no time.
     remote = not isinstance(source, pa.NativeFile)

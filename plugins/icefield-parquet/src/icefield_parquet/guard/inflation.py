@@ -1,0 +1,175 @@
+"""How much the pages of a column chunk may inflate to, which is compared before the library inflates them.
+
+A page of 60 KiB can inflate to two GiB, whatever the footer says of its chunk: pyarrow takes memory for what the page's
+own header claims. So the headers are read first. Snappy, LZO and LZ4 are left out, which yield at most 255 bytes for
+one; ``gzip``, ``brotli`` and ``zstd`` are not.
+
+Reproducer: ``tests/guard/test_inflation.py`` makes such files, which take pyarrow gigabytes; no upstream issue was
+found. This guard may go when pyarrow compares pages with what their chunk claims, and has a limit for both.
+"""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from icefield.abc import InputFile
+
+from icefield_parquet.guard.expansion import TooMany
+from icefield_parquet.thrift import I32, read_field, read_varint, skip
+
+_CODECS: Final = frozenset({"GZIP", "BROTLI", "ZSTD"})
+_MOST_TIMES: Final = 256
+"""How many times its packed size something may hold, beyond what is free."""
+
+_FREE_PAGE: Final = 64 << 20
+"""How large a page may be, in bytes, whatever its packed size: writers aim at one MiB."""
+
+_FREE_CHUNK: Final = 256 << 20
+"""As ``_FREE_PAGE``, of a column chunk whose values have no fixed width."""
+
+_UNPACKED, _PACKED = 2, 3  # fields of a page header
+_USUAL_HEADER: Final = 256
+_LONGEST_HEADER: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Where a column chunk lies, in bytes from the start of the file, and how many bytes its pages are said to hold."""
+
+    start: int
+    end: int
+    unpacked: int
+
+
+def claim_of(chunk: Any, *, is_text: bool) -> Claim | None:
+    """What a column chunk claims; None for one whose codec cannot inflate a few bytes to very many.
+
+    Raises ``TooMany`` where texts or bytes of any length would take very many times their packed size.
+    """
+    if chunk.compression not in _CODECS:
+        return None
+    packed, unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
+    if is_text and _is_too_much(unpacked, packed, _FREE_CHUNK):
+        raise TooMany(f"{packed} bytes claim to hold {unpacked}, which is more than {_MOST_TIMES} times as many")
+    start = chunk.data_page_offset
+    if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < start:
+        start = chunk.dictionary_page_offset
+    return Claim(start, start + packed, unpacked)
+
+
+def check_inflation(source: InputFile, claim: Claim) -> None:
+    """Raise ``ValueError`` where a page, or all pages together, inflate to more than they may.
+
+    What is not understood is left to the library.
+    """
+    place, left = claim.start, claim.unpacked + _FREE_PAGE
+    while place < claim.end:
+        try:
+            unpacked, packed, header = _page(source, place)
+        except (IndexError, ValueError):
+            return
+        if _is_too_much(unpacked, packed, _FREE_PAGE):
+            raise ValueError(f"a page of {packed} bytes claims to hold {unpacked}")
+        left -= unpacked
+        if left < 0:
+            raise ValueError(f"pages that hold more than the {claim.unpacked} bytes of their column chunk")
+        place += header + packed
+
+
+def _is_too_much(unpacked: int, packed: int, free: int) -> bool:
+    return unpacked > max(free, _MOST_TIMES * packed)
+
+
+def _page(source: InputFile, place: int) -> tuple[int, int, int]:
+    """How many bytes the page at a place holds, how many it takes, and how many its header takes."""
+    source.seek(place)
+    data = source.read(_USUAL_HEADER)
+    try:
+        return _header(data)
+    except IndexError:
+        source.seek(place)
+        return _header(source.read(_LONGEST_HEADER))
+
+
+def _header(data: bytes) -> tuple[int, int, int]:
+    at = number = 0
+    sizes = {_UNPACKED: -1, _PACKED: -1}
+    while True:
+        kind, number, at = read_field(data, at, number)
+        if not kind:
+            break
+        if number in sizes and kind == I32:
+            value, at = read_varint(data, at)
+            sizes[number] = (value >> 1) ^ -(value & 1)
+        else:
+            at = skip(data, at, kind)
+    if min(sizes.values()) < 0:
+        raise ValueError("a page header without its sizes")
+    return sizes[_UNPACKED], sizes[_PACKED], at
+
+
+class Watched:
+    """A far file whose column chunks are looked at as they pass: for a look at each page it would be asked each time.
+
+    It is a file object as pyarrow takes it. ``failure`` is what is wrong; from then on, no byte is given.
+    """
+
+    def __init__(self, source: InputFile) -> None:
+        self.failure: str | None = None
+        self._source = source
+        self._claims: list[Claim] = []
+        self._position = 0
+
+    def expect(self, claims: Iterable[Claim]) -> None:
+        """The column chunks that will be asked for, in place of those before."""
+        self.failure = None
+        self._claims = sorted(claims, key=lambda claim: claim.start)
+
+    def read(self, size: int = -1) -> bytes:
+        start = self._position
+        if self.failure is not None:
+            # An exception would be kept by the library together with all that its traceback holds.
+            return b""
+        self._source.seek(start)
+        data = self._source.read(size)
+        self._position = end = start + len(data)
+        first = bisect_left(self._claims, start, key=lambda claim: claim.start)
+        for claim in self._claims[first:]:
+            if claim.start >= end:
+                break
+            if claim.end <= end and self.failure is None:
+                self._look_at(data, claim, start)
+        return b"" if self.failure is not None else data
+
+    def _look_at(self, data: bytes, claim: Claim, start: int) -> None:
+        try:
+            check_inflation(io.BytesIO(data), Claim(claim.start - start, claim.end - start, claim.unpacked))
+        except ValueError as error:
+            self.failure = str(error)
+
+    def seek(self, position: int, whence: int = 0) -> int:
+        self._position = self._source.seek(position, whence) if whence else position
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._source.closed)
+
+    def close(self) -> None:
+        """Do nothing: the file is closed by whoever opened it."""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return True

@@ -1,0 +1,38 @@
+"""What a call may take of the processor and of memory: a hostile file or server must not stop or exhaust a reader."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SECONDS = 2.0
+MEGABYTES = 300
+
+_STATUS = Path("/proc/self/status")
+_CLEAR = Path("/proc/self/clear_refs")
+
+
+@contextmanager
+def bounded(seconds: float = SECONDS, megabytes: int = MEGABYTES) -> Iterator[None]:
+    """Fail when the block takes more CPU seconds, or more megabytes than were in use before it.
+
+    The highest memory of the process is set back first, which Linux alone can do; elsewhere only the time is compared.
+    """
+    linux = _CLEAR.exists()
+    if linux:
+        _CLEAR.write_text("5")
+    before = _memory("VmRSS") if linux else 0
+    started = time.process_time()
+    yield
+    taken = time.process_time() - started
+    assert taken < seconds, f"{taken:.1f} seconds of CPU where {seconds} are the most"
+    grown = (_memory("VmHWM") - before) // 1024 if linux else 0
+    assert grown < megabytes, f"{grown} MiB where {megabytes} are the most"
+
+
+def _memory(name: str) -> int:
+    """A field of the process's status, in KiB."""
+    lines = _STATUS.read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(name + ":")).split()[1])
