@@ -4,6 +4,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python
 PLUGINS := $(sort $(wildcard plugins/*))
 EDITABLE := -e . $(addprefix -e ,$(PLUGINS)) -e examples/plugin-template
+SUPPORT := tests/support
 DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples/plugin-template/pyproject.toml
 # Two cores run two test processes; PYTEST_ARGS adds to the command line.
 WORKERS ?= 2
@@ -64,8 +65,8 @@ soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests wi
 	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark
 	touch $@
 
-.venv/dev.stamp: .venv/base.stamp $(DISTRIBUTIONS)
-	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark --group dev --group peers --group servers
+.venv/dev.stamp: .venv/base.stamp $(DISTRIBUTIONS) $(SUPPORT)/pyproject.toml
+	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) -e $(SUPPORT) --group spark --group dev --group peers --group servers
 	touch $@
 
 clean:
