@@ -225,6 +225,13 @@ def test_counting_reads_no_file_that_statistics_prove_to_match_whole(tmp_path: P
         table.scan("id >= 15").count()
 
 
+@pytest.mark.spec("RSV-08")
+@pytest.mark.parametrize("name", ["_change_type", "_change_ordinal", "_commit_snapshot_id"])
+def test_a_scan_of_one_snapshot_has_no_columns_of_changes(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"'{name}' tells of changes from snapshot to snapshot"):
+        real(tmp_path).scan(selected_fields=("id", name)).to_arrow()
+
+
 def test_rows_are_not_read_without_their_deletes(tmp_path: Path) -> None:
     table = real(tmp_path)
     deletes = table.file("deletes", (20,), content=DataFileContent.EQUALITY_DELETES, equality_ids=(1,))

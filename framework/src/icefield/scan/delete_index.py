@@ -8,8 +8,10 @@ position delete file of its data file.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +45,50 @@ class _BySequence:
         return self.rows[first:]
 
 
+@dataclass(slots=True)
+class _ByBounds:
+    """Position delete files of one partition, found by the bounds of the paths that they name.
+
+    ``bounded`` are those of which both are known, by the lower one; ``ceilings`` are the greatest upper bounds up to
+    each of them, so that the search for those that end behind a path can stop.
+    """
+
+    lows: list[bytes]
+    highs: list[bytes]
+    ceilings: list[bytes]
+    bounded: list[int]
+    others: list[int]
+
+    @classmethod
+    def of(cls, rows: Ints, low: Sequence[bytes | None], high: Sequence[bytes | None]) -> _ByBounds:
+        """Those rows of the index, ordered."""
+        known: list[tuple[bytes, bytes, int]] = []
+        others = []
+        for row in rows.tolist():
+            start, end = low[row], high[row]
+            if start is None or end is None:
+                others.append(row)
+            else:
+                known.append((start, end, row))
+        known.sort()
+        lows, highs = [start for start, _, _ in known], [end for _, end, _ in known]
+        return cls(lows, highs, list(accumulate(highs, max)), [row for _, _, row in known], others)
+
+    def naming(self, path: bytes, low: Sequence[bytes | None], high: Sequence[bytes | None]) -> list[int]:
+        """Those that may name a data file."""
+        found = []
+        for row in self.others:
+            start, end = low[row], high[row]
+            if (start is None or start <= path) and (end is None or path <= end):
+                found.append(row)
+        place = bisect_right(self.lows, path) - 1
+        while place >= 0 and self.ceilings[place] >= path:
+            if self.highs[place] >= path:
+                found.append(self.bounded[place])
+            place -= 1
+        return found
+
+
 class DeleteIndex:
     """The delete files of a snapshot, ready to be looked up for many data files at once.
 
@@ -53,11 +99,11 @@ class DeleteIndex:
     def __init__(self, entries: Iterable[ManifestEntries], unpartitioned: Collection[int]) -> None:
         self._parts = [part for part in entries if len(part)]
         self._starts = np.cumsum([0, *map(len, self._parts)])
-        self._files: dict[int, DataFile] = {}
+        self._files: dict[int, list[DataFile]] = {}
         self._partitions: dict[Any, int] = {}
         self._global = _BySequence(np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._equality: dict[int, _BySequence] = {}
-        self._position: dict[int, _BySequence] = {}
+        self._position: dict[int, _ByBounds] = {}
         self._by_path: dict[str, list[int]] = {}
         self._vectors: dict[str, int] = {}
         if self._parts:
@@ -100,7 +146,8 @@ class DeleteIndex:
         return np.flatnonzero(mask)
 
     def _applying(self, path: str, group: int, sequence: int) -> Iterable[int]:
-        yield from self._global.from_sequence(sequence, inclusive=False).tolist()
+        if len(self._global.numbers):
+            yield from self._global.from_sequence(sequence, inclusive=False).tolist()
         equality = self._equality.get(group)
         if equality is not None:
             yield from equality.from_sequence(sequence, inclusive=False).tolist()
@@ -110,21 +157,15 @@ class DeleteIndex:
             return
         position = self._position.get(group)
         if position is not None:
-            for number in position.from_sequence(sequence, inclusive=True).tolist():
-                if self._names(number, path):
-                    yield number
+            named = position.naming(path.encode(), self._low, self._high)
+            fitting = [(self._ages[number], number) for number in named if sequence <= self._ages[number]]
+            yield from (number for _, number in sorted(fitting))
         for number in self._by_path.get(path, ()):
             if self._in_scope(number, group, sequence):
                 yield number
 
     def _in_scope(self, number: int, group: int, sequence: int) -> bool:
         return bool(self._groups[number] == group and sequence <= self._numbers[number])
-
-    def _names(self, number: int, path: str) -> bool:
-        """Whether a position delete file may name the data file, by the bounds of the paths in it."""
-        low, high = self._low[number], self._high[number]
-        encoded = path.encode()
-        return (low is None or low <= encoded) and (high is None or encoded <= high)
 
     def _build(self, unpartitioned: frozenset[int]) -> None:
         content = np.concatenate([np.asarray(part.column(f.CONTENT)) for part in self._parts])
@@ -136,7 +177,9 @@ class DeleteIndex:
         is_global = equality & np.isin(specs, list(unpartitioned))
         self._global = self._by_sequence(np.flatnonzero(is_global))
         self._equality = self._grouped(np.flatnonzero(equality & ~is_global))
-        self._position = self._grouped(self._with_paths(np.flatnonzero(~equality)))
+        self._ages: list[int] = self._numbers.tolist()
+        scoped = self._grouped(self._with_paths(np.flatnonzero(~equality)))
+        self._position = {group: _ByBounds.of(files.rows, self._low, self._high) for group, files in scoped.items()}
 
     def _group_numbers(self, part: ManifestEntries) -> Ints:
         numbers, examples = tuple_groups(part.partition)
@@ -194,11 +237,12 @@ class DeleteIndex:
         return self._parts[part], number - int(self._starts[part])
 
     def _file(self, number: int) -> DataFile:
-        file = self._files.get(number)
-        if file is None:
-            part, row = self._locate(number)
-            file = self._files[number] = next(part.take(np.array([row])).data_files())
-        return file
+        place = int(np.searchsorted(self._starts, number, side="right")) - 1
+        files = self._files.get(place)
+        if files is None:
+            # All of a manifest at once: one by one would cost many times as much.
+            files = self._files[place] = list(self._parts[place].data_files())
+        return files[number - int(self._starts[place])]
 
 
 def _sequences(entries: ManifestEntries) -> Ints:

@@ -19,7 +19,7 @@ from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.keys import Mask
 from icefield.scan.deletes.positions import ordered
-from icefield.scan.deletes.store import DeleteStore, TaskDeletes
+from icefield.scan.deletes.store import DeleteStore, TaskDeletes, shared_store
 from icefield.scan.opening import counted, open_file
 from icefield.scan.parallel import in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
@@ -95,7 +95,7 @@ class TaskReader:
 
     def __init__(self, context: ScanContext, deletes: DeleteStore | None = None) -> None:
         self._context = context
-        self._deletes = DeleteStore(context) if deletes is None else deletes
+        self._deletes = shared_store(context) if deletes is None else deletes
         self._wanted: dict[tuple[BooleanExpression, frozenset[int]], _Wanted] = {}
         self._last: tuple[BooleanExpression, frozenset[int], _Wanted] | None = None
         self._sources: dict[int, list[tuple[int, int]]] = {}

@@ -38,7 +38,7 @@ from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import BinaryType, NestedField, StringType
 from icefield.types.arrow.types import with_dictionaries
-from icefield.types.reserved import METADATA_COLUMNS, PARTITION, partition_field
+from icefield.types.reserved import CHANGELOG_IDS, METADATA_COLUMNS, PARTITION, partition_field
 
 
 @dataclass(frozen=True)
@@ -292,6 +292,12 @@ class TableScan:
     def _metadata_column(self, column: NestedField) -> NestedField:
         if column.field_id == PARTITION.field_id:
             return partition_field(self._united_partition.type)
+        if column.field_id in CHANGELOG_IDS:
+            raise InvalidArgument(
+                f"column '{column.name}' tells of changes from snapshot to snapshot, and a scan reads the rows of one "
+                "snapshot; snapshots that are scanned by their ids can be compared",
+                column=column.name,
+            )
         return column
 
     def _number(self, option: str, declared: Any) -> int:

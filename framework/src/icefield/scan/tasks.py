@@ -22,7 +22,8 @@ class ScanContext:
     ``schema``: the table's columns at the snapshot that is read; ``row_filter`` is meant for them. ``projection``: the
     columns to give, in their order, metadata columns (``_file``, ``_pos``, ...) included. ``specs`` and ``schemas``:
     all of the table, by id. ``name_mapping``: for files without field ids. ``dictionaries``: ids of columns that are
-    given as Arrow dictionaries.
+    given as Arrow dictionaries. ``scan_id``: calls of one process that read tasks under the same id share what was
+    read of delete files; None shares it within a call.
     """
 
     schema: Schema
@@ -35,6 +36,7 @@ class ScanContext:
     name_mapping: NameMapping | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     dictionaries: frozenset[int] = frozenset()
+    scan_id: str | None = None
 
 
 class TaskRows(Protocol):

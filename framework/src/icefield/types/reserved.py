@@ -47,6 +47,9 @@ RESERVED_FIELDS: Final = MappingProxyType(
 )  # fmt: skip
 """Every reserved field by id."""
 
+CHANGELOG_IDS: Final = frozenset({CHANGE_TYPE.field_id, CHANGE_ORDINAL.field_id, COMMIT_SNAPSHOT_ID.field_id})
+"""The columns that only the rows of a changelog have."""
+
 METADATA_COLUMNS: Final = MappingProxyType(
     {field.name: field for field in RESERVED_FIELDS.values() if field.name.startswith("_")}
 )

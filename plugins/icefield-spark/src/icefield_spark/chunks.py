@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
@@ -25,7 +26,8 @@ class ChunkContext:
     @classmethod
     def of(cls, scan: TableScan, columns: StructType) -> ChunkContext:
         """What executors read the chunks of a scan with."""
-        return cls(for_executors(scan.context), columns)
+        # A process of an executor reads many chunks, and each delete file but once.
+        return cls(replace(for_executors(scan.context), scan_id=uuid4().hex), columns)
 
     def __repr__(self) -> str:  # the scan's context leads to the catalog's properties
         return "icefield"

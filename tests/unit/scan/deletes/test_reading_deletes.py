@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.abc import PutMode
 from icefield.catalog import Table
-from icefield.errors import InvalidFile, InvalidMetadata, UnsupportedFeature
+from icefield.errors import FileMissing, InvalidFile, InvalidMetadata, UnsupportedFeature
 from icefield.manifest import DataFileContent
 from icefield.scan import FileScanTask, read_tasks
 from icefield.scan.deletes import store
@@ -328,6 +328,24 @@ def test_each_delete_file_is_read_once_a_scan(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(type(table.io), "open_input", noted)
     assert ids(table) == [100, 101, 102]
     assert sorted(path for path in opened if path in deletes) == sorted(deletes)
+
+
+def test_calls_with_the_id_of_one_scan_share_what_was_read() -> None:
+    table = table_of(rows(range(5)), rows(range(5, 9)))
+    commit(table, equality_deletes(table, ["id"], [{"id": 1}, {"id": 6}]))
+    tasks = list(table.scan().plan_files())
+    deletes = tasks[0].delete_files[0].file_path
+    shared, alone = replace(table.scan().context, scan_id="one"), table.scan().context
+    first = sum(batch.num_rows for batch in read_tasks(tasks[:1], pickle.loads(pickle.dumps(shared))))
+    table.io.delete_many([deletes])
+    assert first + sum(batch.num_rows for batch in read_tasks(tasks[1:], pickle.loads(pickle.dumps(shared)))) == 7
+    with pytest.raises(FileMissing):
+        list(read_tasks(tasks[1:], alone))
+    for other in ("two", "three"):
+        with pytest.raises(FileMissing):
+            list(read_tasks(tasks[1:], replace(alone, scan_id=other)))
+    with pytest.raises(FileMissing):
+        list(read_tasks(tasks[1:], shared))
 
 
 @pytest.mark.parametrize("most", [1, 100, 500, 2000])

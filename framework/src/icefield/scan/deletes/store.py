@@ -25,6 +25,12 @@ HELD_BYTES: Final = 256 << 20
 _WHOLE_ROWS: Final = 8 << 20
 """Position delete files of more rows are read for one data file at a time."""
 
+_MOST_SHARED: Final = 2
+"""Scans of which a process keeps the deletes: an executor's process reads chunks of one after another."""
+
+_SHARED: dict[str, DeleteStore] = {}
+_SHARING: Final = Lock()
+
 Passes = Callable[[], Iterator[KeyLookup]]
 
 
@@ -128,6 +134,19 @@ class DeleteStore:
                     context.io, self.table_schema(ids), ids, context.name_mapping, self._most
                 )
             return found
+
+
+def shared_store(context: ScanContext) -> DeleteStore:
+    """The store of a scan in this process, where the scan has an id; else one that nobody else has."""
+    if context.scan_id is None:
+        return DeleteStore(context)
+    with _SHARING:
+        store = _SHARED.get(context.scan_id)
+        if store is None:
+            store = _SHARED[context.scan_id] = DeleteStore(context)
+            while len(_SHARED) > _MOST_SHARED:
+                del _SHARED[next(iter(_SHARED))]
+        return store
 
 
 def deleted_positions(rows: Positions, deleted: Positions) -> Mask | None:
