@@ -3,6 +3,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
+from bounded import bounded
 from format_strategies import schemas
 from hypothesis import given
 from icefield.errors import InvalidSchema
@@ -263,3 +264,17 @@ def test_a_file_nested_beyond_the_limit_is_one_typed_error():
         arrow = pa.list_(arrow)
     with pytest.raises(InvalidSchema, match="100 levels"):
         NameMapping([MappedField(("a",), 1)]).apply(table(("a", arrow)))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "said"),
+    [
+        (json.dumps([{"names": ["a" * 65_537], "field-id": 1}]), "65,536 characters"),
+        ("[" + '{"names":["a"]},' * 1_100_000, "16,777,216 are the most"),
+        ("[" * 100_000, "not JSON"),
+    ],
+    ids=["a long name", "a long mapping", "a deep mapping"],
+)
+def test_a_mapping_that_is_very_long_or_deep_is_refused_soon(mapping, said):
+    with bounded(seconds=1, megabytes=64), pytest.raises(InvalidSchema, match=said):
+        parse_name_mapping(mapping)

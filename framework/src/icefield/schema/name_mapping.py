@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from icefield.errors import InvalidSchema
+from icefield.limits import MAX_NAME_LENGTH
 from icefield.schema.fields import children_of
 from icefield.schema.schema import Schema
 from icefield.types import MAX_NESTING_DEPTH, NestedField
 from icefield.types.arrow.types import child_fields, field_id, is_list_like, with_field_id
+
+_LONGEST: Final = 16 * 1024 * 1024
+"""Of a mapping's JSON, in characters: one of 100,000 columns has five million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,8 @@ def parse_name_mapping(mapping: str | list[Any]) -> NameMapping:
     Raises ``InvalidSchema``, naming the place.
     """
     if isinstance(mapping, str):
+        if len(mapping) > _LONGEST:
+            raise InvalidSchema(f"name mapping: {len(mapping):,} characters, where {_LONGEST:,} are the most")
         try:
             mapping = json.loads(mapping)
         except (ValueError, RecursionError) as error:
@@ -202,6 +208,8 @@ def _field_from_json(obj: Any, place: str, depth: int) -> MappedField:
     names = obj.get("names")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidSchema(f"{place}: 'names' is not a list of strings")
+    if any(len(name) > MAX_NAME_LENGTH for name in names):
+        raise InvalidSchema(f"{place}: a name of more than {MAX_NAME_LENGTH:,} characters")
     id_ = obj.get("field-id")
     if id_ is not None and (not isinstance(id_, int) or isinstance(id_, bool) or not 0 <= id_ < 2**31):
         raise InvalidSchema(f"{place}: 'field-id' is no id")
