@@ -69,18 +69,18 @@ class TestFiles:
         NestedField(10, "text", "string"),
     )
 
-    def row(self, number, moment):
+    def row(self, number, timestamp):
         return {
             "id": number,
-            "s": None if number % 5 == 0 else {"t": moment, "n": None if number % 3 == 0 else moment},
-            "l": None if number % 7 == 0 else [[moment.replace(tzinfo=UTC), None], [], None],
-            "m": [(moment, {"t": moment}), (moment + dt.timedelta(days=number + 1), None)],
+            "s": None if number % 5 == 0 else {"t": timestamp, "n": None if number % 3 == 0 else timestamp},
+            "l": None if number % 7 == 0 else [[timestamp.replace(tzinfo=UTC), None], [], None],
+            "m": [(timestamp, {"t": timestamp}), (timestamp + dt.timedelta(days=number + 1), None)],
             "text": sha256(b"%d" % number).hexdigest(),
         }
 
     @CODECS
     @pytest.mark.spec("ORC-04", "ORC-05", "ORC-07", "ORC-15")
-    def test_moments_at_any_depth_of_any_stripe_read_back(self, codec):
+    def test_timestamps_at_any_depth_of_any_stripe_read_back(self, codec):
         modern = [self.row(number, dt.datetime(2020, 1, 1, 0, 0, number % 60, number)) for number in range(2_000)]
         old = [self.row(number, OLD - dt.timedelta(seconds=number, microseconds=number)) for number in range(2_000)]
         rows = modern + old + modern
@@ -105,17 +105,17 @@ class TestFiles:
         last, _ = write_rows(schema, [{"t": EPOCH - dt.timedelta(microseconds=5)}])
         assert raw_nanos_are_negative(last)
 
-    def test_a_file_without_such_moments_keeps_its_indexes_and_statistics(self):
+    def test_a_file_without_such_timestamps_keeps_its_indexes_and_statistics(self):
         schema = Schema(NestedField(1, "t", "timestamp"))
-        for moment, kept in ((OLD, False), (OLD.replace(microsecond=0), True), (dt.datetime(2020, 1, 1, 1), True)):
-            data, _ = write_rows(schema, [{"t": moment}])
+        for timestamp, kept in ((OLD, False), (OLD.replace(microsecond=0), True), (dt.datetime(2020, 1, 1, 1), True)):
+            data, _ = write_rows(schema, [{"t": timestamp}])
             tail = read_tail(pa.BufferReader(data), len(data))
             (footer,) = read_footers(pa.BufferReader(data), tail)
             assert any(stream.kind in INDEXES for stream in footer.streams) is kept
             with reader_of(data) as reader:
                 assert bool(reader.metrics().lower_bounds) is kept
             assert peer(data).row_index_stride == (10_000 if kept else 0)
-            assert read(data).column("t").to_pylist() == [moment]
+            assert read(data).column("t").to_pylist() == [timestamp]
 
     @settings(max_examples=40, deadline=None)
     @given(values=st.lists(st.none() | st.integers(-4_000_000, 1_000_000), min_size=1, max_size=1_100))
@@ -137,11 +137,11 @@ class TestSizes:
         NestedField(5, "l", ListType(6, "double")),
     )
 
-    @pytest.mark.parametrize("moment", [OLD, dt.datetime(2020, 1, 1)], ids=["rebuilt", "plain"])
+    @pytest.mark.parametrize("timestamp", [OLD, dt.datetime(2020, 1, 1)], ids=["rebuilt", "plain"])
     @pytest.mark.parametrize("batch_rows", [100, 10_000])
     @pytest.mark.spec("MET-01")
-    def test_sizes_of_columns_are_those_of_their_streams(self, moment, batch_rows):
-        rows = [{"n": number, "s": {"text": sha256(b"%d" % number).hexdigest(), "t": moment},
+    def test_sizes_of_columns_are_those_of_their_streams(self, timestamp, batch_rows):
+        rows = [{"n": number, "s": {"text": sha256(b"%d" % number).hexdigest(), "t": timestamp},
                  "l": [number / 3, None]} for number in range(6_000)]  # fmt: skip
         data, written = write_rows(self.SCHEMA, rows, batch_rows=batch_rows, properties=SMALL)
         tail = read_tail(pa.BufferReader(data), len(data))
@@ -168,7 +168,7 @@ class TestSizes:
 
 
 class Fractions(pyorc.converters.ORCConverter):
-    """Keeps the nanoseconds that the library gives, and nothing else."""
+    """Keeps the nanoseconds that Arrow gives, and nothing else."""
 
     @staticmethod
     def from_orc(seconds, nanoseconds, timezone):

@@ -1,4 +1,4 @@
-"""Damaged and hostile stripes: what is looked at before the library sees them, and files damaged by the hundred."""
+"""Damaged and hostile stripes: what is looked at before Arrow sees them, and files damaged by the hundred."""
 
 import datetime as dt
 import itertools
@@ -46,8 +46,8 @@ def whole_files():
         data, _ = write(schema, pa.Table.from_arrays(arrays, schema=arrow), properties=compressed(codec))
         files[f"types, {codec}"] = data
     text = "struct<a:bigint,s:string,l:array<string>,m:map<string,struct<x:double,t:timestamp>>>"
-    moment = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    rows = [(n, sha256(bytes(n)).hexdigest(), [str(n)] * (n % 4), {str(n): (n / 2, moment)}) for n in range(200)]
+    timestamp = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    rows = [(n, sha256(bytes(n)).hexdigest(), [str(n)] * (n % 4), {str(n): (n / 2, timestamp)}) for n in range(200)]
     files["a peer's"] = peer_write(text, rows)
     return files
 

@@ -27,13 +27,13 @@ MICROS = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 SMALL = {"write.orc.stripe-size-bytes": "20000", "write.orc.vectorized.batch-size": "100"}
 
 
-class TestMoments:
+class TestTimestamps:
     SCHEMA = Schema(NestedField(1, "a", "timestamp"), NestedField(2, "b", "timestamptz"), NestedField(3, "n", "int"))
 
     @pytest.mark.spec("ORC-04", "ORC-05", "ORC-07", "ORC-08")
     @settings(max_examples=60, deadline=None)
     @given(values=st.lists(st.none() | MICROS | st.integers(-3_000_000, 3_000_000), min_size=1, max_size=5))
-    def test_any_moment_reads_back_here_and_at_a_peer(self, values):
+    def test_any_timestamp_reads_back_here_and_at_a_peer(self, values):
         arrow = schema_to_arrow(self.SCHEMA)
         columns = [pa.array(values, arrow.field(0).type), pa.array(values, arrow.field(1).type)]
         table = pa.Table.from_arrays([*columns, pa.array(range(len(values)), pa.int32())], schema=arrow)
@@ -41,8 +41,8 @@ class TestMoments:
         assert read(data).column("a").cast(pa.int64()).to_pylist() == values
         assert read(data).column("b").cast(pa.int64()).to_pylist() == values
         epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        moments = [None if value is None else epoch + dt.timedelta(microseconds=value) for value in values]
-        assert [row[:2] for row in peer(data)] == [(moment, moment) for moment in moments]
+        timestamps = [None if value is None else epoch + dt.timedelta(microseconds=value) for value in values]
+        assert [row[:2] for row in peer(data)] == [(timestamp, timestamp) for timestamp in timestamps]
 
     @pytest.mark.spec("ORC-07", "ORC-08")
     @settings(max_examples=40, deadline=None)
@@ -53,10 +53,10 @@ class TestMoments:
             max_size=5,
         )
     )
-    def test_any_moment_of_a_peer_is_read(self, values):
+    def test_any_timestamp_of_a_peer_is_read(self, values):
         epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        moments = [None if value is None else epoch + dt.timedelta(microseconds=value) for value in values]
-        data = peer_write("struct<t:timestamp with local time zone>", [(moment,) for moment in moments])
+        timestamps = [None if value is None else epoch + dt.timedelta(microseconds=value) for value in values]
+        data = peer_write("struct<t:timestamp with local time zone>", [(timestamp,) for timestamp in timestamps])
         # The peer goes through floats, and loses the last microsecond of distant years on writing.
         written = [row[0] for row in peer(data)]
         assert read(data).column("t").to_pylist() == written
@@ -86,7 +86,7 @@ class TestMoments:
             None,
         ]
 
-    def test_distant_moments_inside_nested_columns_come_with_everything_beside_them(self):
+    def test_distant_timestamps_inside_nested_columns_come_with_everything_beside_them(self):
         inner = StructType(NestedField(11, "t", "timestamp"), NestedField(12, "d", "decimal(9,2)"),
                            NestedField(13, "c", "time"), NestedField(14, "u", "uuid"))  # fmt: skip
         schema = Schema(
@@ -145,10 +145,10 @@ class TestStripes:
                     NestedField(4, "p", StructType(NestedField(5, "d", "double"))))  # fmt: skip
 
     def file(self, rows=4_000):
-        moment = dt.datetime(2020, 1, 1)
+        timestamp = dt.datetime(2020, 1, 1)
         return write_rows(
             self.SCHEMA,
-            [{"n": n, "t": moment + dt.timedelta(microseconds=1500 * n),
+            [{"n": n, "t": timestamp + dt.timedelta(microseconds=1500 * n),
               "s": f"{n:06}" + sha256(bytes(n)).hexdigest() if n % 9 else None,
               "p": {"d": n / 2} if n % 7 else None} for n in range(rows)],
             properties=SMALL, batch_rows=500,
@@ -190,7 +190,7 @@ class TestStripes:
     @pytest.mark.spec("ORC-18")
     @settings(max_examples=30, deadline=None)
     @given(values=st.lists(MICROS, min_size=1, max_size=4), data=st.data())
-    def test_bounds_of_moments_are_never_narrower_than_the_moments(self, values, data):
+    def test_bounds_of_timestamps_are_never_narrower_than_the_timestamps(self, values, data):
         schema = Schema(NestedField(1, "t", "timestamp"))
         table = pa.table([pa.array(values, pa.timestamp("us"))], schema=schema_to_arrow(schema))
         file, _ = write(schema, table)
@@ -200,8 +200,8 @@ class TestStripes:
                 assert metrics.lower_bounds[1] <= min(values)
                 assert metrics.upper_bounds[1] >= max(values)
         value = data.draw(st.sampled_from(values))
-        moment = (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)).isoformat(timespec="microseconds")
-        bound = bind(schema, parse(f"t = '{moment}'"))
+        timestamp = (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)).isoformat(timespec="microseconds")
+        bound = bind(schema, parse(f"t = '{timestamp}'"))
         assert value in read(file, row_filter=bound).column("t").cast(pa.int64()).to_pylist()
 
     @pytest.mark.spec("ORC-18")

@@ -195,16 +195,16 @@ class TestFieldIds:
 
     @pytest.mark.spec("ORC-05")
     @pytest.mark.parametrize("form", ["list", "attributes"])
-    def test_a_struct_of_moment_and_offset_is_a_timestamptz_in_utc(self, form):
+    def test_a_struct_of_timestamp_and_offset_is_a_timestamptz_in_utc(self, form):
         text = "struct<n:int,at:struct<ts:timestamp,offset:int>>"
-        moment = dt.datetime(1969, 12, 31, 23, 59, 58, 999_999, dt.UTC)
-        rows = [(1, (moment, 3600)), (2, None)]
+        timestamp = dt.datetime(1969, 12, 31, 23, 59, 58, 999_999, dt.UTC)
+        rows = [(1, (timestamp, 3600)), (2, None)]
         if form == "list":
             data = peer_write(text, rows, metadata={"iceberg.column.id": b"1,2"})
         else:
             data = peer_write(described(text, {1: {"iceberg.id": "1"}, 2: {"iceberg.id": "2"}}), rows)
         schema = Schema(NestedField(1, "n", "int"), NestedField(2, "at", "timestamptz"))
-        assert read_as(schema, data).to_pylist() == [{"n": 1, "at": moment}, {"n": 2, "at": None}]
+        assert read_as(schema, data).to_pylist() == [{"n": 1, "at": timestamp}, {"n": 2, "at": None}]
 
     def test_such_a_struct_with_ids_inside_stays_a_struct(self):
         data = peer_write("struct<at:struct<ts:timestamp,offset:int>>", [], metadata={"iceberg.column.id": b"1,2,3"})

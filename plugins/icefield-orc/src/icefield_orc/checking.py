@@ -1,8 +1,8 @@
-"""What is looked at in a stripe before the library decodes it.
+"""What is looked at in a stripe before Arrow decodes it.
 
-The library makes room for as many bytes of text, entries of dictionaries and elements of lists as a stripe claims, and
+Arrow makes room for as many bytes of text, entries of dictionaries and elements of lists as a stripe claims, and
 ends the process when there is no such room; it does the same for a null among the keys of a map. So the claims are
-compared with what the streams that lie there can hold. Streams are read ahead for that, and the library gets them from
+compared with what the streams that lie there can hold. Streams are read ahead for that, and Arrow gets them from
 memory.
 """
 

@@ -1,4 +1,4 @@
-"""From what the library decodes to the Arrow types that a schema promises, whole arrays at a time."""
+"""From what Arrow decodes to the Arrow types that a schema promises, whole arrays at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def converter(pick: Pick, wanted: pa.DataType) -> Convert:
-    """How a column that the library read becomes an array of ``wanted``. The function raises ``ValueError`` for
+    """How a column that Arrow read becomes an array of ``wanted``. The function raises ``ValueError`` for
     values that the type cannot have: bytes of a wrong length, a null where none may be."""
     node = pick.node
     if node.opaque:
@@ -49,9 +49,9 @@ def _retyped(wanted: pa.DataType) -> Convert:
 
 
 def _with_offset(array: pa.Array) -> pa.Array:
-    """The moment of a struct of a moment and an offset; the moment is in UTC, whatever the offset."""
-    moments = array.flatten()[0]
-    return _timestamps(pa.timestamp("us", "UTC"))(moments)
+    """The timestamp of a struct of a timestamp and an offset; the timestamp is in UTC, whatever the offset."""
+    timestamps = array.flatten()[0]
+    return _timestamps(pa.timestamp("us", "UTC"))(timestamps)
 
 
 def _structs(pick: Pick, wanted: pa.StructType) -> Convert:
@@ -115,7 +115,7 @@ def _timestamps(wanted: pa.TimestampType) -> Convert:
     def convert(array: pa.Array) -> pa.Array:
         if array.type.unit == wanted.unit:
             return array.view(wanted)
-        # Arrow's cast rounds towards 1970; a moment before that must fall back to the microsecond it lies in.
+        # Arrow's cast rounds towards 1970; a timestamp before that must fall back to the microsecond it lies in.
         validity, data = array.buffers()
         nanos = np.frombuffer(data, np.int64, len(array) + array.offset) if data else np.zeros(0, np.int64)
         micros = nanos // 1000

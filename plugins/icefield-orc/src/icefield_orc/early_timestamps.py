@@ -3,11 +3,11 @@
 A timestamp is stored as seconds and nanoseconds. For what lies before 1970 the format has a rule of its own: where the
 fraction, counted forward, has more than 999,999 nanoseconds, the second is stored rounded towards 1970, and a reader
 takes one away. Arrow's encoder does not know it, and stores the fraction as a negative number: readers on the JVM are
-then a second off. So a stripe that holds such a moment is put together anew when its file is closed: the two streams
+then a second off. So a stripe that holds such a timestamp is put together anew when its file is closed: the two streams
 of its timestamps are encoded here, by the rule.
 
 The rule has no answer for the last second before 1970, whose rounded second is not below zero, so that no reader takes
-one away; Java's own writer loses these moments. There the negative fraction stays: readers on the C++ library are
+one away; Java's own writer loses these timestamps. There the negative fraction stays: readers on the C++ library are
 right, and readers on the JVM are for fractions of less than a millisecond.
 
 Two things would be wrong with negative fractions, and go: statistics of the timestamps, and row indexes, which point
@@ -55,7 +55,7 @@ class Rebuilt(NamedTuple):
 
 
 def holds_old_fraction(array: pa.Array) -> bool:
-    """Whether there is a moment before 1970 that is not a whole second, at any depth."""
+    """Whether there is a timestamp before 1970 that is not a whole second, at any depth."""
     kind = array.type
     if pa.types.is_struct(kind):
         return any(holds_old_fraction(array.field(at)) for at in range(kind.num_fields))
@@ -105,7 +105,7 @@ def rewritten_footer(footer: bytes, stripes: list[Stripe], timestamps: frozenset
         if number == _STRIPES:
             value = stripe_message(next(left))
         elif number == _STATISTICS:
-            value = _without_moments(blob(value)) if column in timestamps else value
+            value = _without_timestamps(blob(value)) if column in timestamps else value
             column += 1
         elif number == _STRIDE:
             value = 0
@@ -121,7 +121,7 @@ def rewritten_statistics(statistics: bytes, timestamps: frozenset[int]) -> bytes
     for number, value in items(statistics):
         if number == 1:
             columns = enumerate(blob(held) for inner, held in items(blob(value)) if inner == 1)
-            kept = (_without_moments(held) if column in timestamps else held for column, held in columns)
+            kept = (_without_timestamps(held) if column in timestamps else held for column, held in columns)
             value = b"".join(write_bytes(1, held) for held in kept)
         out.append(write_item(number, value))
     return b"".join(out)
@@ -138,7 +138,7 @@ def timestamp_columns(root: Node) -> frozenset[int]:
     return frozenset(node.column for node in root.below() if node.kind in TIMESTAMPS)
 
 
-def _without_moments(statistics: bytes) -> bytes:
+def _without_timestamps(statistics: bytes) -> bytes:
     return b"".join(write_item(*item) for item in items(statistics) if item[0] != _TIMESTAMP_STATISTICS)
 
 
@@ -193,7 +193,7 @@ def _encoded(columns: Iterator[tuple[int, pa.Array]], tail: Tail) -> Iterator[tu
 
 
 def stored_parts(values: Vector, unit: str) -> tuple[Vector, Vector]:
-    """The seconds from 1970 and the nanoseconds under which moments are stored."""
+    """The seconds from 1970 and the nanoseconds under which timestamps are stored."""
     each = _UNITS[unit]
     seconds = values // each
     nanos = (values - seconds * each) * (1_000_000_000 // each)

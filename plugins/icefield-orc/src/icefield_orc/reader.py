@@ -26,7 +26,7 @@ from icefield_orc.tail import read_stripe_statistics, read_tail
 
 _LARGEST_STRIPE = 4 << 30
 """Bytes that the values of fixed width in a stripe may take in memory, by what the file claims: a few bytes of a
-hostile file can claim any number of rows, and the library makes room for them first."""
+hostile file can claim any number of rows, and Arrow makes room for them first."""
 
 _TEXT_WIDTH = 16
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
@@ -135,7 +135,7 @@ class OrcReader(FormatReader):
             if not out_of_range(error):
                 raise
             return self._far_columns(stripe, wanted)
-        # Of damaged bytes the library makes offsets and texts that would end the process of whoever uses them, and
+        # Of damaged bytes Arrow makes offsets and texts that would end the process of whoever uses them, and
         # decimals that are too long.
         for column in batch.columns:
             column.validate(full=_may_be_unsound(column.type))

@@ -1,6 +1,6 @@
 """The run-length encodings of a stripe's lengths, just enough to know what they add up to.
 
-What lengths add up to is memory that the library makes room for without a look, and ends the process where there is
+What lengths add up to is memory that Arrow makes room for without a look, and ends the process where there is
 none. Runs of up to 512 numbers are taken as one wherever a bound of their sum is enough.
 """
 

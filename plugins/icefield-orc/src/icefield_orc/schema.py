@@ -121,8 +121,8 @@ def _with_offset(types: Sequence[TypeEntry], entry: TypeEntry) -> bool:
         return False
     if not all(child < len(types) for child in entry.children):
         return False
-    moment, offset = (types[child].kind for child in entry.children)
-    return moment in TIMESTAMPS and offset in _INTEGERS
+    timestamp, offset = (types[child].kind for child in entry.children)
+    return timestamp in TIMESTAMPS and offset in _INTEGERS
 
 
 class _Builder:

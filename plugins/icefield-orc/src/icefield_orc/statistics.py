@@ -83,7 +83,7 @@ def _bounds(fields: dict[int, int | bytes], node: Node) -> tuple[Any, Any]:
         inner = _pair(fields[7])
         return tuple(None if value is None else zigzag(integer(value)) for value in inner)  # type: ignore[return-value]
     if kind in TIMESTAMPS and 9 in fields:
-        return _moment_bounds(fields[9], node.data_type.unit)
+        return _timestamp_bounds(fields[9], node.data_type.unit)
     return None, None
 
 
@@ -140,7 +140,7 @@ def _unscaled(number: Decimal, scale: int) -> int | None:
     return None if rest else -found if sign else found
 
 
-def _moment_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
+def _timestamp_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
     """Bounds of timestamps: milliseconds in UTC, with nanoseconds beside them in newer files. Without those the
     bounds are as wide as the millisecond. Milliseconds that are not in UTC tell nothing. Before 1970 writers disagree
     about the second that a fraction belongs to, and round either way: there the bounds are a second wider.

@@ -1,6 +1,6 @@
 """What the annotations of a column may say of it: which physical types each may annotate, and what is made of it.
 
-The library passes over an annotation that does not fit its column, and cuts values down to the width that one
+pyarrow passes over an annotation that does not fit its column, and cuts values down to the width that one
 promises. Here the first is an error, as the format says, and the stored values are kept.
 """
 

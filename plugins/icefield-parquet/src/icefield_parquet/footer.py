@@ -1,6 +1,6 @@
-"""Footers before the library sees them, and after it wrote them.
+"""Footers before pyarrow sees them, and after it wrote them.
 
-When a file is read, its last bytes are read here once and handed to the library. When one is written, the library's
+When a file is read, its last bytes are read here once and handed to pyarrow. When one is written, pyarrow's
 footer is the last thing it writes: what its annotations lack is put in on the way.
 """
 
@@ -75,7 +75,7 @@ def read_tail(source: InputFile, size: int) -> bytes | None:
 
 
 def checked_tail(tail: bytes, location: str) -> bytes:
-    """The tail with annotations that the library reads as the format means them.
+    """The tail with annotations that pyarrow reads as the format means them.
 
     Raises ``InvalidFile`` for an annotation that may not stand where it does, ``UnsupportedFeature`` for one of a
     version of the format to come. Warns of a decimal that takes twice the room it needs.
@@ -87,7 +87,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
     except TooManyElements:
         raise
     except ValueError:
-        return tail  # what is wrong with it is for the library to say
+        return tail  # what is wrong with it is for pyarrow to say
     told = changed = False
     for position, (_, fields) in enumerate(schema.elements):
         try:
@@ -128,16 +128,16 @@ def is_ordered(tail: bytes, columns: int) -> bool:
 def completed_tail(
     tail: bytes, logical_types: Mapping[int, bytes], known: list[tuple[bytes, bytes]] | None = None
 ) -> bytes:
-    """What the library wrote last, with the annotations that it leaves out.
+    """What pyarrow wrote last, with the annotations that it leaves out.
 
     Each time and timestamp gets its old annotation, local ones as well; each field in ``logical_types`` (by id) gets
     that logical type unless it has one, a time in any case. Bytes before the footer stay. ``known`` keeps what was made
-    of the schema for the next file of the same one. Raises ``ValueError`` where the library's footer is not understood.
+    of the schema for the next file of the same one. Raises ``ValueError`` where pyarrow's footer is not understood.
     """
     (length,) = struct.unpack("<I", tail[-_END:-4])
     start = len(tail) - _END - length
     if tail[-4:] != _MAGIC or start < 0:
-        raise ValueError("what the library wrote does not end as a Parquet file does")
+        raise ValueError("what pyarrow wrote does not end as a Parquet file does")
     footer = tail[start:-_END]
     for old, new in known or ():
         if footer.startswith(old):
@@ -157,7 +157,7 @@ def _complete(schema: Schema, logical_types: Mapping[int, bytes]) -> None:
         added: Fields = {}
         id_ = read_int(fields[FIELD_ID][1]) if FIELD_ID in fields else None
         logical = None if id_ is None else missing.pop(id_, None)
-        # Older releases of the library take each time for one in UTC.
+        # Older releases of pyarrow take each time for one in UTC.
         if logical is not None and (LOGICAL not in fields or kind_of(logical) == TIME):
             added[LOGICAL] = STRUCT, logical
         old = old_annotation(fields) if CONVERTED not in fields else None
@@ -166,7 +166,7 @@ def _complete(schema: Schema, logical_types: Mapping[int, bytes]) -> None:
         if added:
             schema.elements[position] = write_struct({**fields, **added}), fields
     if missing:
-        raise ValueError(f"the footer that the library wrote lacks the fields {sorted(missing)}")
+        raise ValueError(f"the footer that pyarrow wrote lacks the fields {sorted(missing)}")
 
 
 def _with_end(footer: bytes) -> bytes:

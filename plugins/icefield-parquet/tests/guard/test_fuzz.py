@@ -80,7 +80,7 @@ def test_damaged_files_give_rows_or_one_typed_error_and_never_end_the_process():
 
 
 class TestStatistics:
-    """The library ends the process where Python looks at statistics that are shorter than their type."""
+    """pyarrow ends the process where Python looks at statistics that are shorter than their type."""
 
     @pytest.mark.parametrize(
         ("kind", "value", "bound"),
@@ -102,7 +102,7 @@ class TestStatistics:
         if "min" in names or kind.startswith("fixed"):
             assert read(data, row_filter=condition).column("v").to_pylist() == [value]
             return
-        with pytest.raises(InvalidFile):  # the library does not read such a column at all
+        with pytest.raises(InvalidFile):  # pyarrow does not read such a column at all
             read(data, row_filter=condition)
 
     def test_a_chunk_of_another_type_than_its_column_is_damage(self):
@@ -173,7 +173,7 @@ ONE_TEXT = schema_to_arrow(Schema(NestedField(1, "v", "string")))
 
 
 def test_a_file_that_was_closed_is_let_go():
-    """What the library keeps of a failed read, and what that keeps, is out of sight of Python's collector."""
+    """What pyarrow keeps of a failed read, and what that keeps, is out of sight of Python's collector."""
     schema, table = flat_table(50)
     data, _ = write(schema, table)
 

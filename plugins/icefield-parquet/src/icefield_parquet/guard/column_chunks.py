@@ -74,6 +74,6 @@ class _Nothing(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         self.was_asked = True
-        # An exception would be kept by the library together with all that its traceback holds, this file included, and
+        # An exception would be kept by pyarrow together with all that its traceback holds, this file included, and
         # none of it would ever be let go.
         return b""

@@ -48,7 +48,7 @@ def check_claim(chunk: Any, width: int) -> None:
 def check_pages(source: InputFile, chunk: Any) -> None:
     """Raise ``ValueError`` where the pages of a list hold more values than its column chunk claims.
 
-    What is not understood is left to the library.
+    What is not understood is left to pyarrow.
     """
     place = chunk.data_page_offset
     if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < place:

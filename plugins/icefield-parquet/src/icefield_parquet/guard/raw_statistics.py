@@ -27,7 +27,7 @@ _WIDTH_OF: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 
 def check_statistics(footer: bytes, schema: Any) -> None:
     """Raise ``ValueError`` where the statistics of a column chunk are not of its column's type.
 
-    ``footer`` is what the library parsed ``schema`` from, and may be followed by other bytes.
+    ``footer`` is what pyarrow parsed ``schema`` from, and may be followed by other bytes.
     """
     columns = [schema.column(at) for at in range(len(schema))]
     expected = [(_TYPES.index(column.physical_type), _width(column)) for column in columns]

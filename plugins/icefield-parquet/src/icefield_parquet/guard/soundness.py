@@ -40,7 +40,7 @@ def check_values(array: pa.Array) -> None:
 
 
 def _is_within(indices: pa.Array, count: int) -> bool:
-    """Whether all numbers but nulls are below a count; the library itself looks none of them up."""
+    """Whether all numbers but nulls are below a count; pyarrow itself looks none of them up."""
     found = pc.min_max(indices)
     lowest, highest = found["min"].as_py(), found["max"].as_py()
     return lowest is None or 0 <= lowest <= highest < count

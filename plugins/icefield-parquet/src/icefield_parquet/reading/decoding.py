@@ -1,6 +1,6 @@
 """Row groups decoded to batches of exactly the types asked for, with every value looked at.
 
-The library decodes columns side by side, on several threads, and is done when the slowest is. Where more is left to do
+pyarrow decodes columns side by side, on several threads, and is done when the slowest is. Where more is left to do
 for each value (texts are looked at and spelled out, maps searched for keys that come twice), that belongs to the
 columns as well: each is finished by the thread that decoded it.
 """
@@ -31,9 +31,9 @@ _SHARED_BYTES: Final = 4 << 20
 class Wanted:
     """What is decoded: columns under a schema, and for each of them the column chunks that hold it.
 
-    ``files`` are the library's readers of the file, at first one. Where several may read at once, ``open_file`` gives
+    ``files`` are pyarrow's readers of the file, at first one. Where several may read at once, ``open_file`` gives
     more. ``entries`` are the sizes of dictionaries, by column chunk and row group, as far as they are known of those
-    that the library hands out; ``plain`` is the same without these.
+    that pyarrow hands out; ``plain`` is the same without these.
     """
 
     schema: pa.Schema
@@ -64,13 +64,13 @@ class Wanted:
 
 
 class _Merged(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
-    """The library has put equal values of a dictionary together, without changing the numbers that count on them."""
+    """pyarrow has put equal values of a dictionary together, without changing the numbers that count on them."""
 
 
 def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
     """The columns of row groups by batches of at most so many rows.
 
-    ``size`` is about what they take in memory. Raises the library's errors for damage.
+    ``size`` is about what they take in memory. Raises pyarrow's errors for damage.
     """
     decoded = _decoded(wanted, groups, rows, size)
     try:
@@ -80,7 +80,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
             raise
         instead = [(wanted.plain, groups)]
     except pa.ArrowNotImplementedError:
-        # The library does not put lists together of which the texts take more than two GiB.
+        # pyarrow does not put lists together of which the texts take more than two GiB.
         if len(groups) == 1:
             raise
         instead = [(wanted, [group]) for group in groups]

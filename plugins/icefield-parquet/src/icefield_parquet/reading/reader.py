@@ -31,7 +31,7 @@ from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
 
 _LIMITS: Final = {"thrift_string_size_limit": 64 << 20, "thrift_container_size_limit": 1 << 20}
-"""The longest string and list of a footer: 16 million row groups of no byte would take the library 1.5 GB."""
+"""The longest string and list of a footer: 16 million row groups of no byte would take pyarrow 1.5 GB."""
 
 _TOGETHER_BYTES = 64 << 20
 """Row groups in a row are decoded together until they are this large.
@@ -60,7 +60,7 @@ class ParquetReader(FormatReader):
             with reading(location, "the footer"):
                 size = source.seek(0, 2)
                 tail = read_tail(source, size)
-                # Where there is no whole footer, it is for the library to say what is wrong.
+                # Where there is no whole footer, it is for pyarrow to say what is wrong.
                 self._file = _open(
                     self._watched or source, None if tail is None else _footer_in(checked_tail(tail, location))
                 )
@@ -130,7 +130,7 @@ class ParquetReader(FormatReader):
                 yield from _bare(self._first_rows[group], self._rows[group], request)
 
     def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
-        """What the library is to decode, with the columns that it is to hand out as dictionaries."""
+        """What pyarrow is to decode, with the columns that it is to hand out as dictionaries."""
         entries: dict[int, dict[int, int]] = {}
         if self._is_near:  # anywhere else each page would be a request
             groups = [at for run, _ in runs for at in run]
@@ -156,7 +156,7 @@ class ParquetReader(FormatReader):
         return Wanted(schema, chunks, [open_more()], open_more, known, plain)
 
     def _paths(self, columns: Collection[int]) -> dict[int, str]:
-        """The paths of columns, by which the library knows them, without those that are of another one as well."""
+        """The paths of columns, by which pyarrow knows them, without those that are of another one as well."""
         if not columns:
             return {}
         paths = [self._footer.schema.column(index).path for index in range(self._footer.num_columns)]
@@ -249,7 +249,7 @@ class ParquetReader(FormatReader):
             self._verdict.columns.update(new)
 
     def _check_statistics(self) -> None:
-        """Make sure that the library can decode the statistics, once."""
+        """Make sure that pyarrow can decode the statistics, once."""
         if self._tail and not self._verdict.statistics:
             check_statistics(self._tail, self._footer.schema)
             self._verdict.statistics = True
@@ -338,7 +338,7 @@ def _footer_in(tail: bytes) -> Any:
 
 
 def _open(source: InputFile | Watched, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-    """The library's reader of a file with that footer, which it reads itself if there is none."""
+    """pyarrow's reader of a file with that footer, which it reads itself if there is none."""
     # What came over a network is compared with its checksums: beside the way there, that takes no time.
     remote = not isinstance(source, pa.NativeFile)
     return pq.ParquetFile(

@@ -1,6 +1,6 @@
 """Texts that repeat are read as dictionaries, in which each comes once, and spelled out afterwards.
 
-Both together take the library half the time that it takes to read the same texts one by one. It also shows how much
+Both together take pyarrow half the time that it takes to read the same texts one by one. It also shows how much
 memory they need before they take it: a page of thirty bytes can repeat a text of a megabyte a million times.
 """
 
@@ -37,7 +37,7 @@ def repeated_texts(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: Se
     alone = all(len(run) == 1 for run in runs)
     found = []
     for field, inside in zip(schema, columns, strict=True):
-        # The library cannot put lists together that are of several dictionaries.
+        # pyarrow cannot put lists together that are of several dictionaries.
         if (alone or not field.type.num_fields) and _can_be_spelled_out(field.type):
             found += [leaf.index for leaf in inside if _is_text(leaf.field.type) and _repeats(groups, leaf.index)]
     return found

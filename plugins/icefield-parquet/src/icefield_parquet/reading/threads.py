@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 
 def thread_count() -> int:
-    """How many columns are finished at once: as many as the library decodes, at most eight."""
+    """How many columns are finished at once: as many as pyarrow decodes, at most eight."""
     return max(1, min(_MOST, int(pa.cpu_count())))
 
 
