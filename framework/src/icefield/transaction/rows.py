@@ -16,7 +16,7 @@ from icefield.schema import Schema
 from icefield.storage import FileIO
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 """Rows in Arrow; an object that exports an Arrow stream is taken as well."""
@@ -61,9 +61,11 @@ def write_rows(
     context = WriteContext.from_metadata(metadata, io)
     order = metadata.sort_order()
     if isinstance(batches, pa.Table) and order.fields and all(field.is_known for field in order.fields):
-        rows = conformed(context.schema, batches)
+        conforming = Conforming(context.schema, batches.schema)
+        # Not in one piece: to sort makes the one copy that is needed, column by column.
+        rows = pa.Table.from_batches(map(conforming.apply, batches.to_batches()), schema=conforming.schema)
         ordered = replace(context, sort_order_id=order.order_id)
-        return write_batches(ordered, sort_table(order, context.schema, rows), note=note)
+        return write_conformed(ordered, pieces_of(sort_table(order, context.schema, rows)), note=note)
     return write_batches(context, batches, note=note)
 
 

@@ -36,7 +36,7 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 from icefield.types.reserved import ROW_ID
 from icefield.types.values import from_arrow_scalar
 from icefield.writing.context import WriteContext
-from icefield.writing.data_writer import write_batches
+from icefield.writing.data_writer import pieces_of, write_batches, write_conformed
 
 
 @dataclass(slots=True)
@@ -75,6 +75,7 @@ class UpsertRows(SnapshotProducer):
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
+        self._schema = schema
         self._rows = conformed(schema, rows)
         self._keys = Keys(self._rows, keys)
         self._keys.refuse_duplicates()
@@ -193,8 +194,9 @@ class UpsertRows(SnapshotProducer):
         if key not in self._inserted:
             writing = WriteContext.from_metadata(head.metadata, context.io, operation_id=self._uuid)
             new, task_id = self._rows.filter(pa.array(mask)), 50_000 + len(self._inserted)
-            files = write_batches(writing, new, task_id=task_id, note=context.written.add)
-            self._inserted[key] = files
+            # A schema that another commit has changed meanwhile asks for more than the rows were brought under.
+            write = write_conformed if writing.schema == self._schema else write_batches
+            self._inserted[key] = write(writing, pieces_of(new), task_id=task_id, note=context.written.add)
         return self._inserted[key]
 
     def _retire(self, used: set[str], context: ActionContext) -> None:

@@ -41,13 +41,26 @@ def write_batches(
     On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for rows
     that the table cannot hold, ``StorageError`` and its kind for files that cannot be written.
     """
+    return write_conformed(context, _conformed(context, batches), task_id=task_id, attempt=attempt, note=note)
+
+
+def write_conformed(
+    context: WriteContext,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    task_id: int = 0,
+    attempt: int = 0,
+    note: Callable[[str], None] | None = None,
+) -> list[DataFile]:
+    """As ``write_batches``, of rows that ``Conforming`` has brought under the schema of the context already."""
+    filled = (batch for batch in batches if batch.num_rows)
     files = FileSet(context, task_id, attempt, note)
     threads = Threads(context.workers or default_workers())
     try:
         if context.spec.is_unpartitioned:
-            _write_unpartitioned(context, _conformed(context, batches), files, threads)
+            _write_unpartitioned(context, filled, files, threads)
         else:
-            _write_partitioned(context, _conformed(context, batches), files, threads)
+            _write_partitioned(context, filled, files, threads)
         threads.finish()
         return files.data_files()
     except BaseException:
@@ -94,14 +107,15 @@ def _conformed(
     """The rows under the table's schema, in batches that are never empty."""
     incoming: pa.Schema | None = None
     conforming: Conforming | None = None
-    for batch in _as_batches(batches):
+    for batch in pieces_of(batches):
         if conforming is None or not batch.schema.equals(incoming, check_metadata=True):
             incoming, conforming = batch.schema, Conforming(context.schema, batch.schema)
         if batch.num_rows:
             yield conforming.apply(batch)
 
 
-def _as_batches(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pieces_of(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows in batches of at most a chunk each."""
     if isinstance(rows, pa.Table):
         if rows.num_rows == 0:
             yield pa.RecordBatch.from_pylist([], schema=rows.schema)  # so that its schema is checked
