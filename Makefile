@@ -47,7 +47,8 @@ bench: .venv/dev.stamp  ## Run every benchmark beside its peer
 spec-coverage: .venv/dev.stamp  ## Print which requirements tests show; fail for one that is no longer shown
 	$(RUN) tests/spec/coverage.py
 
-reference: .venv/dev.stamp  ## Write the generated pages of docs and framework/public-api.txt anew
+reference: .venv/dev.stamp  ## Write the generated pages of docs, the list of extras and framework/public-api.txt anew
+	$(RUN) docs/make_extras.py
 	$(RUN) docs/make_reference.py
 	$(RUN) docs/make_architecture.py
 	$(RUN) tests/support/public_api.py

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from icefield.catalog.config import catalog_properties, default_catalog_name
     from icefield.errors import IcefieldError
     from icefield.manifest import clear_caches
-    from icefield.plugins import Plugins, Provider, hookimpl
+    from icefield.plugins import InstallHint, Plugins, Provider, hookimpl
     from icefield.schema import Schema
     from icefield.storage import FileIO
 
@@ -21,6 +21,7 @@ _PUBLIC = {
     "Catalog": "icefield.catalog",
     "FileIO": "icefield.storage",
     "IcefieldError": "icefield.errors",
+    "InstallHint": "icefield.plugins.hookspecs",
     "Plugins": "icefield.plugins",
     "Provider": "icefield.plugins.hookspecs",
     "Schema": "icefield.schema",
@@ -36,6 +37,7 @@ __all__ = [
     "Catalog",
     "FileIO",
     "IcefieldError",
+    "InstallHint",
     "Plugins",
     "Provider",
     "Schema",

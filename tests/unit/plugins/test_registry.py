@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 import icefield
 import pytest
-from icefield import Plugins, Provider, hookimpl
+from icefield import InstallHint, Plugins, Provider, hookimpl
 from icefield.abc import CommitMade, Event
 from icefield.builtin.create import CreateStrategy
 from icefield.builtin.directory import DirectoryBackend
@@ -158,6 +158,57 @@ def test_a_missing_plugin_is_an_instruction(scheme: str, extra: str) -> None:
         Plugins([]).file_system(scheme)
     assert str(caught.value) == f"no file system for '{scheme}'; pip install \"icefield[{extra}]\""
     assert isinstance(caught.value, LookupError)
+
+
+def test_a_name_of_one_kind_is_no_reason_to_install_what_brings_another() -> None:
+    with pytest.raises(MissingPlugin) as caught:
+        Plugins([]).catalog("spark")
+    assert str(caught.value) == "no catalog for 'spark'; installed are: none"
+
+
+def test_a_slip_in_a_name_that_could_be_installed_is_asked_about() -> None:
+    with pytest.raises(MissingPlugin, match=r"installed are: none; was 'parquet' meant\?"):
+        Plugins([]).file_format("parqet")
+
+
+def test_hook_icefield_install_hints_says_what_brings_a_name() -> None:
+    hints = [InstallHint("file-systems", ("x", "xs"), "icefield-x[fs]"), InstallHint("catalogs", "x", "icefield-xc")]
+    plugins = Plugins([plugin("hinting", icefield_install_hints=hints)])
+    with pytest.raises(MissingPlugin) as caught:
+        plugins.file_system("XS")
+    assert str(caught.value) == "no file system for 'xs'; pip install \"icefield-x[fs]\""
+    with pytest.raises(MissingPlugin, match='pip install "icefield-xc"'):
+        plugins.catalog("x")
+    with pytest.raises(MissingPlugin, match="installed are: none"):
+        plugins.commit_strategy("x")
+
+
+def test_hints_are_added_to_what_extras_bring_and_given_once() -> None:
+    other = [InstallHint("file-systems", "s3", "other-s3"), InstallHint("file-systems", "s3", "icefield[s3]")]
+    twice = [plugin("one", icefield_install_hints=other), plugin("two", icefield_install_hints=other)]
+    with pytest.raises(MissingPlugin) as caught:
+        Plugins(twice).file_system("s3")
+    assert str(caught.value) == 'no file system for \'s3\'; pip install "icefield[s3]" or pip install "other-s3"'
+
+
+@pytest.mark.parametrize(
+    ("returned", "reason"),
+    [
+        (RuntimeError("no licence"), "no licence"),
+        (InstallHint("catalogs", "x", "y"), "icefield_install_hints returned one InstallHint, not a list"),
+        ([Provider("x", LOCAL)], "no InstallHint"),
+        ([InstallHint("catalogs", (), "y")], "no InstallHint"),
+        ([InstallHint("catalogs", "x", "")], "no InstallHint"),
+        ([InstallHint("catalogs", "x", 'y"; $(z)')], "no InstallHint"),
+        ([InstallHint("catalogs", "x", "-r y")], "no InstallHint"),
+        ([InstallHint("catalog", "x", "y")], "was 'catalogs' meant"),
+    ],
+)
+def test_a_hint_that_is_none_breaks_its_plugin_only(returned: Any, reason: str) -> None:
+    bad = plugin("bad", icefield_install_hints=returned, icefield_file_systems=schemes("z"))
+    plugins = Plugins([bad, plugin("good", icefield_file_systems=schemes("x"))])
+    assert reason in (plugins.listing()[0].error or "")
+    assert plugins.names("file-systems") == ["x"]
 
 
 def test_an_unknown_name_lists_what_is_installed() -> None:

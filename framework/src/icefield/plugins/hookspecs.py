@@ -39,6 +39,23 @@ class Provider:
         object.__setattr__(self, "target", target)
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class InstallHint:
+    """What to install for names that another distribution provides: the kind, the names, and pip's requirement.
+
+    ``names`` may be given as one string. ``requirement`` is what follows ``pip install``: ``"some-plugin[extra]"``.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    requirement: str
+
+    def __init__(self, kind: str, names: str | Iterable[str], requirement: str) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
+        object.__setattr__(self, "requirement", requirement)
+
+
 @hookspec
 def icefield_file_formats() -> Sequence[Provider]:  # type: ignore[empty-body]
     """Provide file formats, subclasses of ``icefield.abc.FileFormat``.
@@ -72,6 +89,15 @@ def icefield_catalogs() -> Sequence[Provider]:  # type: ignore[empty-body]
 
     Called once, when plugins are first listed. ``names`` are the values of the catalog property ``type``
     (``directory``, ``sql``). Return an empty sequence, or None, to provide none.
+    """
+
+
+@hookspec
+def icefield_install_hints() -> Sequence[InstallHint]:  # type: ignore[empty-body]
+    """Say what to install for names that this plugin does not provide itself.
+
+    Called once, when plugins are first listed. A hint is shown by ``MissingPlugin`` when no plugin provides the name;
+    the extras of icefield itself are known. Return an empty sequence, or None, to give none.
     """
 
 

@@ -21,7 +21,8 @@ from icefield.abc import CatalogBackend, CommitStrategy, FileFormat, FileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
 from icefield.metadata.spelling import was_meant
 from icefield.plugins import hookspecs
-from icefield.plugins.hookspecs import PROJECT, Provider
+from icefield.plugins.extras import EXTRAS
+from icefield.plugins.hookspecs import PROJECT, InstallHint, Provider
 
 if TYPE_CHECKING:
     from icefield.abc import Event
@@ -48,23 +49,7 @@ KINDS = {
         Kind("catalogs", "icefield_catalogs", CatalogBackend, "catalog"),
     )
 }
-_HOOKS = {kind.hook for kind in KINDS.values()} | {"icefield_events"}
-
-# Which extra brings a name that nobody provides; names that equal their extra need no entry.
-_EXTRAS = {
-    "s3a": "s3",
-    "s3n": "s3",
-    "gs": "gcs",
-    "abfs": "adls",
-    "abfss": "adls",
-    "az": "adls",
-    "wasb": "adls",
-    "wasbs": "adls",
-    "webhdfs": "hdfs",
-    "viewfs": "hdfs",
-    "dynamodb-lock": "dynamodb",
-}
-_KNOWN_EXTRAS = {"parquet", "avro", "orc", "s3", "gcs", "adls", "hdfs", "sql", "hive", "dynamodb", "spark", "cli"}
+_HOOKS = {kind.hook for kind in KINDS.values()} | {"icefield_install_hints", "icefield_events"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +73,16 @@ class _Offer:
     provider: Provider
 
 
+@dataclass(frozen=True, slots=True)
+class _Assembled:
+    """What plugins have declared: by kind and name who provides it, and what to install for it."""
+
+    listing: list[PluginInfo]
+    offers: dict[tuple[str, str], list[_Offer]]
+    requirements: dict[tuple[str, str], list[str]]
+    manager: pluggy.PluginManager
+
+
 class Plugins:
     """A set of plugins, and what they provide.
 
@@ -99,7 +94,7 @@ class Plugins:
         self._given = tuple(plugins)
         self._from_entry_points = False
         self._prefer = dict(prefer or {})
-        self._state: tuple[list[PluginInfo], dict[tuple[str, str], list[_Offer]], Any] | None = None
+        self._state: _Assembled | None = None
 
     @classmethod
     def installed(cls, prefer: Mapping[str, str] | None = None, extra: Iterable[Any] = ()) -> Plugins:
@@ -117,11 +112,11 @@ class Plugins:
 
     def listing(self) -> list[PluginInfo]:
         """Every plugin, working or broken, in the order in which it was found."""
-        return list(self._assembled[0])
+        return list(self._assembled.listing)
 
     def names(self, kind: str) -> list[str]:
         """The names that are provided of a kind (``file-formats``, ``file-systems``, ...), sorted."""
-        return sorted(name for found, name in self._assembled[1] if found == kind)
+        return sorted(name for found, name in self._assembled.offers if found == kind)
 
     def file_format(self, name: str) -> FileFormat:
         """The file format of that name in a manifest, in any case."""
@@ -151,7 +146,7 @@ class Plugins:
             kind, _, name = key.partition(".")
             if kind not in KINDS:
                 raise _no_preference(key, f"no '{kind}' is provided by plugins", kind, KINDS)
-            offers = self._assembled[1].get((kind, name), [])
+            offers = self._assembled.offers.get((kind, name), [])
             if not offers:
                 raise _no_preference(key, f"no plugin provides {KINDS[kind].noun} '{name}'", name, self.names(kind))
             origins = {each for offer in offers for each in (offer.plugin.name, offer.plugin.distribution) if each}
@@ -161,7 +156,7 @@ class Plugins:
 
     def emit(self, event: Event) -> None:
         """Tell every listener. One that fails is logged, and fails nothing else."""
-        manager = self._assembled[2]
+        manager = self._assembled.manager
         for listener in manager.hook.icefield_events.get_hookimpls():
             try:
                 listener.function(event)
@@ -199,7 +194,7 @@ class Plugins:
         return found
 
     def _choose(self, kind: str, name: str) -> _Offer:
-        offers = self._assembled[1].get((kind, name), [])
+        offers = self._assembled.offers.get((kind, name), [])
         if not offers:
             raise self._missing(kind, name)
         if len(offers) == 1:
@@ -216,16 +211,18 @@ class Plugins:
 
     def _missing(self, kind: str, name: str) -> MissingPlugin:
         broken = [info for info in self.listing() if info.error]
-        extra = _EXTRAS.get(name, name)
-        if extra in _KNOWN_EXTRAS:
-            advice = f'pip install "icefield[{extra}]"'
+        requirements = self._assembled.requirements
+        if (kind, name) in requirements:
+            advice = " or ".join(f'pip install "{each}"' for each in requirements[kind, name])
         else:
-            advice = f"installed are: {', '.join(self.names(kind)) or 'none'}{was_meant(name, self.names(kind))}"
+            installed = self.names(kind)
+            known = [*installed, *(other for found, other in requirements if found == kind)]
+            advice = f"installed are: {', '.join(installed) or 'none'}{was_meant(name, known)}"
         failed = "".join(f"; plugin {info} failed to load: {info.error}" for info in broken)
         return MissingPlugin(f"no {KINDS[kind].noun} for '{name}'; {advice}{failed}", kind=kind, name=name)
 
     @property
-    def _assembled(self) -> tuple[list[PluginInfo], dict[tuple[str, str], list[_Offer]], Any]:
+    def _assembled(self) -> _Assembled:
         if self._state is None:
             self._state = _assemble(self._candidates())
         return self._state
@@ -267,13 +264,12 @@ def _import(name: str) -> Any:
         return error
 
 
-def _assemble(
-    candidates: Iterable[tuple[PluginInfo, Any]],
-) -> tuple[list[PluginInfo], dict[tuple[str, str], list[_Offer]], Any]:
+def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(hookspecs)
     listing: list[PluginInfo] = []
     offers: dict[tuple[str, str], list[_Offer]] = {}
+    requirements = {each: [f"icefield[{extra}]"] for each, extra in EXTRAS.items()}
     for info, plugin in candidates:
         try:
             if isinstance(plugin, Exception):
@@ -281,6 +277,7 @@ def _assemble(
             _check_hook_names(manager, plugin)
             manager.register(plugin, name=f"{info.name} #{len(listing)}")
             provided = [(kind, provider) for kind in KINDS.values() for provider in _providers(plugin, kind)]
+            hints = _install_hints(plugin)
         except Exception as error:
             listing.append(
                 PluginInfo(info.name, info.distribution, info.version, (), f"{type(error).__name__}: {error}")
@@ -294,7 +291,12 @@ def _assemble(
         for kind, provider in provided:
             for name in provider.names:
                 offers.setdefault((kind.name, name), []).append(_Offer(full, provider))
-    return listing, offers, manager
+        for hint in hints:
+            for name in hint.names:
+                known = requirements.setdefault((hint.kind, name), [])
+                if hint.requirement not in known:
+                    known.append(hint.requirement)
+    return _Assembled(listing, offers, requirements, manager)
 
 
 def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
@@ -308,13 +310,39 @@ def _check_hook_names(manager: pluggy.PluginManager, plugin: Any) -> None:
 
 
 def _providers(plugin: Any, kind: Kind) -> Iterator[Provider]:
-    hook = getattr(plugin, kind.hook, None)
-    if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
-        return
-    returned = hook() or ()
-    if isinstance(returned, Provider):
-        raise InvalidArgument(f"{kind.hook} returned one Provider, not a list of them")
-    for provider in returned:
+    for provider in _returned(plugin, kind.hook, Provider):
         if not isinstance(provider, Provider) or not provider.names or ":" not in provider.target:
             raise InvalidArgument(f"{kind.hook} returned {provider!r}, which is no Provider(names, 'module:attribute')")
         yield provider
+
+
+def _install_hints(plugin: Any) -> list[InstallHint]:
+    hints = []
+    for hint in _returned(plugin, "icefield_install_hints", InstallHint):
+        if not isinstance(hint, InstallHint) or not hint.names or not _is_requirement(hint.requirement):
+            raise InvalidArgument(
+                f"icefield_install_hints returned {hint!r}, which is no InstallHint(kind, names, 'distribution[extra]')"
+            )
+        if hint.kind not in KINDS:
+            raise InvalidArgument(
+                f"icefield_install_hints returned {hint!r}: no '{hint.kind}' is provided by plugins"
+                f"{was_meant(hint.kind, KINDS)}"
+            )
+        hints.append(hint)
+    return hints
+
+
+def _is_requirement(given: Any) -> bool:
+    """Whether it can be shown in quotes after ``pip install``."""
+    return isinstance(given, str) and given[:1].isalnum() and given.isprintable() and not set(given) & set('"$`\\')
+
+
+def _returned(plugin: Any, name: str, record: type) -> Iterable[Any]:
+    """What a hook of the plugin returned; nothing where it has no such hook."""
+    hook = getattr(plugin, name, None)
+    if hook is None or not hasattr(hook, f"{PROJECT}_impl"):
+        return ()
+    returned: Iterable[Any] = hook() or ()
+    if isinstance(returned, record):
+        raise InvalidArgument(f"{name} returned one {record.__name__}, not a list of them")
+    return returned

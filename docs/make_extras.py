@@ -1,0 +1,68 @@
+"""Write ``icefield/plugins/extras.py``: which extra of icefield brings which name that a plugin provides.
+
+Run ``make reference``, or this file; a test compares what is committed with what it would write.
+"""
+
+# See docs/decisions/0051.
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from icefield import Plugins
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULE = ROOT / "framework/src/icefield/plugins/extras.py"
+
+_HEAD = '''"""Which extra of icefield brings which name that a plugin provides, by kind and name.
+
+Generated from the plugins' hooks and the extras in ``pyproject.toml`` by ``make reference``; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXTRAS: Final = {
+'''
+
+
+def module() -> str:
+    """The source of the module."""
+    lines = (f'    ("{kind}", "{name}"): "{extra}",\n' for (kind, name), extra in sorted(_extras().items()))
+    return f"{_HEAD}{''.join(lines)}}}\n"
+
+
+def _extras() -> dict[tuple[str, str], str]:
+    brought = _project(ROOT)["optional-dependencies"]
+    found: dict[tuple[str, str], str] = {}
+    for folder in sorted((ROOT / "plugins").iterdir()):
+        project = _project(folder)
+        for hooks in project.get("entry-points", {}).get("icefield", {}).values():
+            (plugin,) = Plugins([hooks]).listing()
+            if plugin.error is not None:
+                raise ImportError(f"{project['name']} cannot be loaded: {plugin.error}")
+            extra = _smallest(brought, project["name"])
+            for each in plugin.provides:
+                if found.setdefault(each, extra) != extra:
+                    raise ValueError(f"both {found[each]} and {extra} bring {each}")
+    return found
+
+
+def _smallest(brought: dict[str, list[str]], distribution: str) -> str:
+    """The extra that brings a distribution, and as little else as any that does."""
+    names = {extra: [re.split(r"[^\w-]", each)[0] for each in given] for extra, given in brought.items()}
+    return min((extra for extra, given in names.items() if distribution in given), key=lambda extra: len(names[extra]))
+
+
+def _project(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    return found
+
+
+if __name__ == "__main__":
+    MODULE.write_text(module(), "utf-8")
+    print(f"wrote {MODULE.relative_to(ROOT)}")

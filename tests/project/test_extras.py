@@ -1,0 +1,49 @@
+"""What the kernel says to install is what the distributions provide."""
+
+from __future__ import annotations
+
+import runpy
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from icefield import Plugins
+from icefield.errors import MissingPlugin
+from icefield.plugins.extras import EXTRAS
+from repository import ROOT, text_of
+
+SCRIPT = ROOT / "docs/make_extras.py"
+MODULE = Path("framework/src/icefield/plugins/extras.py")
+
+
+def distributions() -> list[dict[str, Any]]:
+    found = (tomllib.loads(path.read_text("utf-8"))["project"] for path in ROOT.glob("plugins/*/pyproject.toml"))
+    return sorted(found, key=lambda project: str(project["name"]))
+
+
+def test_the_list_of_extras_is_current() -> None:
+    written: str = runpy.run_path(str(SCRIPT))["module"]()
+    assert text_of(MODULE) == written, f"{MODULE} is out of date: run `make reference`"
+
+
+@pytest.mark.parametrize("project", distributions(), ids=lambda project: project["name"])
+def test_each_name_that_a_plugin_provides_says_what_to_install(project: dict[str, Any]) -> None:
+    extras = tomllib.loads(text_of(Path("pyproject.toml")))["project"]["optional-dependencies"]
+    for hooks in project.get("entry-points", {}).get("icefield", {}).values():
+        (plugin,) = Plugins([hooks]).listing()
+        assert plugin.provides
+        for kind, name in plugin.provides:
+            extra = EXTRAS[kind, name]
+            assert project["name"] in extras[extra]
+            with pytest.raises(MissingPlugin) as missing:
+                Plugins([])._load(kind, name)
+            assert str(missing.value).endswith(f"for '{name}'; pip install \"icefield[{extra}]\"")
+
+
+def test_no_extra_is_said_to_bring_what_no_plugin_provides() -> None:
+    hooks = [
+        each for project in distributions() for each in project.get("entry-points", {}).get("icefield", {}).values()
+    ]
+    provided = {each for plugin in Plugins(hooks).listing() for each in plugin.provides}
+    assert set(EXTRAS) == provided
