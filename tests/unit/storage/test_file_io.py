@@ -7,12 +7,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from icefield import Plugins
+from icefield import Catalog, Plugins, Provider, hookimpl
 from icefield.abc import FileInfo, FileSystemAbility, PutMode
+from icefield.builtin.directory import DirectoryBackend
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
-from icefield.errors import InvalidArgument, InvalidFile, LocationRefused, MissingPlugin, UnsafeCommit
+from icefield.errors import BrokenPlugin, InvalidArgument, InvalidFile, LocationRefused, MissingPlugin, UnsafeCommit
 from icefield.storage import FileIO, local_path
 
 
@@ -312,6 +314,34 @@ def test_a_strategy_is_refused_on_storage_that_cannot_keep_its_promise() -> None
 def test_a_scheme_without_a_plugin_says_what_to_install() -> None:
     with pytest.raises(MissingPlugin, match=r'pip install "icefield\[s3\]"'):
         FileIO(Plugins(["icefield.builtin.hooks"])).open_input("s3://b/k")
+
+
+class RowsAsAvro:
+    """Provides under the name of the format of manifests one that holds rows alone."""
+
+    @hookimpl
+    def icefield_file_formats(self) -> list[Provider]:
+        return [Provider(("avro", "parquet"), "icefield_parquet.parquet_format:ParquetFormat")]
+
+
+def test_a_format_that_is_provided_for_manifests_and_cannot_hold_them_is_refused() -> None:
+    io = FileIO(Plugins(["icefield.builtin.hooks", RowsAsAvro()]), {"warehouse": "memory://no-manifests"})
+    assert io.file_format("avro").name == "parquet"
+    with pytest.raises(BrokenPlugin) as caught:
+        io.manifest_format()
+    assert str(caught.value) == (
+        "icefield_parquet.parquet_format.ParquetFormat, which is provided as file format 'avro', cannot hold "
+        "manifests: it is no subclass of icefield.abc.ManifestFormat"
+    )
+    catalog = Catalog(DirectoryBackend("no-manifests", {"warehouse": "memory://no-manifests"}, io))
+    catalog.create_namespace("db")
+    rows = pa.table({"id": [1]})
+    table = catalog.create_table("db.t", rows.schema)
+    with pytest.raises(BrokenPlugin, match="cannot hold manifests"):
+        table.append(rows)
+    table.refresh()
+    assert table.current_snapshot() is None
+    assert [name for name in MemoryFileSystem.files if name.startswith(f"{table.location()}/data/")] == []
 
 
 class Remote(MemoryFileSystem):
