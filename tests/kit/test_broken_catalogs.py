@@ -11,6 +11,7 @@ import pytest
 from dictionary_catalog import DictionaryBackend
 from icefield import Plugins
 from icefield.abc import (
+    CatalogAbility,
     CatalogBackend,
     CommitStrategy,
     NamespaceName,
@@ -20,6 +21,7 @@ from icefield.abc import (
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
+    NotSupportedByCatalog,
 )
 from icefield.storage import FileIO
 from icefield.testing import CatalogSuite
@@ -163,6 +165,22 @@ class RemembersTables(DictionaryBackend):
         return self.known[namespace]
 
 
+class RenamesThoughItSaysItCannot(DictionaryBackend):
+    abilities = DictionaryBackend.abilities - {CatalogAbility.RENAME}
+
+
+class RegistersThoughItSaysItCannot(DictionaryBackend):
+    abilities = DictionaryBackend.abilities - {CatalogAbility.REGISTRATION}
+
+
+class SaysItCannotAndSaysNoMore(DictionaryBackend):
+    abilities = DictionaryBackend.abilities - {CatalogAbility.REGISTRATION}
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        super().register_table(table, metadata_location)
+        raise NotSupportedByCatalog("no registration")
+
+
 BROKEN = {
     ListsOnePage: "test_a_listing_without_a_size_goes_on_after_the_first_page",
     RemembersTables: "test_what_another_has_changed_is_seen_at_once",
@@ -181,6 +199,9 @@ BROKEN = {
     CopiesInsteadOfRenaming: "test_a_renamed_table_keeps_its_metadata",
     RenamesOverATable: "test_renaming_refuses_what_cannot_be",
     RegistersOverATable: "test_a_table_that_is_there_can_be_registered",
+    RenamesThoughItSaysItCannot: "test_a_renamed_table_keeps_its_metadata",
+    RegistersThoughItSaysItCannot: "test_a_table_that_is_there_can_be_registered",
+    SaysItCannotAndSaysNoMore: "test_a_table_that_is_there_can_be_registered",
     RaisesItsOwnErrors: "test_a_namespace_that_is_not_there_is_said_so",
 }
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from dictionary_catalog import LOCK, DictionaryBackend, DictionaryStrategy
 from icefield import Catalog, Plugins
-from icefield.abc import CommitStrategy, NamespaceName, Page, Pointer, Proposal, TableName
+from icefield.abc import CatalogAbility, CommitStrategy, NamespaceName, Page, Pointer, Proposal, TableName
 from icefield.errors import InvalidArgument, NoSuchNamespace
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
@@ -106,7 +106,7 @@ class RenamesOverATable(DictionaryBackend):
 
 
 class RenamesThoughItSaysItCannot(DictionaryBackend):
-    supports_rename = False
+    abilities = DictionaryBackend.abilities - {CatalogAbility.RENAME}
 
 
 class LeavesOutANameBetweenPages(DictionaryBackend):

@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Proposal, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, NamespaceName, Page, Proposal, TableName
 from icefield.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists
 from icefield.toolkit import MetastoreStrategy
 
@@ -49,6 +49,7 @@ class DictionaryStrategy(MetastoreStrategy):
 class DictionaryBackend(CatalogBackend):
     """Names in dictionaries."""
 
+    abilities = frozenset(CatalogAbility)
     strategy_class: type[DictionaryStrategy] = DictionaryStrategy
 
     @property

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from dictionary_catalog import DictionaryBackend
 from icefield import Plugins, Provider, hookimpl
 from icefield.abc import (
+    CatalogAbility,
     CommitStrategy,
     Committed,
     Conflict,
@@ -172,8 +173,7 @@ class ServiceStrategy(CommitStrategy):
 class ServiceBackend(DictionaryBackend):
     """Namespaces in dictionaries, and tables in the service."""
 
-    supports_rename = False
-    supports_registration = False
+    abilities = frozenset({CatalogAbility.NESTED_NAMESPACES})
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         place = location or self.properties["warehouse"]

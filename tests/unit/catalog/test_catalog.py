@@ -8,7 +8,7 @@ from pathlib import Path
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.abc import CatalogBackend, Page
+from icefield.abc import CatalogAbility, CatalogBackend, Page
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog
 from icefield.errors import (
@@ -413,7 +413,6 @@ class _Paged(CatalogBackend):
     def list_tables(self, namespace, *, token=None, size=None):
         return self._page([(*namespace, str(n)) for n in range(4)], token)
 
-    supports_nested_namespaces = False
     create_namespace = drop_namespace = namespace_properties = update_namespace_properties = None  # type: ignore
     table_location = strategy = None  # type: ignore
 
@@ -424,6 +423,21 @@ def test_listings_are_read_page_by_page():
     assert [name[-1] for name in catalog.list_tables("db")] == ["0", "1", "2", "3"]
     with pytest.raises(InvalidArgument, match="nested"):
         catalog.list_tables("a.b")
+
+
+class _AsTheServiceSays(_Paged):
+    """Its abilities are those of an instance."""
+
+    @property
+    def abilities(self):
+        return frozenset({CatalogAbility.NESTED_NAMESPACES} if self.properties.get("levels") == "many" else ())
+
+
+def test_abilities_are_asked_of_the_instance():
+    catalog = Catalog(_AsTheServiceSays("x", {"levels": "many"}, FileIO(Plugins())))
+    assert [name[-1] for name in catalog.list_tables("a.b")] == ["0", "1", "2", "3"]
+    with pytest.raises(InvalidArgument, match="nested"):
+        Catalog(_AsTheServiceSays("x", {}, FileIO(Plugins()))).list_tables("a.b")
 
 
 def test_what_a_table_is_can_be_asked():

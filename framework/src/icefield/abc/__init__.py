@@ -1,6 +1,6 @@
 """The contracts: all that a plugin author reads."""
 
-from icefield.abc.catalog import CatalogBackend, NamespaceName, Page, TableName
+from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal
 from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned
 from icefield.abc.file_format import (
@@ -24,6 +24,7 @@ from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, M
 from icefield.abc.storage import Storage
 
 __all__ = [
+    "CatalogAbility",
     "CatalogBackend",
     "CommitConflict",
     "CommitMade",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from icefield.errors import NotSupportedByCatalog
@@ -35,6 +36,19 @@ class Page(Generic[T]):
     next_token: str | None = None
 
 
+class CatalogAbility(Enum):
+    """What a catalog can do and need not; the kit verifies what is declared, and that the rest is refused."""
+
+    RENAME = "rename"
+    """``rename_table`` gives a table another name, in one step."""
+
+    REGISTRATION = "registration"
+    """``register_table`` makes a table known whose metadata file is there already."""
+
+    NESTED_NAMESPACES = "nested-namespaces"
+    """A namespace may have several levels. Without it, names with several are refused before the backend is asked."""
+
+
 class CatalogBackend(ABC):
     """Stores namespaces and table names, and hands out each table's commit strategy.
 
@@ -42,12 +56,16 @@ class CatalogBackend(ABC):
     checked: no empty level, no control character. Every method is atomic: it happens whole or not at all.
     """
 
-    contract: ClassVar[int] = 1
+    contract: ClassVar[int] = 2
     """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
 
-    supports_rename: ClassVar[bool] = True
-    supports_nested_namespaces: ClassVar[bool] = True
-    supports_registration: ClassVar[bool] = True
+    @property
+    def abilities(self) -> frozenset[CatalogAbility]:
+        """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.
+
+        It is a property where instances differ, such as by what a service says of itself. Ask an instance, not a class.
+        """
+        return frozenset()
 
     def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         self.name = name
@@ -96,11 +114,17 @@ class CatalogBackend(ABC):
         """
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
-        """Make a table known whose metadata file is there already. Raises ``TableExists``, ``NoSuchNamespace``."""
+        """Make a table known whose metadata file is there already. Raises ``TableExists``, ``NoSuchNamespace``.
+
+        Without ``REGISTRATION``, raises ``NotSupportedByCatalog``.
+        """
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot register a table")
 
     def rename_table(self, source: TableName, target: TableName) -> None:
-        """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
+        """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``.
+
+        Without ``RENAME``, raises ``NotSupportedByCatalog``.
+        """
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
 
     def credentials(self) -> str | None:

@@ -181,7 +181,13 @@ class FileFormat(ABC):
     extension: ClassVar[str]
     """The suffix of a file name, without the dot."""
 
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset()
+    @property
+    def abilities(self) -> frozenset[FormatAbility]:
+        """What is declared: as a rule an attribute of the class, ``abilities = frozenset({...})``.
+
+        It is a property where instances differ, such as by what is installed. Ask an instance, not a class.
+        """
+        return frozenset()
 
     @abstractmethod
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from icefield.abc import (
+    CatalogAbility,
     CatalogBackend,
     CommitStrategy,
     Conflict,
@@ -40,7 +41,7 @@ class DirectoryBackend(CatalogBackend):
     Renaming a table is a declared gap: its name is its path.
     """
 
-    supports_rename = False
+    abilities = frozenset({CatalogAbility.REGISTRATION, CatalogAbility.NESTED_NAMESPACES})
 
     def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         super().__init__(name, properties, io)

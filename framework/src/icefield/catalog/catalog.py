@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from icefield.abc import CatalogBackend, NamespaceName, Page, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
 from icefield.catalog.config import catalog_properties, check_names, configured_catalogs, default_catalog_name
 from icefield.catalog.identifiers import namespace_name, table_name, text_of
 from icefield.catalog.purge import delete_files_of, delete_versions_of
@@ -279,7 +279,7 @@ class Catalog:
 
     def _namespace(self, namespace: Identifier) -> NamespaceName:
         name = namespace_name(namespace)
-        if len(name) > 1 and not self._backend.supports_nested_namespaces:
+        if len(name) > 1 and CatalogAbility.NESTED_NAMESPACES not in self._backend.abilities:
             raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{text_of(name)}' cannot be")
         return name
 

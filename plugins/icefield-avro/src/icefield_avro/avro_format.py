@@ -28,7 +28,7 @@ class AvroFormat(ManifestFormat):
 
     name: ClassVar[str] = "avro"
     extension: ClassVar[str] = "avro"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset({FormatAbility.SPLITS})
+    abilities = frozenset({FormatAbility.SPLITS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
         """Open a file. Raises ``InvalidFile``, or ``UnsupportedFeature`` for a codec or schema that is not read.

@@ -6,7 +6,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Proposal, Storage, TableName
+from icefield.abc import (
+    CatalogAbility,
+    CatalogBackend,
+    CommitStrategy,
+    NamespaceName,
+    Page,
+    Proposal,
+    Storage,
+    TableName,
+)
 from icefield.errors import (
     IcefieldError,
     InvalidArgument,
@@ -47,7 +56,7 @@ _TABLES_AT_ONCE: Final = 200
 class HiveBackend(CatalogBackend):
     """Databases and tables of the metastore that the property ``uri`` names."""
 
-    supports_nested_namespaces = False
+    abilities = frozenset({CatalogAbility.RENAME, CatalogAbility.REGISTRATION})
 
     def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         super().__init__(name, properties, io)

@@ -24,9 +24,7 @@ class OrcFormat(FileFormat):
 
     name: ClassVar[str] = "orc"
     extension: ClassVar[str] = "orc"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
-        {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.SKIPS}
-    )
+    abilities = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.SKIPS})
 
     def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> FormatReader:
         """Open an ORC file; its tail is read at once.

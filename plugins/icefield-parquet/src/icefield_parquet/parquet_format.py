@@ -26,7 +26,7 @@ class ParquetFormat(FileFormat):
 
     name: ClassVar[str] = "parquet"
     extension: ClassVar[str] = "parquet"
-    abilities: ClassVar[frozenset[FormatAbility]] = frozenset(
+    abilities = frozenset(
         {FormatAbility.SPLITS, FormatAbility.FILTERS, FormatAbility.DICTIONARIES, FormatAbility.SKIPS}
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
@@ -41,6 +41,8 @@ _TRIES = 20
 
 class SqlBackend(CatalogBackend):
     """Rows keyed by the catalog's name, so that several catalogs share a database."""
+
+    abilities = frozenset(CatalogAbility)
 
     def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
         super().__init__(name, properties, io)

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from icefield.abc import CatalogAbility
 from icefield.catalog import Catalog
 from icefield.errors import (
     FileMissing,
@@ -229,7 +230,7 @@ class CreationChecks(BehaviourChecks):
         source = self.create(catalog)
         source.append(rows([1, 2]))
         name = f"{self.space(catalog)}.registered"
-        if not backend_of(catalog).supports_registration:
+        if CatalogAbility.REGISTRATION not in backend_of(catalog).abilities:
             with pytest.raises(NotSupportedByCatalog):
                 catalog.register_table(name, source.metadata_location)
             assert not catalog.table_exists(name)
@@ -285,5 +286,5 @@ class CreationChecks(BehaviourChecks):
 
     def _needs_registration(self, catalog: Catalog) -> None:
         """Skip where registration is a declared gap."""
-        if not backend_of(catalog).supports_registration:
+        if CatalogAbility.REGISTRATION not in backend_of(catalog).abilities:
             pytest.skip("the backend declares no registration")

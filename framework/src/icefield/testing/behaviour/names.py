@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from icefield.abc import CatalogAbility
 from icefield.catalog import Catalog, Table
 from icefield.errors import (
     IcefieldError,
@@ -83,7 +84,7 @@ class NameChecks(BehaviourChecks):
         table = self.create(catalog)
         table.append(rows([1]))
         space = table.name()[0]
-        if not backend_of(catalog).supports_rename:
+        if CatalogAbility.RENAME not in backend_of(catalog).abilities:
             with pytest.raises(NotSupportedByCatalog):
                 catalog.rename_table(table.name(), (space, "other"))
             assert catalog.list_tables(space) == [table.name()]
@@ -246,7 +247,7 @@ class NameChecks(BehaviourChecks):
 
     def _renamable(self, catalog: Catalog) -> Table:
         """A table with one row, where tables can be renamed."""
-        if not backend_of(catalog).supports_rename:
+        if CatalogAbility.RENAME not in backend_of(catalog).abilities:
             pytest.skip("the backend declares no renaming")
         table = self.create(catalog)
         table.append(rows([1]))

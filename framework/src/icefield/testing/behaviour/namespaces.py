@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from icefield.abc import CatalogAbility
 from icefield.catalog import Catalog
 from icefield.errors import (
     InvalidArgument,
@@ -120,7 +121,7 @@ class NamespaceChecks(BehaviourChecks):
             "create": lambda: catalog.create_table(f"{name}.t", SCHEMA),
             "stage": lambda: catalog.create_table_transaction(f"{name}.t", SCHEMA),
         }
-        if operation == "list namespaces" and not backend_of(catalog).supports_nested_namespaces:
+        if operation == "list namespaces" and CatalogAbility.NESTED_NAMESPACES not in backend_of(catalog).abilities:
             assert not catalog.namespace_exists(name)
             with pytest.raises(NoSuchNamespace):
                 backend_of(catalog).list_namespaces((name,))
@@ -247,7 +248,7 @@ class NamespaceChecks(BehaviourChecks):
 
     def _refuses_nesting(self, catalog: Catalog) -> bool:
         """Whether nesting is a declared gap; then it must be refused before anything is made."""
-        if backend_of(catalog).supports_nested_namespaces:
+        if CatalogAbility.NESTED_NAMESPACES in backend_of(catalog).abilities:
             return False
         top = self.space(catalog)
         with pytest.raises((InvalidArgument, NotSupportedByCatalog)):

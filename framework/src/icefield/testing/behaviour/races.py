@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import pytest
 
+from icefield.abc import CatalogAbility
 from icefield.catalog import Catalog, Table
 from icefield.errors import (
     CommitFailed,
@@ -268,5 +269,5 @@ class RaceChecks(BehaviourChecks):
 
     def _needs_rename(self, catalog: Catalog) -> None:
         """Skip where renaming is a declared gap."""
-        if not backend_of(catalog).supports_rename:
+        if CatalogAbility.RENAME not in backend_of(catalog).abilities:
             pytest.skip("the backend declares no renaming")

@@ -9,8 +9,8 @@ An author subclasses it and gives a catalog::
                 yield catalog
 
 The catalog need not be empty, and may serve many tests: each works in a namespace of its own. What the backend declares
-as a gap (``supports_rename = False``) must be refused with one typed error before anything changes; the suite checks
-that instead.
+as a gap, by leaving it out of ``abilities``, must be refused with one typed error before anything changes; the suite
+checks that instead.
 """
 
 from __future__ import annotations
