@@ -135,6 +135,25 @@ class TestStatistics:
             with pytest.raises(ValueError, match=r"footer|statistics"):
                 check_statistics(footer[:end], schema)
 
+    def test_a_bound_that_is_too_short_is_found_in_each_chunk(self):
+        """What is alike from chunk to chunk is passed over by its bytes, and the bounds are none of it."""
+        numbers = [number * 0x0101010101 for number in range(1, 13)]
+        table = pa.table({"a": numbers, "b": pa.array([-n for n in numbers]), "c": [n << 20 for n in numbers]})
+        out = pa.BufferOutputStream()
+        pq.write_table(table, out, row_group_size=3)
+        data = bytes(out.getvalue())
+        footer = data[-8 - struct.unpack("<I", data[-8:-4])[0] :]
+        schema = pq.ParquetFile(pa.BufferReader(data)).schema
+        check_statistics(footer, schema)
+        found = 0
+        for value in (each for column in table.columns for each in column.to_pylist()):
+            bound = b"\x08" + value.to_bytes(8, "little", signed=True)
+            for at in (at for at in range(len(footer)) if footer.startswith(bound, at)):
+                found += 1
+                with pytest.raises(ValueError, match="a bound of 5 bytes"):
+                    check_statistics(footer[:at] + b"\x05" + footer[at + 1 :], schema)
+        assert found == 4 * 3 * 4, "two minima and two maxima of three columns in four row groups"
+
 
 class TestValues:
     @pytest.mark.parametrize("text", [b"\xff", b"abc\xc3", b"\xed\xa0\x80"])

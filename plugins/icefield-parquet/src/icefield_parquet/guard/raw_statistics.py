@@ -12,13 +12,24 @@ may go when the oldest pyarrow that the plugin accepts raises a Python exception
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from icefield_parquet.thrift import BINARY, I32, LIST, STRUCT, read_field, read_list, read_size, skip
+from icefield_parquet.thrift import BINARY, FALSE, I32, I64, LIST, STRUCT, read_field, read_list, read_size, skip
 
 # Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData, and the bounds in Statistics.
 _ROW_GROUPS, _COLUMNS, _META_DATA, _TYPE, _STATISTICS = 4, 1, 3, 1, 12
 _BOUNDS: Final = frozenset({1, 2, 5, 6})
+
+_LONG_HEADER: Final = 0x0F
+"""The greatest first byte of a field whose number follows it, or of the end of a struct."""
+_LAST_BYTE: Final = 0x7F
+"""The greatest last byte of an integer."""
+_ONE_STRING: Final = 1 << 4 | BINARY
+"""How a list of one string begins: the path of a column that lies in no other."""
+
+_Known: TypeAlias = "dict[tuple[int, int], bytes]"
+"""The last list or struct that was passed over in each field. Chunks have the same encodings, and where the bytes are
+the same, so is their end."""
 
 _TYPES: Final = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _WIDTH_OF: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
@@ -29,20 +40,22 @@ def check_statistics(footer: bytes, schema: Any) -> None:
 
     ``footer`` is what pyarrow parsed ``schema`` from, and may be followed by other bytes.
     """
-    columns = [schema.column(at) for at in range(len(schema))]
-    expected = [(_TYPES.index(column.physical_type), _width(column)) for column in columns]
+    expected = [_expected(schema.column(at)) for at in range(len(schema))]
     try:
         _check_footer(footer, expected)
     except IndexError:
         raise ValueError("the statistics reach beyond the footer") from None
 
 
-def _width(column: Any) -> int:
+def _expected(column: Any) -> tuple[int, int]:
+    """A column's physical type as footers number it, and how many bytes a bound has at least."""
     kind = column.physical_type
-    return int(column.length) if kind == "FIXED_LEN_BYTE_ARRAY" else _WIDTH_OF.get(kind, 0)
+    width = int(column.length) if kind == "FIXED_LEN_BYTE_ARRAY" else _WIDTH_OF.get(kind, 0)
+    return _TYPES.index(kind), width
 
 
 def _check_footer(data: bytes, expected: list[tuple[int, int]]) -> None:
+    known: _Known = {}
     at = number = 0
     while True:
         kind, number, at = read_field(data, at, number)
@@ -51,12 +64,12 @@ def _check_footer(data: bytes, expected: list[tuple[int, int]]) -> None:
         if number == _ROW_GROUPS and kind == LIST:
             _, count, at = read_list(data, at)
             for _ in range(count):
-                at = _check_row_group(data, at, expected)
+                at = _check_row_group(data, at, expected, known)
         else:
             at = skip(data, at, kind)
 
 
-def _check_row_group(data: bytes, at: int, expected: list[tuple[int, int]]) -> int:
+def _check_row_group(data: bytes, at: int, expected: list[tuple[int, int]], known: _Known) -> int:
     number = 0
     while True:
         kind, number, at = read_field(data, at, number)
@@ -67,35 +80,57 @@ def _check_row_group(data: bytes, at: int, expected: list[tuple[int, int]]) -> i
             if count != len(expected):
                 raise ValueError("a row group with another number of columns than the schema")
             for physical, width in expected:
-                at = _check_chunk(data, at, physical, width)
+                at = _check_chunk(data, at, physical, width, known)
         else:
             at = skip(data, at, kind)
 
 
-def _check_chunk(data: bytes, at: int, physical: int, width: int) -> int:
+def _check_chunk(data: bytes, at: int, physical: int, width: int, known: _Known) -> int:
     number = 0
     while True:
         kind, number, at = read_field(data, at, number)
         if not kind:
             return at
         if number == _META_DATA and kind == STRUCT:
-            at = _check_meta_data(data, at, physical, width)
+            at = _check_meta_data(data, at, physical, width, known)
         else:
             at = skip(data, at, kind)
 
 
-def _check_meta_data(data: bytes, at: int, physical: int, width: int) -> int:
+# A footer has some thirty fields for each column chunk, so in the two functions below headers of one byte and integers
+# are read in place: calls would take most of the time.
+
+
+def _check_meta_data(data: bytes, at: int, physical: int, width: int, known: _Known) -> int:
     number = 0
     while True:
-        kind, number, at = read_field(data, at, number)
-        if not kind:
+        head = data[at]
+        if head > _LONG_HEADER:
+            kind, number, at = head & 0x0F, number + (head >> 4), at + 1
+        else:
+            kind, number, at = read_field(data, at, number)
+        if kind == I64:
+            while data[at] > _LAST_BYTE:
+                at += 1
+            at += 1
+        elif kind == LIST and data[at] == _ONE_STRING and data[at + 1] <= _LAST_BYTE:
+            at += 2 + data[at + 1]
+        elif not kind:
             return at
-        if number == _STATISTICS and kind == STRUCT:
+        elif number == _STATISTICS and kind == STRUCT:
             at = _check_bounds(data, at, width)
         elif number == _TYPE and kind == I32:
             value, at = read_size(data, at)
             if value != physical << 1:
                 raise ValueError("a column chunk of another type than its column")
+        elif kind in (LIST, STRUCT):
+            last = known.get((number, kind))
+            if last is not None and data.startswith(last, at):
+                at += len(last)
+            else:
+                start = at
+                at = skip(data, at, kind)
+                known[number, kind] = data[start:at]
         else:
             at = skip(data, at, kind)
 
@@ -103,13 +138,25 @@ def _check_meta_data(data: bytes, at: int, physical: int, width: int) -> int:
 def _check_bounds(data: bytes, at: int, width: int) -> int:
     number = 0
     while True:
-        kind, number, at = read_field(data, at, number)
-        if not kind:
-            return at
-        if number in _BOUNDS and kind == BINARY:
-            size, at = read_size(data, at)
+        head = data[at]
+        if head > _LONG_HEADER:
+            kind, number, at = head & 0x0F, number + (head >> 4), at + 1
+        else:
+            kind, number, at = read_field(data, at, number)
+        if kind == BINARY and number in _BOUNDS:
+            size = data[at]
+            if size > _LAST_BYTE:
+                size, at = read_size(data, at)
+            else:
+                at += 1
             if size < width:
                 raise ValueError(f"a bound of {size} bytes where values have {width}")
             at += size
-        else:
+        elif kind == I64:
+            while data[at] > _LAST_BYTE:
+                at += 1
+            at += 1
+        elif not kind:
+            return at
+        elif kind > FALSE:  # a truth value has no bytes but its header
             at = skip(data, at, kind)
