@@ -1,10 +1,14 @@
 """Tasks and their context: values that travel."""
 
 import pickle
+from dataclasses import fields
 
 import pytest
-from icefield.expressions import AlwaysTrue, parse
+from icefield.expressions import AlwaysTrue
 from icefield.scan import FileScanTask
+from icefield.scan.deletes.key_columns import dropped_fields
+from icefield.schema import Schema
+from icefield.types import NestedField, StructType
 from planned_tables import PlannedTable, spec
 
 
@@ -49,6 +53,42 @@ def test_a_context_is_pickled_and_tells_what_the_tasks_are_read_with() -> None:
     again = pickle.loads(pickle.dumps(context))
     assert again.projection.column_names == ["name"]
     assert again.schema == table.schema
-    assert str(again.row_filter) == str(parse("ID > 1"))
-    assert (again.case_sensitive, again.specs, list(again.schemas)) == (False, {0: table.specs[0]}, [0])
+    assert (again.case_sensitive, again.specs, again.dropped) == (False, {0: table.specs[0]}, {})
     assert again.name_mapping is not None
+
+
+def test_a_context_holds_nothing_of_a_long_history_but_the_fields_that_are_gone() -> None:
+    """One schema in a hundred has another field, which is gone since; the filter and the properties stay behind."""
+    table = PlannedTable()
+    size = len(pickle.dumps(table.scan().context))
+    for number in range(1, 100):
+        more = [NestedField(100, "gone", "string")] if number == 50 else []
+        table.schemas.append(Schema(*table.schema.fields, *more, schema_id=number))
+    table.properties = {f"property-{number}": "x" * 100 for number in range(100)}
+    context = table.scan(" or ".join(f"name = 'name {number}'" for number in range(500))).context
+    again = pickle.loads(pickle.dumps(context))
+    assert [field.name for field in fields(again)] == [
+        "schema", "projection", "io", "case_sensitive", "specs", "dropped", "name_mapping", "dictionaries", "scan_id",
+    ]  # fmt: skip
+    assert again.dropped == {100: NestedField(100, "gone", "string")}
+    assert len(pickle.dumps(context)) < size + 300
+    assert table.scan().context.dropped == again.dropped
+
+
+def test_fields_that_are_gone_are_those_of_the_latest_schema_each_in_what_lies_around_it() -> None:
+    def struct(*names: str, id_: int = 10) -> NestedField:
+        return NestedField(2, "s", StructType(*(NestedField(id_ + i, name, "int") for i, name in enumerate(names))))
+
+    one = NestedField(1, "a", "int")
+    schemas = [
+        Schema(one, struct("x", "y", "z"), NestedField(5, "old", "int"), schema_id=1),
+        Schema(one, struct("x", "y"), NestedField(5, "new", "long"), schema_id=3),
+        Schema(one, struct("x", "y"), NestedField(5, "middle", "int"), schema_id=2),
+    ]
+    assert dropped_fields(Schema(one, struct("x"), schema_id=4), schemas) == {
+        5: NestedField(5, "new", "long"),
+        11: struct("y", id_=11),
+        12: struct("z", id_=12),
+    }
+    assert dropped_fields(Schema(one, schema_id=4), schemas)[2] == struct("x", "y")
+    assert dropped_fields(schemas[0], schemas) == {}

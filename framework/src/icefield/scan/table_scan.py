@@ -27,6 +27,7 @@ from icefield.metadata.properties import (
 )
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
+from icefield.scan.deletes.key_columns import dropped_fields
 from icefield.scan.plan_table import PlanTable
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.planning import ScanPlanner
@@ -161,7 +162,7 @@ class TableScan:
         selected = self.schema.select(*of_table, case_sensitive=self.case_sensitive)
         return selected if not others else Schema(*selected.fields, *others, schema_id=selected.schema_id)
 
-    @property
+    @cached_property
     def context(self) -> ScanContext:
         """What the tasks of this scan are read with, here or on another machine."""
         metadata = self.metadata
@@ -170,12 +171,10 @@ class TableScan:
             schema=self.schema,
             projection=self.projection,
             io=self.io,
-            row_filter=self._expression,
             case_sensitive=self.case_sensitive,
             specs={spec.spec_id: spec for spec in metadata.partition_specs},
-            schemas={schema.schema_id: schema for schema in metadata.schemas},
+            dropped=dropped_fields(self.schema, metadata.schemas),
             name_mapping=None if mapping is None else parse_name_mapping(mapping),
-            properties=metadata.properties,
             dictionaries=self._dictionaries,
         )
 

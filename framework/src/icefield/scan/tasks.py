@@ -1,5 +1,7 @@
 """What a plan hands out, and what its tasks are read with. Both are immutable and can be pickled."""
 
+# See docs/decisions/0056.
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,28 +15,28 @@ from icefield.partitioning import PartitionSpec
 from icefield.schema import NameMapping, Schema
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
+from icefield.types import NestedField
 
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """What every task of a scan shares.
+    """What every task of a scan shares. It travels with the tasks, so it holds nothing that is not read with them.
 
-    ``schema``: the table's columns at the snapshot that is read; ``row_filter`` is meant for them. ``projection``: the
-    columns to give, in their order, metadata columns (``_file``, ``_pos``, ...) included. ``specs`` and ``schemas``:
-    all of the table, by id. ``name_mapping``: for files without field ids. ``dictionaries``: ids of columns that are
-    given as Arrow dictionaries. ``scan_id``: calls of one process that read tasks under the same id share what was
-    read of delete files; None shares it within a call.
+    ``schema``: the table's columns at the snapshot that is read; residuals are meant for them, and ``case_sensitive``
+    says how one that is not bound names them. ``projection``: the columns to give, in their order, metadata columns
+    (``_file``, ``_pos``, ...) included. ``specs``: all of the table, by id. ``dropped``: the fields that other schemas
+    of the table have, by id, each with what lies around it; equality deletes may name them. ``name_mapping``: for files
+    without field ids. ``dictionaries``: ids of columns that are given as Arrow dictionaries. ``scan_id``: calls of one
+    process that read tasks under the same id share what was read of delete files; None shares it within a call.
     """
 
     schema: Schema
     projection: Schema
     io: FileIO
-    row_filter: BooleanExpression = field(default_factory=AlwaysTrue)
     case_sensitive: bool = True
     specs: Mapping[int, PartitionSpec] = field(default_factory=dict)
-    schemas: Mapping[int, Schema] = field(default_factory=dict)
+    dropped: Mapping[int, NestedField] = field(default_factory=dict)
     name_mapping: NameMapping | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
     dictionaries: frozenset[int] = frozenset()
     scan_id: str | None = None
 

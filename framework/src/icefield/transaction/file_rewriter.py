@@ -77,8 +77,7 @@ class FileRewriter:
 
     def _rewrite(self, task: FileScanTask, row_filter: BooleanExpression, context: ActionContext) -> Rewritten:
         metadata = self._head.metadata
-        scan = TableScan(metadata=metadata, io=context.io).context
-        deletes = self._deletes.store(scan)
+        scan, deletes = self._deletes.scan, self._deletes.store
         if not _any_row(task, scan, row_filter, deletes):
             return Rewritten(False)
         check_copies_on_write(self._head, DELETE_MODE)
@@ -118,13 +117,16 @@ class DeletesOfHead:
 
     def __init__(self, head: Head) -> None:
         self._head = head
-        self._store: DeleteStore | None = None
 
-    def store(self, scan: ScanContext) -> DeleteStore:
-        """What was read of delete files; ``scan`` reads rows of the head."""
-        if self._store is None:
-            self._store = DeleteStore(scan)
-        return self._store
+    @cached_property
+    def scan(self) -> ScanContext:
+        """What all rows of the head are read with."""
+        return TableScan(metadata=self._head.metadata, io=self._head.io).context
+
+    @cached_property
+    def store(self) -> DeleteStore:
+        """What was read of delete files."""
+        return DeleteStore(self.scan)
 
     @cached_property
     def _index(self) -> DeleteIndex | None:
@@ -145,7 +147,7 @@ class DeletesOfHead:
 
 def _any_row(task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression, deletes: DeleteStore) -> bool:
     """Whether any row matches: most files that only may match do not, and reading a column or two tells."""
-    narrow = replace(scan, projection=scan.schema.select_ids(field_ids(row_filter)), row_filter=row_filter)
+    narrow = replace(scan, projection=scan.schema.select_ids(field_ids(row_filter)))
     filtered = FileScanTask(task.file, residual=row_filter, delete_files=task.delete_files)
     return any(batch.num_rows for batch in read_task(filtered, narrow, deletes))
 

@@ -20,7 +20,7 @@ from icefield.manifest.data_file import DataFile
 from icefield.metadata.properties import MERGE_MODE
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Operation
-from icefield.scan import FileScanTask, ScanContext, TableScan
+from icefield.scan import FileScanTask, ScanContext
 from icefield.scan.reading import read_task
 from icefield.schema import Schema
 from icefield.schema.row_lineage import with_lineage
@@ -142,8 +142,7 @@ class UpsertRows(SnapshotProducer):
         return self._merged[key]
 
     def _merge_file(self, head: Head, task: FileScanTask, bound: BooleanExpression, context: ActionContext) -> _Merged:
-        metadata = head.metadata
-        scan = TableScan(metadata=metadata, io=context.io).context
+        metadata, scan = head.metadata, self._deletes.scan
         met = self._met(task, scan, bound)
         if not len(met) or not self._update:
             return _Merged(met)
@@ -172,16 +171,16 @@ class UpsertRows(SnapshotProducer):
 
     def _met(self, task: FileScanTask, scan: ScanContext, bound: BooleanExpression) -> np.ndarray[Any, Any]:
         """The given rows whose keys the file has; only its key columns are read."""
-        narrow = replace(scan, projection=scan.schema.select(*self._keys.names), row_filter=bound)
+        narrow = replace(scan, projection=scan.schema.select(*self._keys.names))
         filtered = FileScanTask(task.file, residual=bound, delete_files=task.delete_files)
-        found = [self._keys.join(batch)[1] for batch in read_task(filtered, narrow, self._deletes.store(scan))]
+        found = [self._keys.join(batch)[1] for batch in read_task(filtered, narrow, self._deletes.store)]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
     def _compared(
         self, task: FileScanTask, scan: ScanContext
     ) -> Iterator[tuple[pa.RecordBatch, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         """Each batch of the file, with its rows that change and the given rows that take their places."""
-        for batch in read_task(task, scan, self._deletes.store(scan)):
+        for batch in read_task(task, scan, self._deletes.store):
             here, given = self._keys.join(batch)
             others = [name for name in self._others if name in batch.schema.names]
             changes = differing(batch.select(others), here, self._rows.select(others), given)

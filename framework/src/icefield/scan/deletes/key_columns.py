@@ -6,7 +6,7 @@ as null in older files, and a promoted one is compared as what it was promoted t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,23 +14,38 @@ import pyarrow.compute as pc
 
 from icefield.errors import InvalidMetadata
 from icefield.schema import Schema
-from icefield.schema.fields import prune
+from icefield.schema.fields import ids_in, prune
 from icefield.types import NestedField, StructType
 
 
-def with_dropped(schema: Schema, schemas: Mapping[int, Schema], ids: Collection[int]) -> Schema:
-    """A table's schema with those of the fields that it has no more, as its latest schemas had them.
+def dropped_fields(schema: Schema, schemas: Iterable[Schema]) -> dict[int, NestedField]:
+    """The fields that a schema lacks and others of its table have, by id, as the latest of these had them.
+
+    Each comes with what lies around it, and without what lies next to it.
+    """
+    known, found = set(schema.field_ids), dict[int, NestedField]()
+    for other in sorted(schemas, key=_schema_id, reverse=True):
+        for column in other.fields:
+            for id_ in set(ids_in(column)) - known:
+                pruned = prune(column, frozenset({id_}))
+                if pruned is not None:
+                    found[id_] = pruned
+        known |= other.field_ids
+    return found
+
+
+def with_dropped(schema: Schema, dropped: Mapping[int, NestedField], ids: Collection[int]) -> Schema:
+    """A table's schema with those of the fields that it has no more; ``dropped`` is what ``dropped_fields`` gives.
 
     Raises ``InvalidMetadata`` for a field that no schema of the table has.
     """
-    fields = list(schema.fields)
-    for id_ in sorted(set(ids) - schema.field_ids):
-        latest = max((each for each in schemas.values() if id_ in each.field_ids), key=_schema_id, default=None)
-        if latest is None:
+    missing = sorted(set(ids) - schema.field_ids)
+    fields: Sequence[NestedField] = schema.fields
+    for id_ in missing:
+        if id_ not in dropped:
             raise InvalidMetadata(f"rows are deleted by the values of field {id_}, which no schema of the table has")
-        pruned = [found for field in latest.fields if (found := prune(field, frozenset({id_}))) is not None]
-        fields = _grafted(fields, pruned)
-    return schema if schema.field_ids >= set(ids) else Schema(*fields)
+        fields = _grafted(fields, [dropped[id_]])
+    return Schema(*fields) if missing else schema
 
 
 def column_of(schema: Schema, rows: pa.RecordBatch, id_: int) -> pa.Array:

@@ -97,7 +97,7 @@ class DeleteStore:
 
     def table_schema(self, ids: Collection[int]) -> Schema:
         """The columns of the table, and those among ``ids`` that it has no more."""
-        return with_dropped(self._context.schema, self._context.schemas, ids)
+        return with_dropped(self._context.schema, self._context.dropped, ids)
 
     def _of_file(self, delete: DataFile, file: DataFile) -> Positions:
         io = self._context.io
