@@ -294,6 +294,20 @@ def test_storage_is_behind_the_maps_and_allow_lists(tmp_path: Path) -> None:
             call()
 
 
+def test_a_location_is_looked_up_once_for_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    io, location = file_io(), f"file://{tmp_path}/a"
+    resolve, asked = FileIO.resolve, []
+    monkeypatch.setattr(FileIO, "resolve", lambda self, location: (asked.append(location), resolve(self, location))[1])
+    io.put(location, b"x", PutMode.CREATE)
+    io.open_output(f"{location}b").close()
+    io.open_input(location).close()
+    io.stat(location)
+    list(io.list_files(f"file://{tmp_path}"))
+    io.delete_many([location, f"{location}b"])
+    io.commit_strategy("rename", ("db", "t"), f"file://{tmp_path}")
+    assert len(asked) == 8
+
+
 @pytest.mark.spec("FS-11")
 def test_a_strategy_is_refused_on_storage_that_cannot_keep_its_promise() -> None:
     class WithoutAbilities(LocalFileSystem):

@@ -133,11 +133,16 @@ class FileIO:
 
     def file_system(self, location: str) -> FileSystem:
         """The file system that serves a location."""
-        kind = self.plugins.file_system(scheme_of(self.resolve(location)))
+        return self._found(location)[0]
+
+    def _found(self, location: str) -> tuple[FileSystem, str]:
+        """The file system that serves a location, and the location to open there."""
+        resolved = self.resolve(location)
+        kind = self.plugins.file_system(scheme_of(resolved))
         system = self._systems.get(kind)
         if system is None:
             system = self._systems.setdefault(kind, kind(self.properties))
-        return system
+        return system, resolved
 
     def storage(self, location: str | None = None) -> FileSystem:
         """The file system that serves a location, with the maps and allow-lists of this file IO before it.
@@ -169,15 +174,15 @@ class FileIO:
         Raises ``UnsafeCommit`` where the storage lacks what the strategy needs, and names what would be safe there.
         """
         kind = self.plugins.commit_strategy(name)
-        resolved = self.resolve(location)
-        system = self.file_system(location)
+        system, resolved = self._found(location)
         if kind.needs and not system.abilities.intersection(kind.needs):
             raise self._unsafe(name, kind, system, scheme_of(resolved))
         return kind(table, resolved, system, self.properties)
 
     def open_input(self, location: str) -> InputFile:
         """Open a file for seekable reading."""
-        return self.file_system(location).open_input(self.resolve(location))
+        system, resolved = self._found(location)
+        return system.open_input(resolved)
 
     def read(self, location: str, *, limit: int | None = None) -> bytes:
         """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
@@ -196,15 +201,18 @@ class FileIO:
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         """Write a whole small file in one step."""
-        self.file_system(location).put(self.resolve(location), data, mode)
+        system, resolved = self._found(location)
+        system.put(resolved, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
         """Open a stream to a new file."""
-        return self.file_system(location).open_output(self.resolve(location))
+        system, resolved = self._found(location)
+        return system.open_output(resolved)
 
     def stat(self, location: str) -> FileInfo:
         """Size and time of a file."""
-        return self.file_system(location).stat(self.resolve(location))
+        system, resolved = self._found(location)
+        return system.stat(resolved)
 
     def exists(self, location: str) -> bool:
         """Whether a file is there."""
@@ -216,14 +224,15 @@ class FileIO:
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         """Every file below a folder."""
-        return self.file_system(prefix).list_files(self.resolve(prefix), shallow=shallow)
+        system, resolved = self._found(prefix)
+        return system.list_files(resolved, shallow=shallow)
 
     def delete_many(self, locations: Iterable[str]) -> None:
         """Delete files, wherever each lies; one that is not there is no error."""
         groups: dict[int, tuple[FileSystem, list[str]]] = {}
         for location in locations:
-            system = self.file_system(location)
-            groups.setdefault(id(system), (system, []))[1].append(self.resolve(location))
+            system, resolved = self._found(location)
+            groups.setdefault(id(system), (system, []))[1].append(resolved)
         for system, found in groups.values():
             system.delete_many(found)
 
@@ -296,7 +305,8 @@ class _Storage(FileSystem):
         self._io.delete_many(locations)
 
     def rename(self, source: str, target: str) -> None:
-        self._io.file_system(target).rename(self._io.resolve(source), self._io.resolve(target))
+        system, resolved = self._io._found(target)
+        system.rename(self._io.resolve(source), resolved)
 
 
 def local_path(location: str) -> str:
