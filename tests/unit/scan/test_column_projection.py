@@ -7,13 +7,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from icefield.errors import InvalidFile, UnsupportedFeature
+from icefield.errors import InvalidFile
 from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.conversions import Unfit
+from icefield.scan.variants import variants_of
 from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
 from icefield.types import IntegerType, ListType, LongType, MapType, NestedField, StringType, StructType, VariantType
-from icefield.types.arrow.types import FIELD_ID_KEY, to_arrow_field, to_arrow_type
+from icefield.types.arrow.types import FIELD_ID_KEY, VARIANT_ARROW, to_arrow_field, to_arrow_type
 from icefield.types.reserved import DELETED, FILE, POS, SPEC_ID, partition_field
-from icefield.types.values import variant_to_python
 from vectors import VECTORS
 
 
@@ -370,23 +371,48 @@ class TestVariants:
         found = project(self.READ, [field("v", held, 1)], [pa.array(rows, held)]).column("v").to_pylist()
         assert found == [{"metadata": b"\1\0\0", "value": b"\0"}, None, {"metadata": b"\1\0\0", "value": b"\4"}]
 
-    @pytest.mark.spec("PARQ-13")
-    def test_shredded_variants_are_put_together(self):
-        held = pa.struct(
-            [pa.field("metadata", pa.binary()), pa.field("value", pa.binary()), pa.field("typed_value", pa.int64())]
-        )
-        rows = [
-            {"metadata": b"\1\0\0", "value": None, "typed_value": 5},
-            None,
-            {"metadata": b"\1\0\0", "value": b"\4", "typed_value": None},
-        ]
-        found = project(self.READ, [field("v", held, 1)], [pa.array(rows, held)]).column("v").to_pylist()
-        assert [each and variant_to_python(each["metadata"], each["value"]) for each in found] == [5, None, True]
+    @pytest.mark.parametrize("kind", [pa.large_binary(), pa.binary_view()])
+    def test_other_forms_of_bytes_are_taken_and_nothing_else(self, kind):
+        held = pa.struct([pa.field("metadata", kind), pa.field("value", kind)])
+        rows = [{"metadata": b"\1\0\0", "value": b"\4"}, None]
+        assert project(self.READ, [field("v", held, 1)], [pa.array(rows, held)]).column("v").to_pylist() == rows
+        held = pa.struct([pa.field("metadata", kind), pa.field("value", pa.int32())])
+        with pytest.raises(InvalidFile, match=r"'v'.*no bytes"):
+            project(self.READ, [field("v", held, 1)], [pa.array([{"metadata": b"\1\0\0", "value": 4}], held)])
 
-    def test_shredded_variants_of_a_type_that_no_variant_has_are_refused(self):
-        held = pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.uint64())])
-        with pytest.raises(UnsupportedFeature, match=r"'v'.*uint64"):
-            project(self.READ, [field("v", held, 1)], [pa.array([{"metadata": b"\1\0\0", "typed_value": 5}], held)])
+    def test_shredded_variants_are_asked_for_whole(self):
+        held = pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.int64())])
+        inside = pa.list_(pa.field("element", held, metadata=field("x", held, 2).metadata))
+        read = Schema(*self.READ, NestedField(3, "l", ListType(2, VariantType())))
+        projection = ColumnProjection.resolve(read, pa.schema([field("v", held, 1), field("l", inside, 3)]))
+        assert projection.file_columns.field("v").type.equals(VARIANT_ARROW, check_metadata=True)
+        assert projection.file_columns.field("l").type.value_type.equals(VARIANT_ARROW, check_metadata=True)
+
+    def test_a_format_that_leaves_shredded_variants_without_their_values_is_found_out(self):
+        held = pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", pa.int64())])
+        projection = ColumnProjection.resolve(Schema(*self.READ), pa.schema([field("v", held, 1)]))
+        parts = [pa.array([b"\1\0\0", b""], pa.binary()), pa.array([None, b"\4"], pa.binary())]
+        for rows, wrong in ((slice(1, 2), False), (slice(0, 2), True)):
+            array = pa.StructArray.from_arrays([part[rows] for part in parts], fields=list(VARIANT_ARROW))
+            batch = pa.RecordBatch.from_arrays([array], schema=projection.file_columns)
+            if wrong:
+                with pytest.raises(InvalidFile, match=r"'v'.*without its value"):
+                    projection.apply(batch)
+            else:
+                assert projection.apply(batch).num_rows == 1
+
+    @pytest.mark.parametrize(
+        "held",
+        [
+            pa.int32(),
+            pa.struct([("metadata", pa.binary())]),
+            pa.struct([("value", pa.binary())]),
+            pa.list_(pa.binary()),
+        ],
+    )
+    def test_what_holds_no_variants_does_not_fit(self, held):
+        with pytest.raises(Unfit):
+            variants_of(held)
 
 
 names = st.sampled_from("abcdefgh")

@@ -55,7 +55,9 @@ class ReadRequest:
     """What a reader is asked for.
 
     ``columns``: a part of ``FormatReader.schema`` (same names, types and nesting, fewer fields; top-level fields in
-    any order) whose fields carry ids, from the file or from a name mapping.
+    any order) whose fields carry ids, from the file or from a name mapping. A variant that the file holds shredded, a
+    group with ``metadata`` and ``typed_value``, may be asked for whole: as the struct of ``metadata`` and ``value``
+    that variants are in Arrow (``icefield.toolkit.VARIANT_ARROW``). The reader puts it together then.
     ``row_filter``: a bound expression on ids in ``columns``. A hint: rows that match must come, others may.
     ``split``: the part of the file to read; None is the whole file.
     ``batch_rows``: the most rows in one batch.

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from icefield.errors import IcefieldError, InvalidFile, UnsupportedFeature
 from icefield.scan.conversions import Unfit, conversion
-from icefield.scan.shredded import variants_of
+from icefield.scan.variants import is_shredded, put_together, variants_of
 from icefield.schema import Schema
 from icefield.schema.row_lineage import LINEAGE_IDS, RowLineage
 from icefield.types import IcebergType, NestedField, StructType, UnknownType, VariantType
 from icefield.types.arrow.nested import may_be_unsettled, settled
-from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Slot, resolve_struct
-from icefield.types.arrow.types import field_id, to_arrow_field, with_dictionaries
+from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Shape, Slot, resolve_struct
+from icefield.types.arrow.types import VARIANT_ARROW, field_id, to_arrow_field, with_dictionaries
 from icefield.types.reserved import DELETED, POS, ROW_ID, is_reserved_id
 from icefield.types.values import constant_array, initial_value
 
@@ -211,6 +211,11 @@ class _ById(Rules):
             self.is_general = False
             return self._constants[field.field_id] is not None
         return isinstance(field.field_type, StructType) and any(map(self._tells, field.field_type.fields))
+
+    def asked(self, kind: IcebergType, held: pa.DataType, path: Path) -> Shape:
+        if isinstance(kind, VariantType) and is_shredded(held):
+            return Shape(VARIANT_ARROW, lambda array: self._checked(put_together, array, path))
+        return super().asked(kind, held, path)
 
     def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
         if isinstance(kind, VariantType):

@@ -104,14 +104,18 @@ def _starts(fields: list[pa.Field], first: int = 0) -> list[int]:
 def _select(siblings: list[pa.Field], first: int, wanted: list[pa.Field]) -> list[list[int]]:
     """For each field that is wanted of siblings, the column chunks to read; ``first`` is that of the first sibling."""
     starts = _starts(siblings, first)
+    return [
+        _select_below(siblings[position].type, starts[position], field.type)
+        for position, field in zip(counterparts(siblings, wanted), wanted, strict=True)
+    ]
+
+
+def counterparts(siblings: list[pa.Field], wanted: list[pa.Field]) -> list[int]:
+    """For each field that is wanted the place of the one among the siblings that is meant."""
     named: dict[str, list[int]] = {}
     for position, field in enumerate(siblings):
         named.setdefault(field.name, []).append(position)
-    positions = [_match(siblings, named.get(field.name, []), field) for field in wanted]
-    return [
-        _select_below(siblings[position].type, starts[position], field.type)
-        for position, field in zip(positions, wanted, strict=True)
-    ]
+    return [_match(siblings, named.get(field.name, []), field) for field in wanted]
 
 
 def _select_below(held: pa.DataType, first: int, wanted: pa.DataType) -> list[int]:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.scan.shredded import unshredded
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import ListType, MapType, NestedField, StructType, VariantType
 from icefield.types.arrow.nested import retype
@@ -17,6 +16,7 @@ from icefield.types.values import variant_to_python
 from icefield_parquet.schema import without_extensions
 from icefield_parquet.variants.shredded_types import shredded_types
 from icefield_parquet.variants.shredding import shredded
+from icefield_parquet.variants.unshredding import unshredded
 from parquet_files import read_as, write, write_rows
 from parquet_footer import elements
 from variant_bytes import PRIMITIVES, Leaf, decimal, leaf, variant

@@ -44,6 +44,10 @@ class Rules(ABC):
     def primitive(self, kind: IcebergType, held: pa.DataType, path: Path) -> Convert | None:
         """How an array of ``held`` becomes one of ``kind``; None when it is one. Raises where it cannot."""
 
+    def asked(self, kind: IcebergType, held: pa.DataType, path: Path) -> Shape:
+        """In which form a primitive is asked for, and what makes it one of ``kind``."""
+        return Shape(held, self.primitive(kind, held, path))
+
     @abstractmethod
     def mismatch(self, kind: IcebergType, held: pa.DataType, path: Path) -> IcefieldError:
         """The error for two types of different structure."""
@@ -113,7 +117,7 @@ def resolve_struct(
 def resolve(kind: IcebergType, held: pa.DataType, rules: Rules, path: Path) -> Shape:
     """How an array of ``held`` becomes one of ``kind``, and which part of it is needed for that."""
     if not kind.is_nested:
-        return Shape(held, rules.primitive(kind, held, path))
+        return rules.asked(kind, held, path)
     if pa.types.is_null(held):
         return Shape(held, nulls_of(kind))
     stored = _below(held)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, Final
@@ -29,6 +30,7 @@ from icefield_parquet.reading.repeated_texts import repeated_texts
 from icefield_parquet.reading.statistics import RowGroupStatistics, file_metrics
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
+from icefield_parquet.variants.whole import stored_columns, with_whole_variants
 
 _LIMITS: Final = {"thrift_string_size_limit": 64 << 20, "thrift_container_size_limit": 1 << 20}
 """The longest string and list of a footer: 16 million row groups of no byte would take pyarrow 1.5 GB."""
@@ -114,6 +116,17 @@ class ParquetReader(FormatReader):
         self._source.close()
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        with self._reading("the footer"):
+            stored = stored_columns(self._schema, request.columns)
+        if stored is None:
+            yield from self._read(request)
+            return
+        for batch in self._read(replace(request, columns=stored)):
+            with self._reading("the variants"):
+                whole = with_whole_variants(batch, request.columns, self._location)
+            yield whole
+
+    def _read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         with self._reading("the footer"):
             columns = _wanted_leaves(self._schema, request.columns)
             leaves = [leaf for inside in columns for leaf in inside]

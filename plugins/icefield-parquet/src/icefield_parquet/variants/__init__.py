@@ -1,1 +1,1 @@
-"""Variants: the type that a file's variants are shredded into, and the columns of that type."""
+"""Variants: the type that a file's variants are shredded into, its columns, and whole variants made of them."""

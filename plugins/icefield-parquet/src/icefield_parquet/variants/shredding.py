@@ -1,8 +1,8 @@
 """Variants put into the groups of a shredded column: what fits the column's type as such, the rest encoded.
 
-Spec: Variant Shredding (Parquet). ``icefield_parquet.variants.shredded_types`` finds the type,
-``icefield.scan.shredded`` puts together again what is written here. A column of integers takes narrower ones too, which
-the format holds for the same values; every other value is kept as it is or stays encoded.
+Spec: Variant Shredding (Parquet). ``icefield_parquet.variants.shredded_types`` finds the type, and
+``icefield_parquet.variants.unshredding`` puts together again what is written here. A column of integers takes narrower
+ones too, which the format holds for the same values; every other value is kept as it is or stays encoded.
 """
 
 # See docs/decisions/0021.

@@ -15,14 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.scan.conversions import Unfit
-from icefield.scan.variant_parts import encode_array, encode_object, object_fields
-from icefield.types.arrow.nested import struct_array
-from icefield.types.arrow.reshape import Convert
-from icefield.types.arrow.types import VARIANT_ARROW, is_list_like
-from icefield.types.values.variant import variant_names
+from icefield.toolkit import VARIANT_ARROW, variant_names
+
+from icefield_parquet.variants.parts import encode_array, encode_object, object_fields
 
 _NULL: Final = b"\x00"
 _LONGEST_SHORT_STRING = 63
@@ -37,33 +33,6 @@ _FIXED: Final[list[tuple[pa.DataType, int, str]]] = [
 _DECIMALS: Final = ((9, 8, 4), (18, 9, 8), (38, 10, 16))
 Encoded = list[bytes | None]
 """An encoded value for each row; None where there is none."""
-
-
-def variants_of(held: pa.DataType) -> Convert | None:
-    """How what a file holds becomes variants; None when it is variants already.
-
-    Raises ``Unfit`` for what holds none. What is returned may raise as ``unshredded`` does.
-    """
-    if isinstance(held, pa.BaseExtensionType):
-        inner = variants_of(held.storage_type)
-        return (lambda array: array.storage) if inner is None else (lambda array: inner(array.storage))
-    if held.equals(VARIANT_ARROW, check_metadata=True):
-        return None
-    names = {field.name for field in held} if pa.types.is_struct(held) else set()
-    if names == {"metadata", "value"}:
-        return _whole
-    if "metadata" in names and "typed_value" in names:
-        return unshredded
-    raise Unfit
-
-
-def _whole(array: pa.StructArray) -> pa.StructArray:
-    """Variants that are not shredded."""
-    # Flattened, a part is null where its variant is.
-    parts = [array.flatten()[array.type.get_field_index(name)] for name in ("metadata", "value")]
-    if any(part.null_count > array.null_count or not pa.types.is_binary(part.type) for part in parts):
-        return unshredded(array)
-    return struct_array(VARIANT_ARROW, parts, array)
 
 
 def unshredded(array: pa.StructArray) -> pa.StructArray:
@@ -104,7 +73,7 @@ def _encode(group: pa.StructArray, names: Sequence[Mapping[str, int]]) -> Encode
         return values
     if pa.types.is_struct(typed.type):
         return _objects(typed, values, names)
-    found = _lists(typed, names) if is_list_like(typed.type) else _primitives(typed)
+    found = _lists(typed, names) if _is_list(typed.type) else _primitives(typed)
     return [each if each is not None else rest for each, rest in zip(found, values, strict=True)]
 
 
@@ -124,6 +93,11 @@ def _objects(typed: pa.StructArray, values: Encoded, names: Sequence[Mapping[str
                 held[names[row][name]] = part
         result.append(encode_object(held, names[row]))
     return result
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    kinds = pa.types
+    return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind))
 
 
 def _lists(typed: pa.Array, names: Sequence[Mapping[str, int]]) -> Encoded:

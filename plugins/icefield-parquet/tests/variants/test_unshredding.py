@@ -6,12 +6,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.errors import IcefieldError, InvalidArgument
-from icefield.scan.conversions import Unfit
-from icefield.scan.shredded import unshredded, variants_of
-from icefield.scan.variant_parts import encode_array, encode_object, object_fields
+from icefield.errors import IcefieldError, InvalidArgument, InvalidFile, UnsupportedFeature
+from icefield.toolkit import VARIANT_ARROW, variant_names
 from icefield.types.values import variant_to_python
-from icefield.types.values.variant import variant_names
+from icefield_parquet.variants.parts import encode_array, encode_object, object_fields
+from icefield_parquet.variants.unshredding import unshredded
+from icefield_parquet.variants.whole import stored_columns, with_whole_variants
 
 NAMES = ("a", "b", "c", "d", "long-name-é")
 
@@ -161,10 +161,77 @@ def test_fields_come_in_the_order_of_their_names_whatever_their_ids():
     assert list(variant_to_python(metadata_of(ids), value)) == ["a", "m", "z"]
 
 
-@pytest.mark.parametrize(
-    "held",
-    [pa.int32(), pa.struct([("metadata", pa.binary())]), pa.struct([("value", pa.binary())]), pa.list_(pa.binary())],
-)
-def test_what_holds_no_variants_does_not_fit(held):
-    with pytest.raises(Unfit):
-        variants_of(held)
+GROUP = pa.struct([pa.field("metadata", pa.binary()), *group("int")])
+FIELD = pa.field("v", VARIANT_ARROW)
+
+
+def wrapped(shape, kind):
+    """A type, or a value of it, inside others."""
+    return {
+        "struct": lambda: pa.struct([pa.field("n", pa.int32()), pa.field("v", kind)]),
+        "list": lambda: pa.list_(pa.field("element", kind)),
+        "large list": lambda: pa.large_list(pa.field("element", kind)),
+        "fixed list": lambda: pa.list_(pa.field("element", kind), 2),
+        "map": lambda: pa.map_(pa.field("key", pa.string(), False), pa.field("value", kind)),
+        "lists in a struct": lambda: pa.struct([pa.field("l", pa.list_(pa.field("element", kind)))]),
+    }[shape]()
+
+
+INSIDE = {
+    "struct": lambda a, b: [{"n": 1, "v": a}, None, {"n": 2, "v": b}, {"n": 3, "v": None}],
+    "list": lambda a, b: [[a, b], None, [], [None, a]],
+    "large list": lambda a, b: [[a, b], None, [], [None, a]],
+    "fixed list": lambda a, b: [[a, b], [None, a], [b, b], [a, None]],
+    "map": lambda a, b: [[("x", a), ("y", b)], None, [], [("z", None)]],
+    "lists in a struct": lambda a, b: [{"l": [a]}, None, {"l": None}, {"l": [b, None]}],
+}
+
+
+class TestAskedForWhole:
+    """The kernel asks for whole variants, whatever a file has in their place."""
+
+    @pytest.mark.spec("PARQ-13")
+    @pytest.mark.parametrize("shape", INSIDE)
+    @pytest.mark.parametrize(("start", "length"), [(0, 4), (1, 3), (1, 1), (2, 2), (0, 0)])
+    def test_they_are_put_together_inside_anything(self, shape, start, length):
+        parts = [{"metadata": METADATA, "value": None, "typed_value": 5}, {"metadata": METADATA, "value": b"\x04"}]
+        whole = [{"metadata": METADATA, "value": b"\x14\5\0\0\0"}, {"metadata": METADATA, "value": b"\x04"}]
+        held = pa.array(INSIDE[shape](*parts), wrapped(shape, GROUP)).slice(start, length)
+        asked = pa.schema([pa.field("c", wrapped(shape, VARIANT_ARROW))])
+        stored = stored_columns(pa.schema([pa.field("other", pa.int8()), pa.field("c", held.type)]), asked)
+        assert stored == pa.schema([pa.field("c", held.type)])
+        batch = pa.RecordBatch.from_arrays([held, pa.array(range(length))], ["c", "_pos"])
+        found = with_whole_variants(batch, asked, "memory://x")
+        found.validate(full=True)
+        assert found.schema.field("c").type.equals(asked.field("c").type, check_metadata=True)
+        expected = pa.array(INSIDE[shape](*whole), asked.field("c").type).slice(start, length)
+        assert found.column("c").to_pylist() == expected.to_pylist()
+        assert found.column("_pos").to_pylist() == [*range(length)]
+
+    @pytest.mark.parametrize(
+        "column",
+        [
+            pa.field("c", pa.int32()),
+            pa.field("c", VARIANT_ARROW),
+            pa.field("c", pa.struct([pa.field("n", pa.int32())])),
+        ],
+    )
+    def test_what_is_not_shredded_is_read_as_it_is_asked_for(self, column):
+        assert stored_columns(pa.schema([column, FIELD]), pa.schema([column])) is None
+
+    def test_a_struct_of_the_table_with_such_names_is_no_variant(self):
+        parts = [pa.field(name, pa.binary(), metadata={"PARQUET:field_id": str(at)}) for at, name in
+                 enumerate(("metadata", "value", "typed_value"), 2)]  # fmt: skip
+        file, asked = (pa.schema([pa.field("c", pa.struct(parts[:count]))]) for count in (3, 2))
+        assert stored_columns(file, asked) is None
+
+    @pytest.mark.parametrize(
+        ("kind", "wrong"), [(pa.uint64(), UnsupportedFeature), (pa.list_(pa.int32()), InvalidFile)]
+    )
+    def test_what_no_variant_holds_is_refused_by_column(self, kind, wrong):
+        held = pa.struct([pa.field("metadata", pa.binary()), pa.field("typed_value", kind)])
+        made = pa.array([{"v": {"metadata": METADATA, "typed_value": [1] if wrong is InvalidFile else 1}}],
+                        pa.struct([pa.field("v", held)]))  # fmt: skip
+        asked = pa.schema([pa.field("c", pa.struct([FIELD]))])
+        with pytest.raises(wrong, match=r"memory://x: column 'c\.v'"):
+            with_whole_variants(pa.RecordBatch.from_arrays([made], ["c"]), asked, "memory://x")
