@@ -36,6 +36,7 @@ TEMPORARY_SUFFIX: Final = ".icefield-tmp"
 
 _SCHEMES: Final = ("hdfs", "viewfs", "webhdfs", "swebhdfs")
 _THREADS: Final = 8
+_DEEPEST: Final = 1000  # what a name node allows
 _RETRIES: Final = 2
 _BACKOFF: Final = Backoff(0.1, 0.5, growth=5)
 
@@ -99,6 +100,9 @@ class HadoopFileSystem(FileSystem):
         while folders:
             for found in self._children(prefix, folders.pop()):
                 if found.is_folder and not shallow:
+                    if found.path.count("/") > _DEEPEST:
+                        said = f"{prefix} is listed with folders more than {_DEEPEST} levels deep, beyond HDFS"
+                        raise StorageError(said, location=prefix)
                     folders.append(found.path)
                 else:
                     yield _info(above + found.path[len(root) :], found)

@@ -6,14 +6,15 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from icefield.toolkit import Backoff
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
-from icefield_hdfs.web_requests import Address, Requests, checked, lost, read_answer
+from icefield_hdfs.web_listing import pages, status_in, status_of, whole_listing
+from icefield_hdfs.web_requests import BROKEN, Address, Requests, checked, lost, read_answer
 
 T = TypeVar("T")
 
@@ -21,6 +22,7 @@ _RETRIES: Final = 4
 _BACKOFF: Final = Backoff(0.25, 2.0)
 _MAX_REDIRECTIONS: Final = 5
 _MAX_READ: Final = 64 * 1024 * 1024  # of one request
+_SHORT: Final = 1024 * 1024  # of an error, or what comes with a redirection
 
 
 class WebClient:
@@ -52,35 +54,35 @@ class WebClient:
             connection.putheader("Content-Type", "application/octet-stream")
             connection.putheader("Transfer-Encoding", "chunked")
             connection.endheaders()
-        except (OSError, HTTPException) as error:
+        except BROKEN as error:
             connection.close()
             raise lost(address, error) from error
         return address, connection
 
     def status(self, path: str) -> Status:
-        return _status(path, self._repeated("GET", path, "GETFILESTATUS")["FileStatus"])
+        return status_of(path, self._repeated("GET", path, "GETFILESTATUS"))
 
     def children(self, path: str) -> Iterator[Status]:
         for entry in self._entries(path):
             name = entry["pathSuffix"]  # empty when the path is a file
-            yield _status(f"{path.rstrip('/')}/{name}" if name else path, entry)
+            yield status_in(f"{path.rstrip('/')}/{name}" if name else path, entry)
 
     def _entries(self, path: str) -> Iterator[Mapping[str, Any]]:
         """What lies in a folder, a page at a time; whole where the server knows no pages, as before Hadoop 2.8."""
-        after = ""
-        while True:
-            try:
-                found = self._repeated("GET", path, "LISTSTATUS_BATCH", startAfter=after)["DirectoryListing"]
-            except HdfsFailure as failure:
-                if after or failure.kind != "IllegalArgumentException":
-                    raise
-                yield from self._repeated("GET", path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
-                return
-            entries = found["partialListing"]["FileStatuses"]["FileStatus"]
-            yield from entries
-            if not entries or not found["remainingEntries"]:
-                return
-            after = entries[-1]["pathSuffix"]
+        paged = False
+
+        def page(after: str) -> Mapping[str, Any]:
+            nonlocal paged
+            found = self._repeated("GET", path, "LISTSTATUS_BATCH", startAfter=after)
+            paged = True
+            return found
+
+        try:
+            yield from pages(page)
+        except HdfsFailure as failure:
+            if paged or failure.kind != "IllegalArgumentException":
+                raise
+            yield from whole_listing(self._repeated("GET", path, "LISTSTATUS"))
 
     def delete(self, path: str) -> None:
         self._repeated("DELETE", path, "DELETE", recursive="false")
@@ -111,7 +113,7 @@ class WebClient:
         def attempt() -> bytes:
             address, asked = self._address, target
             for _ in range(_MAX_REDIRECTIONS):
-                status, headers, body = self._requests.ask("GET", address, asked)
+                status, headers, body = self._requests.ask("GET", address, asked, max(end - start, _SHORT))
                 if status == 200:
                     if len(body) != end - start:
                         raise HdfsFailure("fewer bytes came than were asked for", passing=True)
@@ -171,7 +173,7 @@ class _Writer:
         (address, connection), self._begun = self._begun, None
         try:
             answer = read_answer(connection.getresponse())
-        except (OSError, HTTPException) as error:
+        except BROKEN as error:
             raise lost(address, error) from error
         finally:
             connection.close()
@@ -194,10 +196,6 @@ class _Writer:
             self._begun = None
             connection.close()
             raise lost(address, error) from error
-
-
-def _status(path: str, entry: Mapping[str, Any]) -> Status:
-    return Status(path, entry["type"] == "DIRECTORY", int(entry["length"]), int(entry["modificationTime"]))
 
 
 def _persist(attempt: Callable[[], T]) -> T:

@@ -7,19 +7,23 @@ import re
 import ssl
 from dataclasses import dataclass
 from email.message import Message
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from icefield.errors import LocationRefused
 from icefield.toolkit import split_host
 
 from icefield_hdfs.client import HdfsFailure
+from icefield_hdfs.web_answers import MAX_ANSWER, BoundedResponse
 
 _PASSING = {"StandbyException", "RetriableException", "SafeModeException", "ServerTooBusyException"}
 _DENIED = {"AccessControlException", "SecurityException", "AuthorizationException", "InvalidToken"}
 _TOKEN = re.compile(r"(delegation\W{1,3})[\w.%~+/=-]+")  # as servers quote a request
-_MAX_ANSWER = 256 * 1024 * 1024
+
+BROKEN: Final = (OSError, HTTPException, ValueError)
+"""What a connection raises that broke, or brought no HTTP: ``ValueError`` is of a chunk with a negative length."""
 
 Answer = tuple[int, Message, bytes]
 
@@ -40,25 +44,32 @@ class Requests:
     timeout: int = 60
     ca_file: str | None = None
 
-    def ask(self, method: str, address: Address, target: str) -> Answer:
-        """A request without a body: status, headers and body of the answer. Raises for 4xx and 5xx."""
+    def ask(self, method: str, address: Address, target: str, most: int = MAX_ANSWER) -> Answer:
+        """A request without a body: status, headers and body of the answer. Raises for 4xx and 5xx.
+
+        ``most`` is how many bytes the body may have.
+        """
         try:
-            connection = self.connection(address)
+            connection = self.connection(address, most)
             try:
                 connection.request(method, target)
                 answer = read_answer(connection.getresponse())
             finally:
                 connection.close()
-        except (OSError, HTTPException) as error:
+        except BROKEN as error:
             raise lost(address, error) from error
         return checked(answer)
 
-    def connection(self, address: Address) -> HTTPConnection:
+    def connection(self, address: Address, most: int = MAX_ANSWER) -> HTTPConnection:
         """A new connection; it is made when something is sent."""
+        made: HTTPConnection
         if address.secure:
             context = ssl.create_default_context(cafile=self.ca_file)
-            return HTTPSConnection(address.host, address.port, timeout=self.timeout, context=context)
-        return HTTPConnection(address.host, address.port, timeout=self.timeout)
+            made = HTTPSConnection(address.host, address.port, timeout=self.timeout, context=context)
+        else:
+            made = HTTPConnection(address.host, address.port, timeout=self.timeout)
+        made.response_class = partial(BoundedResponse, most=most, timeout=self.timeout)  # type: ignore[assignment]
+        return made
 
     def follow(self, address: Address, location: str | None) -> tuple[Address, str]:
         """Where a redirection leads; never from HTTPS to HTTP, since the token goes along."""
@@ -77,7 +88,8 @@ class Requests:
 
 def read_answer(response: HTTPResponse) -> Answer:
     """Read an answer whole."""
-    return response.status, response.headers, response.read(_MAX_ANSWER)
+    assert isinstance(response, BoundedResponse)
+    return response.status, response.headers, response.whole()
 
 
 def checked(answer: Answer) -> Answer:
