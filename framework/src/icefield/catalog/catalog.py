@@ -38,6 +38,7 @@ from icefield.schema import Schema, as_schema
 from icefield.secrets import has_password
 from icefield.storage import FileIO, local_path, scheme_of
 from icefield.toolkit.authority import add_named, split_location
+from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
 from icefield.transaction import Transaction, property_texts
 from icefield.transaction.update_properties import check_key
@@ -137,7 +138,8 @@ class Catalog:
 
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """The properties of a namespace. Raises ``NoSuchNamespace``."""
-        return self._backend.namespace_properties(self._namespace(namespace))
+        name = self._namespace(namespace)
+        return checked_properties(name, self._backend.namespace_properties(name))
 
     def update_namespace_properties(
         self, namespace: Identifier, removals: Iterable[str] | None = None, updates: Mapping[str, Any] | None = None

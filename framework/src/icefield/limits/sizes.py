@@ -52,6 +52,9 @@ MAX_NAME_LENGTH: Final = 65_536
 MAX_VALUE_LENGTH: Final = 64 * 1024 * 1024
 """Of a property's value and of a value in a snapshot's summary, in characters: a name mapping may be long."""
 
+MAX_NAMESPACE_VALUE_LENGTH: Final = 1024 * 1024
+"""Of a property's value of a namespace, in characters: catalogs keep a few thousand."""
+
 LocationText = Annotated[str, msgspec.Meta(max_length=MAX_LOCATION_LENGTH)]
 NameText = Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]
 ValueText = Annotated[str, msgspec.Meta(max_length=MAX_VALUE_LENGTH)]

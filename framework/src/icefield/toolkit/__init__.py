@@ -1,5 +1,6 @@
 """Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
 
+from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
@@ -22,6 +23,7 @@ from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_b
 from icefield.toolkit.damage import reporting_damage
 from icefield.toolkit.entity_tags import unquoted_etag
 from icefield.toolkit.filters import parts_that_may_match, translate_filter
+from icefield.toolkit.from_catalogs import checked_pointer, checked_properties
 from icefield.toolkit.fsspec_file_system import FsspecFileSystem
 from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
 from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
@@ -56,6 +58,9 @@ from icefield.types.values.variant import variant_names
 __all__ = [
     "DOC_KEY",
     "FIELD_ID_KEY",
+    "MAX_LOCATION_LENGTH",
+    "MAX_NAMESPACE_VALUE_LENGTH",
+    "MAX_NAME_LENGTH",
     "POSITION",
     "TYPE_KEY",
     "VARIANT_ARROW",
@@ -85,6 +90,8 @@ __all__ = [
     "authorities_named",
     "bare_batch",
     "bounded",
+    "checked_pointer",
+    "checked_properties",
     "child_fields",
     "conform",
     "credentials_in",

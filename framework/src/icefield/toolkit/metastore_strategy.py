@@ -18,6 +18,7 @@ from icefield.metadata.file_names import (
     parse_metadata_file_name,
     writes_gzip,
 )
+from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
 
 __all__ = ["MetastoreStrategy", "OutcomeUnknown"]
@@ -55,7 +56,7 @@ class MetastoreStrategy(CommitStrategy):
     def drop(self) -> None: ...
 
     def load(self) -> Pointer | None:
-        location = self.read_pointer()
+        location = self.__pointer()
         return None if location is None else Pointer(location, _version(location))
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
@@ -85,7 +86,7 @@ class MetastoreStrategy(CommitStrategy):
         the commit nor the file that the pointer names.
         """
         try:
-            moved = self.read_pointer() != (None if base is None else base.location)
+            moved = self.__pointer() != (None if base is None else base.location)
             happened = moved and ours in self.__chain()
         except Exception:
             if isinstance(error, IcefieldError):
@@ -121,9 +122,12 @@ class MetastoreStrategy(CommitStrategy):
             location=ours,
         )
 
+    def __pointer(self) -> str | None:
+        return checked_pointer(self.table, self.read_pointer())
+
     def __chain(self) -> list[str]:
         """The locations of the versions that the current one knows of, oldest first, and its own."""
-        current = self.read_pointer()
+        current = self.__pointer()
         return [] if current is None else [*self.__logged(current), current]
 
     def __logged(self, location: str) -> list[str]:

@@ -28,7 +28,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import decode_metadata
-from icefield.toolkit import OutcomeUnknown
+from icefield.toolkit import OutcomeUnknown, checked_pointer, checked_properties
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import Refused
@@ -105,7 +105,7 @@ class HiveBackend(CatalogBackend):
         return _page([(name,) for name in sorted(self._metastore.ask(GET_ALL_DATABASES))], token, size)
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
-        return properties_of(self._require(namespace))
+        return checked_properties(namespace, properties_of(self._require(namespace)))
 
     def update_namespace_properties(
         self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
@@ -213,7 +213,9 @@ class HiveBackend(CatalogBackend):
 
     def _pointer(self, table: TableName) -> str | None:
         record = record_of(self._metastore, table)
-        return None if record is None else (record.get("parameters") or {}).get(METADATA_LOCATION)
+        return (
+            None if record is None else checked_pointer(table, (record.get("parameters") or {}).get(METADATA_LOCATION))
+        )
 
     def _database(self, name: str) -> Record | None:
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
 from icefield.errors import (
@@ -14,6 +15,7 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
+from icefield.toolkit import MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH, checked_properties
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -31,7 +33,7 @@ from sqlalchemy import (
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
 from icefield_sql.strategy import SqlStrategy, is_view, new_row, no_table, row_of, taken_by_view
-from icefield_sql.tables import NAMESPACES, TABLES
+from icefield_sql.tables import NAMESPACES, TABLES, beginning
 
 # The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
 _MARKER = ("exists", "true")
@@ -83,15 +85,19 @@ class SqlBackend(CatalogBackend):
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
         text = _joined(namespace)
-        columns = NAMESPACES.c.property_key, NAMESPACES.c.property_value
+        columns = (
+            beginning(NAMESPACES.c.property_key, MAX_NAME_LENGTH),
+            beginning(NAMESPACES.c.property_value, MAX_NAMESPACE_VALUE_LENGTH),
+        )
         own = select(*columns).where(self._is(text))
         # A namespace without rows of its own is there by what lies in it: then one row of nulls comes.
         implied = select(null(), null()).where(self._below(text) | self._holds(text))
         with self._connection() as connection:
-            rows = connection.execute(union_all(own, implied)).all()
+            rows: Sequence[Any] = connection.execute(union_all(own, implied)).all()
         if not rows:
             raise self._missing(namespace)
-        return {key: value for key, value in rows if key is not None and (key, value) != _MARKER}
+        given = {key: value for key, value in rows if key is not None and (key, value) != _MARKER}
+        return checked_properties(namespace, given)
 
     def update_namespace_properties(
         self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]

@@ -8,11 +8,11 @@ from typing import Any
 
 from icefield.abc import FileSystem, Proposal, TableName
 from icefield.errors import NoSuchTable, StorageError, TableExists
-from icefield.toolkit import MetastoreStrategy, OutcomeUnknown
+from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreStrategy, OutcomeUnknown, checked_pointer
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, not_, select, update
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
-from icefield_sql.tables import TABLE, TABLES
+from icefield_sql.tables import TABLE, TABLES, beginning
 
 
 class SqlStrategy(MetastoreStrategy):
@@ -118,7 +118,9 @@ def new_row(database: Database, table: TableName, location: str) -> dict[str, An
 def pointer_of(database: Database, table: TableName) -> str | None:
     """The metadata location of a table, or None."""
     with _looking(database) as connection:
-        return connection.execute(select(TABLES.c.metadata_location).where(row_of(database, table))).scalar()
+        pointer = beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)
+        found: str | None = connection.execute(select(pointer).where(row_of(database, table))).scalar()
+    return checked_pointer(table, found)
 
 
 @contextmanager

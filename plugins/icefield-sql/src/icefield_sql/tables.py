@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ColumnElement, Engine, MetaData, String, Table, inspect, or_, true
+from sqlalchemy import Column, ColumnElement, Engine, MetaData, String, Table, func, inspect, or_, true
 from sqlalchemy.exc import NoSuchTableError, OperationalError, ProgrammingError
 
 METADATA = MetaData()
@@ -28,6 +28,11 @@ NAMESPACES = Table(
 )
 
 TABLE = "TABLE"
+
+
+def beginning(column: ColumnElement[str], most: int) -> ColumnElement[str]:
+    """A column's value up to one character more than it may have, so that a longer one is not brought here whole."""
+    return func.substr(column, 1, most + 1)
 
 
 def create_tables(engine: Engine) -> None:

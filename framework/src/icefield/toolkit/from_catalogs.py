@@ -1,0 +1,36 @@
+"""What a catalog's store gives is no longer than it may be: other engines, and whoever else can, write there too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icefield.abc import NamespaceName, TableName
+from icefield.errors import InvalidMetadata
+from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
+
+
+def checked_pointer(table: TableName, location: str | None) -> str | None:
+    """A table's pointer. Raises ``InvalidMetadata`` for one that is too long to be a location."""
+    if location is not None and len(location) > MAX_LOCATION_LENGTH:
+        raise InvalidMetadata(
+            f"the metadata location that the catalog holds of table {'.'.join(table)} has more than "
+            f"{MAX_LOCATION_LENGTH:,} characters, the most that are allowed; it begins with {location[:100]!r}",
+            table=table,
+        )
+    return location
+
+
+def checked_properties(namespace: NamespaceName, properties: Mapping[str, str]) -> dict[str, str]:
+    """A namespace's properties. Raises ``InvalidMetadata`` for a name or a value that is too long."""
+    for key, value in properties.items():
+        for what, length, most in (
+            ("a property's name", len(key), MAX_NAME_LENGTH),
+            (f"property '{key[:100]}'", len(value), MAX_NAMESPACE_VALUE_LENGTH),
+        ):
+            if length > most:
+                raise InvalidMetadata(
+                    f"{what} of namespace {'.'.join(namespace)} has more than {most:,} characters, the most that are "
+                    "allowed",
+                    namespace=namespace,
+                )
+    return dict(properties)

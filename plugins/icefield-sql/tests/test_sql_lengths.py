@@ -1,0 +1,72 @@
+"""What the database holds of tables and namespaces may be far too long: one typed error that names which."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from icefield import Catalog, load_catalog
+from icefield.errors import InvalidMetadata
+from icefield.toolkit import MAX_LOCATION_LENGTH
+from sqlalchemy import create_engine, text
+
+HUGE = 64 << 20
+
+WAYS: list[Callable[[Catalog], object]] = [
+    lambda catalog: catalog.load_table("db.t"),
+    lambda catalog: catalog.table_exists("db.t"),
+    lambda catalog: catalog.drop_table("db.t", purge=True),
+]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    with load_catalog("test", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w") as made:
+        made.create_namespace("db", {"color": "blue"})
+        made.create_table("db.t", pa.schema([("n", pa.int64())]))
+        yield made
+
+
+def change(folder: Path, statement: str) -> None:
+    with create_engine(f"sqlite:///{folder}/c.db").begin() as connection:
+        connection.execute(text(statement))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("length", [MAX_LOCATION_LENGTH + 1, HUGE])
+def test_a_pointer_that_is_too_long_is_an_error_that_names_the_table(
+    catalog: Catalog, tmp_path: Path, way: Callable[[Catalog], object], length: int
+) -> None:
+    change(tmp_path, f"UPDATE iceberg_tables SET metadata_location = 'file:///' || hex(zeroblob({length // 2 + 1}))")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InvalidMetadata, match=r"table db\.t has more than 32,768 characters") as raised:
+        way(catalog)
+    assert raised.value.data["table"] == ("db", "t")
+    assert len(str(raised.value)) < 400
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
+
+
+@pytest.mark.parametrize("column", ["property_key", "property_value"])
+def test_a_namespace_with_a_huge_property_is_an_error_that_names_it(
+    catalog: Catalog, tmp_path: Path, column: str
+) -> None:
+    change(
+        tmp_path,
+        f"UPDATE iceberg_namespace_properties SET {column} = hex(zeroblob({HUGE // 2})) WHERE property_key = 'color'",
+    )
+    for way in (
+        lambda: catalog.load_namespace_properties("db"),
+        lambda: catalog.create_table("db.new", pa.schema([("n", pa.int64())])),
+    ):
+        with pytest.raises(InvalidMetadata, match="namespace db has more than") as raised:
+            way()
+        assert len(str(raised.value)) < 400
+
+
+def test_a_table_whose_pointer_is_too_long_can_be_dropped(catalog: Catalog, tmp_path: Path) -> None:
+    change(tmp_path, f"UPDATE iceberg_tables SET metadata_location = hex(zeroblob({MAX_LOCATION_LENGTH}))")
+    catalog.drop_table("db.t")
+    assert catalog.list_tables("db") == []
