@@ -1,7 +1,8 @@
 """A service that keeps strings under names, with a compare-and-set: ``python register_service.py`` tells its port.
 
-``GET`` gives the value or 404. ``PUT`` sets it if it is the one of the header ``If-Match``, or, with ``If-None-Match:
-*``, if there is none; ``DELETE`` deletes it if there is one. Otherwise the answer is 412.
+``GET`` gives the value or 404, and of ``/`` all names, a line each. ``PUT`` sets the value if it is the one of the
+header ``If-Match``, or, with ``If-None-Match: *``, if there is none; ``DELETE`` deletes it if there is one. Otherwise
+the answer is 412.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        value = VALUES.get(self.path)
+        value = VALUES.get(self.path) if self.path != "/" else "\n".join(sorted([*VALUES]))
         self.answer(404 if value is None else 200, value or "")
 
     def do_PUT(self) -> None:

@@ -5,6 +5,7 @@ The property ``register.port`` is the port of the service on this machine.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
 from urllib.parse import quote
 
@@ -58,18 +59,28 @@ class RegisterStrategy(MetastoreStrategy):
         return ".".join(self.table)
 
     def _ask(self, method: str, value: str = "", headers: dict[str, str] | None = None) -> tuple[int, str]:
-        """The status and the value of an answer. Each request has a connection of its own, so processes share none."""
-        connection = HTTPConnection("127.0.0.1", int(self.properties["register.port"]), timeout=SECONDS)
+        return ask(self.properties, method, key_of(self.table), value, headers)
+
+
+def key_of(name: Sequence[str]) -> str:
+    """Where the register keeps what has a name."""
+    return "/" + "/".join(quote(part, safe="") for part in name)
+
+
+def ask(
+    properties: Mapping[str, str], method: str, key: str, value: str = "", headers: Mapping[str, str] | None = None
+) -> tuple[int, str]:
+    """The status and the value of an answer. Each request has a connection of its own, so processes share none."""
+    connection = HTTPConnection("127.0.0.1", int(properties["register.port"]), timeout=SECONDS)
+    try:
         try:
-            try:
-                connection.connect()
-            except OSError as error:
-                raise StorageError(f"{self._name}: no connection to the register: {error}", retryable=True) from error
-            path = "/" + "/".join(quote(part, safe="") for part in self.table)
-            connection.request(method, path, value.encode(), headers or {})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        except (HTTPException, ConnectionError, TimeoutError) as error:
-            raise NoAnswer(f"no answer from the register: {error!r}") from error
-        finally:
-            connection.close()
+            connection.connect()
+        except OSError as error:
+            raise StorageError(f"{key}: no connection to the register: {error}", retryable=True) from error
+        connection.request(method, key, value.encode(), dict(headers or {}))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except (HTTPException, ConnectionError, TimeoutError) as error:
+        raise NoAnswer(f"no answer from the register: {error!r}") from error
+    finally:
+        connection.close()

@@ -1,21 +1,46 @@
-"""The kit on a commit strategy over a service, written from the documentation alone."""
+"""The kit on a commit strategy over a service, written from the documentation alone, and tables that commit by it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from authors.register.register_catalog import RegisterBackend
 from authors.register.register_strategy import RegisterStrategy
-from icefield.abc import CommitStrategy, FileSystem
+from icefield import Catalog, Plugins
+from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
-from icefield.testing import CommitStrategySuite, LossyProxy
+from icefield.storage import FileIO
+from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, TableBehaviourSuite
+
+
+@pytest.fixture
+def backend(own_port: int, tmp_path: Path) -> CatalogBackend:
+    """A catalog whose tables commit by the strategy."""
+    given = {"register.port": str(own_port), "warehouse": (tmp_path / "warehouse").as_uri(), "file.sync": "false"}
+    return RegisterBackend("test", given, FileIO(Plugins.installed(), given))
+
+
+@pytest.fixture
+def own_port() -> Iterator[int]:
+    """The port of a service with nothing in it."""
+    with running_service() as port:
+        yield port
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
+    """The port of a service that many checks share."""
+    with running_service() as port:
+        yield port
+
+
+@contextmanager
+def running_service() -> Iterator[int]:
     """The port of a service that runs in a process of its own."""
     command = [sys.executable, str(Path(__file__).with_name("register_service.py"))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -47,3 +72,19 @@ class TestRegisterStrategy(CommitStrategySuite):
 
     def strategy_through(self, service: LossyProxy, file_system: FileSystem, location: str) -> CommitStrategy:
         return self.strategy(file_system, location, service.port)
+
+
+class TestRegisterCatalog(CatalogSuite):
+    """The fixture ``backend`` is above."""
+
+    @pytest.fixture
+    def backend(self, backend: CatalogBackend) -> CatalogBackend:
+        return backend
+
+
+class TestTablesOfTheRegister(TableBehaviourSuite):
+    """The whole behaviour of tables, through the author's strategy."""
+
+    @pytest.fixture
+    def catalog(self, backend: CatalogBackend) -> Catalog:
+        return Catalog(backend)
