@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from uuid import uuid4
 
@@ -21,10 +22,13 @@ from icefield.abc import (
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
+    NoSuchTable,
     NotSupportedByCatalog,
+    StorageError,
+    TableExists,
 )
 from icefield.storage import FileIO
-from icefield.testing import CatalogSuite
+from icefield.testing import CatalogSuite, LossyCalls
 from kit_checks import checks, failures
 
 
@@ -181,7 +185,64 @@ class SaysItCannotAndSaysNoMore(DictionaryBackend):
         raise NotSupportedByCatalog("no registration")
 
 
+class OverAService(DictionaryBackend):
+    """A right catalog whose changes of namespaces are calls of a service, which may lose them."""
+
+    calls = LossyCalls()
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        self.ask(lambda: DictionaryBackend.create_namespace(self, namespace, properties))
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        self.ask(lambda: DictionaryBackend.drop_namespace(self, namespace))
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        self.ask(lambda: DictionaryBackend.rename_table(self, source, target))
+
+    def ask(self, call: Callable[[], None]) -> None:
+        try:
+            self.calls.wrap(call)()
+        except ConnectionResetError as error:
+            raise StorageError("no reply from the service") from error
+
+
+class AsksAgainAfterALostReply(OverAService):
+    def ask(self, call: Callable[[], None]) -> None:
+        try:
+            self.calls.wrap(call)()
+        except ConnectionResetError:
+            self.calls.wrap(call)()
+
+
+class TakesALostReplyForSuccess(OverAService):
+    def ask(self, call: Callable[[], None]) -> None:
+        with suppress(ConnectionResetError):
+            self.calls.wrap(call)()
+
+
+class LetsItsClientsErrorsThrough(OverAService):
+    def ask(self, call: Callable[[], None]) -> None:
+        self.calls.wrap(call)()
+
+
+class RenamesInTwoSteps(OverAService):
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        self.check(target[:-1])
+        if source not in self.store.pointers:
+            raise NoSuchTable("no such table", table=source)
+        if target in self.store.pointers:
+            raise TableExists("there is one", table=target)
+        self.ask(lambda: self.store.pointers.update({target: self.store.pointers[source]}))
+        self.ask(lambda: self.store.pointers.pop(source) and None)
+
+
+LOST = "test_a_lost_reply_about_a_name_is_not_taken_for_anothers_doing"
+
 BROKEN = {
+    AsksAgainAfterALostReply: LOST,
+    TakesALostReplyForSuccess: LOST,
+    LetsItsClientsErrorsThrough: LOST,
+    RenamesInTwoSteps: LOST,
     ListsOnePage: "test_a_listing_without_a_size_goes_on_after_the_first_page",
     RemembersTables: "test_what_another_has_changed_is_seen_at_once",
     LooksThenCreates: "test_one_of_many_creators_of_a_namespace_wins",
@@ -214,11 +275,13 @@ def fresh(kind: type[CatalogBackend]) -> CatalogBackend:
 @pytest.mark.parametrize(("kind", "check"), BROKEN.items(), ids=lambda value: getattr(value, "__name__", value))
 def test_a_broken_catalog_is_rejected_by_the_check_for_it(kind: type[CatalogBackend], check: str) -> None:
     alone = type("Suite", (CatalogSuite,), {name: None for name, _ in checks(CatalogSuite) if name != check})
-    assert failures(alone, {"backend": lambda _: fresh(kind)}) == [check]
+    assert failures(alone, {"backend": lambda _: fresh(kind), "service": lambda _: OverAService.calls}) == [check]
 
 
 def test_a_right_catalog_passes_every_check() -> None:
-    assert failures(CatalogSuite, {"backend": lambda _: fresh(DictionaryBackend)}) == []
+    assert failures(CatalogSuite, {"backend": lambda _: fresh(DictionaryBackend), "service": lambda _: None}) == []
+    fixtures = {"backend": lambda _: fresh(OverAService), "service": lambda _: OverAService.calls}
+    assert failures(CatalogSuite, fixtures) == []
 
 
 def test_there_is_a_broken_catalog_for_every_check() -> None:

@@ -17,7 +17,7 @@ from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, Requ
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
 from icefield_sql.strategy import SqlStrategy
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
 
 def backend_at(uri: str, folder: Path, name: str = "test") -> SqlBackend:
@@ -80,6 +80,17 @@ class TestPostgresCatalog(CatalogSuite):
         made = backend_at(database_of_its_own(postgres, uuid4().hex), tmp_path)
         yield made
         made.close()
+
+    @pytest.fixture
+    def service(self, postgres: str) -> Iterator[LossyProxy]:
+        with LossyProxy(make_url(postgres).port or 0) as proxy:
+            yield proxy
+
+    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
+        assert isinstance(service, LossyProxy)
+        url = make_url(backend.properties["uri"]).set(port=service.port)
+        given = {**backend.properties, "uri": url.render_as_string(hide_password=False)}
+        return SqlBackend(backend.name, given, backend.io)
 
 
 class TestPostgresStrategy(CommitStrategySuite):

@@ -11,6 +11,7 @@ An author subclasses it and tells how to build the backend on fresh, empty stora
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ import pytest
 from icefield.abc import CatalogAbility, CatalogBackend, Committed, NamespaceName, TableName
 from icefield.commit import creation_of, current_of
 from icefield.errors import (
+    IcefieldError,
     NamespaceExists,
     NamespaceNotEmpty,
     NoSuchNamespace,
@@ -29,9 +31,12 @@ from icefield.errors import (
 from icefield.metadata import new_table_metadata
 from icefield.schema import Schema
 from icefield.testing.base import Suite
+from icefield.testing.service_faults import RequestFaults
 from icefield.types import LongType, NestedField
 
 RACERS = 8
+_STEPS = 40
+_TAKEN_OR_GONE = (NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists)
 
 
 class CatalogSuite(Suite):
@@ -54,6 +59,15 @@ class CatalogSuite(Suite):
     def backend(self) -> CatalogBackend:
         """A backend with nothing in it but what the store brings."""
         raise pytest.UsageError("give a fixture `backend` that returns an empty backend")
+
+    @pytest.fixture
+    def service(self) -> RequestFaults | None:
+        """What may lose the requests of the catalog to a service, such as a ``LossyProxy`` before it; None skips."""
+        return None
+
+    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
+        """The same catalog, whose requests go through ``service``. By default all do."""
+        return self.another(backend)
 
     # -- namespaces
 
@@ -274,7 +288,75 @@ class CatalogSuite(Suite):
         with pytest.raises(NoSuchNamespace):
             backend.register_table(("no", "again"), current.pointer.location)
 
+    # -- faults
+
+    @pytest.mark.parametrize("verdict", ["lose-request", "lose-reply"])
+    @pytest.mark.parametrize("change", ["create", "update", "drop", "rename", "register", "drop table"])
+    def test_a_lost_reply_about_a_name_is_not_taken_for_anothers_doing(
+        self, backend: CatalogBackend, service: RequestFaults | None, change: str, verdict: str
+    ) -> None:
+        """If this fails, a change of a name whose reply was lost is repeated, and finds its own work: a name that is
+        taken, or nothing to drop. Say ``StorageError`` where the outcome is not known. An error of a client's library
+        must not come through, and a success must be one.
+        """
+        if service is None:
+            pytest.skip("the catalog asks no service (`service`)")
+        needed = {"rename": CatalogAbility.RENAME, "register": CatalogAbility.REGISTRATION}
+        if change in needed and needed[change] not in backend.abilities:
+            pytest.skip(f"the backend declares no {change}")
+        for step in range(_STEPS):
+            space, table, other = (f"s{step}",), (f"s{step}", "t"), (f"s{step}", "u")
+            if change != "create":
+                backend.create_namespace(space, {})
+            if change not in ("create", "update", "drop"):
+                self.create_table(backend, table)
+            through = self.backend_through(service, backend)
+            through.list_namespaces(())  # it has connected, so that what is counted is the change
+            current = current_of(backend.strategy(table)) if change == "register" else None
+            act: dict[str, Callable[[], None]] = {
+                "create": lambda: through.create_namespace(space, {"by": "me"}),  # noqa: B023
+                "update": lambda: through.update_namespace_properties(space, {"by": "me"}, frozenset()),  # noqa: B023
+                "drop": lambda: through.drop_namespace(space),  # noqa: B023
+                "rename": lambda: through.rename_table(table, other),  # noqa: B023
+                "register": lambda: through.register_table(other, current.pointer.location if current else ""),  # noqa: B023
+                "drop table": lambda: through.strategy(table).drop(),  # noqa: B023
+            }
+            service.arm(lambda number, step=step: verdict if number == step else None)  # type: ignore[misc]
+            said = self._said(act[change], f"'{change}' with {verdict} at request {step}")
+            made = service.count
+            service.disarm()
+            through.close()
+            done = self._done(backend, change, space, table, other)
+            assert done or not said, f"'{change}' is said to be done and is not, with {verdict} at request {step}"
+            if made <= step:
+                assert said, f"'{change}' fails though nothing was lost"
+                return
+
     # -- helpers
+
+    def _said(self, act: Callable[[], None], what: str) -> bool:
+        """Whether a change is said to be done; an error that leaves it open is none."""
+        try:
+            act()
+        except _TAKEN_OR_GONE as error:
+            raise AssertionError(f"{what} says {type(error).__name__}, and nobody else was there: {error}") from error
+        except IcefieldError:
+            return False
+        return True
+
+    def _done(
+        self, backend: CatalogBackend, change: str, space: NamespaceName, table: TableName, other: TableName
+    ) -> bool:
+        """Whether a change has happened; a table must have one of its names."""
+        if change in ("create", "drop"):
+            return (space in self.namespaces(backend)) == (change == "create")
+        if change == "update":
+            return self.properties(backend, space) == {"by": "me"}
+        found = {name for name in (table, other) if current_of(backend.strategy(name)) is not None}
+        assert {*backend.list_tables(space).items} == found, "what is listed and what loads differ"
+        if change == "rename":
+            assert len(found) == 1, f"after a rename whose reply was lost the table has the names {sorted(found)}"
+        return {"rename": {other}, "register": {table, other}, "drop table": set()}[change] == found
 
     def namespaces(self, backend: CatalogBackend) -> tuple[NamespaceName, ...]:
         """The namespaces at the top, but for the store's own."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from authors.register.register_strategy import NoAnswer, RegisterStrategy, ask, key_of
-from icefield.abc import CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, NamespaceName, Page, TableName
 from icefield.errors import (
     NamespaceExists,
     NamespaceNotEmpty,
@@ -24,7 +24,8 @@ from icefield.errors import (
 class RegisterBackend(CatalogBackend):
     """Names in a register, which sets one value in a step: renaming takes two, and is a declared gap."""
 
-    supports_rename = False
+    contract = 2
+    abilities = frozenset({CatalogAbility.REGISTRATION, CatalogAbility.NESTED_NAMESPACES})
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
         if self._ask("PUT", _key(namespace), json.dumps(dict(properties)), {"If-None-Match": "*"})[0] == 412:

@@ -15,7 +15,7 @@ from icefield import Catalog, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.storage import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, TableBehaviourSuite
+from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults, TableBehaviourSuite
 
 
 @pytest.fixture
@@ -80,6 +80,16 @@ class TestRegisterCatalog(CatalogSuite):
     @pytest.fixture
     def backend(self, backend: CatalogBackend) -> CatalogBackend:
         return backend
+
+    @pytest.fixture
+    def service(self, own_port: int) -> Iterator[LossyProxy]:
+        with LossyProxy(own_port) as proxy:
+            yield proxy
+
+    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
+        assert isinstance(service, LossyProxy)
+        given = {**backend.properties, "register.port": str(service.port)}
+        return RegisterBackend(backend.name, given, backend.io)
 
 
 class TestTablesOfTheRegister(TableBehaviourSuite):
