@@ -29,7 +29,8 @@ def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader
 def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
     """What is read of a file that holds as many rows as its manifest says.
 
-    The format may tell when the file is opened; else the rows are counted where all of them are read.
+    The format may tell when the file is opened; else the rows are counted. A part of a file, or what a filter leaves of
+    it, has no more rows than the whole, and none at a position behind its end.
     """
     known = reader.record_count
     if known is not None:
@@ -39,6 +40,9 @@ def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Itera
     rows = 0
     for batch in reader.read(request):
         rows += batch.num_rows
+        seen = batch.column(batch.num_columns - 1)[-1].as_py() + 1 if request.positions and batch.num_rows else rows
+        if 0 <= file.record_count < max(rows, seen):
+            raise _contradiction(file, f"at least {max(rows, seen)}")
         yield batch
     if request.split is None and request.row_filter is None and request.skipped_rows is None:
         _check_count(file, rows)
@@ -59,8 +63,12 @@ def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
 def _check_count(file: DataFile, rows: int) -> None:
     # A negative count is not known.
     if 0 <= file.record_count != rows:
-        raise InvalidFile(
-            f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "
-            "the manifest is wrong; nothing of it is read",
-            location=file.file_path,
-        )
+        raise _contradiction(file, str(rows))
+
+
+def _contradiction(file: DataFile, rows: str) -> InvalidFile:
+    return InvalidFile(
+        f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "
+        "the manifest is wrong; nothing of it is read",
+        location=file.file_path,
+    )

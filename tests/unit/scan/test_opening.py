@@ -1,0 +1,54 @@
+"""How many rows a file may give, by what its manifest says, where the format does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from icefield.abc import FormatReader, ReadRequest, Split
+from icefield.errors import InvalidFile
+from icefield.expressions import AlwaysTrue
+from icefield.manifest import DataFile
+from icefield.scan.opening import counted
+
+COLUMNS = pa.schema([("n", pa.int64())])
+PART: dict[str, Any] = {"split": Split(0, 10)}
+
+
+class Rows:
+    """A reader that gives these rows, and their positions where they are asked for."""
+
+    record_count = None
+
+    def __init__(self, *batches: list[int]) -> None:
+        self.batches = batches
+
+    def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+        for batch in self.batches:
+            columns = {"n": batch, "_pos": batch} if request.positions else {"n": batch}
+            yield pa.RecordBatch.from_pydict({name: pa.array(held, pa.int64()) for name, held in columns.items()})
+
+
+def read(reader: Rows, count: int, **more: Any) -> int:
+    file = DataFile(file_path="/f.avro", file_format="avro", record_count=count, file_size_in_bytes=100)
+    return sum(batch.num_rows for batch in counted(file, cast(FormatReader, reader), ReadRequest(COLUMNS, **more)))
+
+
+@pytest.mark.parametrize("more", [PART, {"row_filter": AlwaysTrue()}, {}])
+def test_a_part_with_more_rows_than_the_whole_file_is_a_contradiction(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidFile, match="holds at least 4 rows, and its manifest says 3"):
+        read(Rows([0, 1], [2, 3]), 3, **more)
+
+
+@pytest.mark.parametrize("more", [PART, {"row_filter": AlwaysTrue()}])
+def test_a_row_behind_the_end_is_a_contradiction(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidFile, match="holds at least 8 rows, and its manifest says 7"):
+        read(Rows([4, 5], [], [6, 7]), 7, positions=True, **more)
+    assert read(Rows([4, 5], [], [6, 7]), 8, positions=True, **more) == 4
+
+
+@pytest.mark.parametrize("count", [-1, 4, 9])
+def test_a_part_with_fewer_rows_proves_nothing(count: int) -> None:
+    assert read(Rows([0, 1], [2, 3]), count, **PART) == 4
