@@ -24,7 +24,6 @@ from icefield.errors import (
 class RegisterBackend(CatalogBackend):
     """Names in a register, which sets one value in a step: renaming takes two, and is a declared gap."""
 
-    contract = 2
     abilities = frozenset({CatalogAbility.REGISTRATION, CatalogAbility.NESTED_NAMESPACES})
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
