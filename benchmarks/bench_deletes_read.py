@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,14 @@ def planning() -> None:
     def plan(table: PlannedTable) -> Any:
         return sum(len(task.delete_files) for task in table.scan().plan_files())
 
+    def describe(table: PlannedTable) -> Any:
+        return sum(len(task.delete_files) + task.file.record_count for task in table.scan().plan_files())
+
     assert plan(deletes) >= DELETE_FILES
-    compare(f"planning with {DELETE_FILES:,} delete files", lambda: plan(deletes), lambda: plan(plain), floor=PLANNING)
+    for name, timed in (("planning", plan), ("planning and describing", describe)):
+        compare(
+            f"{name} with {DELETE_FILES:,} delete files", partial(timed, deletes), partial(timed, plain), floor=PLANNING
+        )
 
 
 def planned(deletes: int) -> PlannedTable:

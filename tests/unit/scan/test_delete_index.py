@@ -206,9 +206,15 @@ def tables(draw: st.DrawFn) -> tuple[list[tuple[DataFile, int]], list[tuple[Data
     data = [(table.file(f"d{i}", **place()), draw(st.integers(0, 4))) for i in range(draw(st.integers(1, 8)))]
     deletes: list[tuple[DataFile, int]] = []
     with_vector = set()
+    names = st.one_of(st.sampled_from([f"d{i}.parquet" for i in range(8)]), st.sampled_from(["", "d", "d3", "e"]))
     for i in range(draw(st.integers(0, 8))):
-        kind = draw(st.sampled_from(["equality", "position", "named", "dv"]))
+        kind = draw(st.sampled_from(["equality", "position", "named", "bounded", "dv"]))
         given_ = place()
+        if kind == "bounded":
+            ends = sorted(draw(st.tuples(names, names)))
+            for side, end in zip(("lower_bounds", "upper_bounds"), ends, strict=True):
+                if draw(st.integers(0, 3)):
+                    given_[side] = {DELETE_FILE_PATH.field_id: table.path(f"data/{end}").encode()}
         if kind in ("named", "dv"):
             target = draw(st.sampled_from([file.file_path for file, _ in data]))
             if kind == "dv" and target in with_vector:
@@ -216,7 +222,7 @@ def tables(draw: st.DrawFn) -> tuple[list[tuple[DataFile, int]], list[tuple[Data
             given_["referenced_data_file"] = target
         if kind == "dv":
             with_vector.add(target)
-        file = delete_file(table, "position" if kind == "named" else kind, f"x{i}", **given_)
+        file = delete_file(table, "position" if kind in ("named", "bounded") else kind, f"x{i}", **given_)
         deletes.append((file, draw(st.integers(0, 4))))
     return data, deletes, table
 
@@ -226,18 +232,25 @@ def applies(delete: DataFile, delete_number: int, data: DataFile, number: int) -
     here = (delete.spec_id, normalised_key(delete.partition)) == (data.spec_id, normalised_key(data.partition))
     if delete.content is EQUALITY:
         return number < delete_number and (here or delete.spec_id == 0)
-    return number <= delete_number and here and delete.referenced_data_file in (None, data.file_path)
+    path, field_id = data.file_path.encode(), DELETE_FILE_PATH.field_id
+    low, high = (delete.lower_bounds or {}).get(field_id, path), (delete.upper_bounds or {}).get(field_id, path)
+    named = delete.referenced_data_file in (None, data.file_path) and low <= path <= high
+    return number <= delete_number and here and named
 
 
 @pytest.mark.spec("SCAN-31", "SCAN-32", "SCAN-33", "SCAN-34", "SCAN-38")
-@settings(max_examples=30, deadline=None)
-@given(tables())
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.booleans())
 def test_the_index_finds_what_comparing_each_pair_finds(
-    made: tuple[list[tuple[DataFile, int]], list[tuple[DataFile, int]], PlannedTable],
+    made: tuple[list[tuple[DataFile, int]], list[tuple[DataFile, int]], PlannedTable], together: bool
 ) -> None:
     data, deletes, table = made
-    for file, number in [*data, *deletes]:
-        table.add([file], data_sequence_number=number)
+    for files in (data, deletes):
+        manifests: dict[Any, list[DataFile]] = {}
+        for file, number in files:
+            manifests.setdefault((number, file.spec_id, None if together else file.file_path), []).append(file)
+        for (number, *_), group in manifests.items():
+            table.add(group, data_sequence_number=number)
     table.commit()
     expected = {}
     for file, number in data:
@@ -246,3 +259,6 @@ def test_the_index_finds_what_comparing_each_pair_finds(
             found = [d for d in found if d.is_deletion_vector or d.content is EQUALITY]
         expected[name_of(file.file_path)] = sorted(name_of(d.file_path) for d in found)
     assert deletes_of(table) == expected
+    plan = table.scan().plan_arrow()
+    paths = zip(plan["file_path"].to_pylist(), plan["delete_files"].to_pylist(), strict=True)
+    assert {name_of(path): sorted(map(name_of, names)) for path, names in paths} == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -73,11 +73,7 @@ class PlanTable:
 
 
 def _delete_paths(planned: PlannedFiles) -> pa.Array:
-    count = len(planned)
-    if not planned.deletes:
-        return _empty_lists(count)
-    paths: list[Any] = [[file.file_path for file in planned.delete_files(row)] for row in range(count)]
-    return pa.array(paths, _DELETES)
+    return _empty_lists(len(planned)) if planned.deletes is None else planned.deletes.paths()
 
 
 @lru_cache(maxsize=64)

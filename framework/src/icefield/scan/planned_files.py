@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,28 +11,30 @@ import numpy.typing as npt
 from icefield.expressions import BooleanExpression, Residuals
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
+from icefield.scan.assigned_deletes import AssignedDeletes
 from icefield.scan.tasks import FileScanTask, PlannedTask
 
 
 class PlannedFiles:
     """Files of one manifest that are to be read. Objects are made when one of the tasks is first asked for them.
 
-    ``proven``, where it was asked for, tells which files match whole by their statistics.
+    ``deletes`` are the delete files that apply, None when there are none. ``proven``, where it was asked for, tells
+    which files match whole by their statistics.
     """
 
-    __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "entries", "proven")
+    __slots__ = ("_files", "_groups", "_residuals", "_sequences", "deletes", "entries", "proven")
 
     def __init__(
         self,
         entries: ManifestEntries,
         residuals: Residuals,
-        deletes: Mapping[int, tuple[DataFile, ...]],
+        deletes: AssignedDeletes | None,
         proven: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self.entries = entries
         self.proven = proven
         self._residuals = residuals
-        self._deletes = deletes
+        self.deletes = deletes
         self._files: list[DataFile] | None = None
         self._groups: tuple[npt.NDArray[np.int64], list[BooleanExpression]] | None = None
         self._sequences: dict[int, list[Any]] = {}
@@ -65,7 +67,7 @@ class PlannedFiles:
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files that apply to the file."""
-        return self._deletes.get(row, ())
+        return () if self.deletes is None else self.deletes.files(row)
 
     def data_sequence_number(self, row: int) -> int | None:
         """The data sequence number of the file."""
@@ -74,11 +76,6 @@ class PlannedFiles:
     def file_sequence_number(self, row: int) -> int | None:
         """The sequence number of the commit that added the file."""
         return self._number(f.FILE_SEQUENCE_NUMBER, row)
-
-    @property
-    def deletes(self) -> Mapping[int, tuple[DataFile, ...]]:
-        """The delete files by row; rows without any are left out."""
-        return self._deletes
 
     def _number(self, number: int, row: int) -> int | None:
         values = self._sequences.get(number)

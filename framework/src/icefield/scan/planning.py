@@ -117,7 +117,7 @@ class ScanPlanner:
             if distinct is not None:
                 distinct.add(entries)
             proven = self._proven(part, mask) if self._prove else None
-            yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else {}, proven)
+            yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else None, proven)
         if distinct is not None:
             distinct.check()
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)

@@ -341,10 +341,12 @@ def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
     counts = np.asarray(files.entries.column(f.RECORD_COUNT))
     whole &= counts > 0
     deleted = np.zeros(len(counts), np.int64)
-    for row, deletes in files.deletes.items():
+    if files.deletes is not None:
         # A deletion vector tells how many rows it deletes; other deletes may overlap, or delete what is not there.
-        if len(deletes) == 1 and deletes[0].is_deletion_vector and 0 <= deletes[0].record_count <= counts[row]:
-            deleted[row] = deletes[0].record_count
-        else:
-            whole[row] = False
+        rows, positions = files.deletes.vectors()
+        known = (positions >= 0) & (positions <= counts[rows])
+        deleted[rows[known]] = positions[known]
+        undecided = files.deletes.counts() > 0
+        undecided[rows[known]] = False
+        whole &= ~undecided
     return whole, ~(whole | never), deleted

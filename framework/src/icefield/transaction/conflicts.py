@@ -141,10 +141,11 @@ def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, e
     data = [one for one in files if head.manifests[one].content is ManifestContent.DATA]
     for position, entries in zip(data, head.read([head.manifests[one] for one in data]), strict=True):
         chosen = entries.filter(files[position])
-        hit = next(iter(index.assign(chosen).items()), None)
-        if hit is not None:
-            path = chosen.column(f.FILE_PATH)[hit[0]].as_py()
-            raise _conflict(head, since, f"row-level deletes of {path} were added", [hit[1][0].file_path])
+        assigned = index.assign(chosen)
+        if assigned is not None:
+            row = int(np.flatnonzero(assigned.counts())[0])
+            path = chosen.column(f.FILE_PATH)[row].as_py()
+            raise _conflict(head, since, f"row-level deletes of {path} were added", [assigned.files(row)[0].file_path])
 
 
 def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:

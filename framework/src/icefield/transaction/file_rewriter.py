@@ -139,10 +139,11 @@ class DeletesOfHead:
 
     def tasks(self, entries: ManifestEntries) -> Iterator[FileScanTask]:
         """A task for each data file, with the deletes that apply to it."""
-        assigned = {} if self._index is None else self._index.assign(entries)
+        assigned = None if self._index is None else self._index.assign(entries)
         numbers = entries.column(SEQUENCE_NUMBER).to_pylist()
         for row, file in enumerate(entries.data_files()):
-            yield FileScanTask(file, delete_files=assigned.get(row, ()), data_sequence_number=numbers[row])
+            deletes = () if assigned is None else assigned.files(row)
+            yield FileScanTask(file, delete_files=deletes, data_sequence_number=numbers[row])
 
 
 def _any_row(task: FileScanTask, scan: ScanContext, row_filter: BooleanExpression, deletes: DeleteStore) -> bool:
