@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidFile
-from icefield.puffin import decode_vector, encode_vector
+from icefield.puffin import decode_vector, encode_vector, roaring_encoding
 from vectors import VECTORS
 
 KEY = 1 << 32
@@ -53,6 +53,21 @@ def test_every_kind_of_container_is_read_and_written(kinds: list[str]) -> None:
     for base in (0, 3 * BLOCK, KEY, (KEY << 30) + BLOCK):
         positions = positions_of(*(KINDS[kind] + base + 2 * at * BLOCK for at, kind in enumerate(kinds)))
         assert np.array_equal(decode_vector(encode_vector(positions), "v"), positions)
+
+
+def test_positions_far_apart_are_written_together() -> None:
+    # A container for each, and one position in a container of a second bitmap; runs and a bit set between them.
+    far = np.arange(0, 1 << 38, 1 << 18)
+    sets = (far, positions_of(far, [(1 << 38) + 5]), positions_of(far, *(far[:300] + n for n in (1, 2, 3, 4))))
+    for positions in (*sets, positions_of(far, KINDS["bits"] + 7 * BLOCK, KINDS["run"] + 20 * BLOCK)):
+        assert np.array_equal(decode_vector(encode_vector(positions), "v", cardinality=len(positions)), positions)
+
+
+def test_what_is_written_does_not_depend_on_how_much_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    positions = positions_of(*(KINDS[kind] + 2 * at * BLOCK for at, kind in enumerate(list(KINDS) * 3)), [1 << 40])
+    whole = encode_vector(positions)
+    monkeypatch.setattr(roaring_encoding, "_AT_ONCE", 5000)
+    assert encode_vector(positions) == whole
 
 
 POSITIONS = st.lists(

@@ -14,7 +14,8 @@ import zlib
 from typing import Final
 
 from icefield.errors import InvalidFile
-from icefield.puffin.roaring import Positions, decode_positions, encode_positions
+from icefield.puffin.roaring import Positions, decode_positions
+from icefield.puffin.roaring_encoding import encode_positions
 from icefield.toolkit import reporting_damage
 
 _MAGIC: Final = bytes.fromhex("D1D33964")

@@ -1,4 +1,4 @@
-"""Sets of row positions as portable 64-bit Roaring bitmaps, to and from sorted arrays.
+"""Sets of row positions as portable 64-bit Roaring bitmaps, unpacked to sorted arrays.
 
 Spec: the Roaring format specification, "extension for 64-bit implementations": a count, then for each 32-bit key in
 ascending order the key and a 32-bit bitmap. A 32-bit bitmap holds containers of the positions that share their upper
@@ -15,14 +15,11 @@ ascending order the key and a 32-bit bitmap. A 32-bit bitmap holds containers of
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from icefield.errors import InvalidArgument
 from icefield.limits import MAX_DELETED_POSITIONS
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -30,10 +27,11 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 
 _Shorts: TypeAlias = npt.NDArray[np.int64]
 
-_PLAIN, _WITH_RUNS = 12_346, 12_347
-_LARGEST_ARRAY: Final = 4096
-_BITS_BYTES: Final = 8192
-_OFFSETS_FROM: Final = 4
+PLAIN: Final = 12_346
+WITH_RUNS: Final = 12_347
+LARGEST_ARRAY: Final = 4096
+BITS_BYTES: Final = 8192
+OFFSETS_FROM: Final = 4
 """A bitmap with runs has the offsets of its containers from so many containers on."""
 
 _MOST_KEYS: Final = 1 << 31
@@ -77,17 +75,6 @@ def decode_positions(data: memoryview, *, cardinality: int | None = None, most: 
     return out
 
 
-def encode_positions(positions: Positions) -> bytes:
-    """The bitmap of ascending, distinct positions, each container in its smallest form, as Java and C++ write it."""
-    if len(positions) and positions[0] < 0:
-        raise InvalidArgument(f"a row has no position {positions[0]}")
-    pieces = list(_pieces(positions, 32))
-    parts = [struct.pack("<Q", len(pieces))]
-    for key, part in pieces:
-        parts += struct.pack("<I", key), _encode_bitmap(part)
-    return b"".join(parts)
-
-
 class _Bitmap:
     """A 32-bit bitmap at the start of some bytes: its header, looked at, and where its containers lie."""
 
@@ -95,13 +82,13 @@ class _Bitmap:
         self._data = data
         (cookie,) = _unpack("<I", data, 0)
         place = 4
-        if cookie & 0xFFFF == _WITH_RUNS:
+        if cookie & 0xFFFF == WITH_RUNS:
             count = (cookie >> 16) + 1
             flags = np.unpackbits(_take(data, place, (count + 7) // 8, np.uint8), bitorder="little")
             place += (count + 7) // 8
             self._is_run = flags[:count].astype(bool)
-            has_offsets = count >= _OFFSETS_FROM
-        elif cookie == _PLAIN:
+            has_offsets = count >= OFFSETS_FROM
+        elif cookie == PLAIN:
             (count,) = _unpack("<I", data, place)
             place += 4
             if count > 1 << 16:
@@ -115,7 +102,7 @@ class _Bitmap:
         self._keys, self._counts = header[:, 0], header[:, 1] + 1
         if np.any(np.diff(self._keys) <= 0):
             raise ValueError("containers out of order")
-        self._is_bits = ~self._is_run & (self._counts > _LARGEST_ARRAY)
+        self._is_bits = ~self._is_run & (self._counts > LARGEST_ARRAY)
         self._starts = self._placed(place)
         self.size = int(self._starts[-1])
         if self.size > len(data):
@@ -124,7 +111,7 @@ class _Bitmap:
 
     def _placed(self, place: int) -> _Shorts:
         """Where each container begins, and where the last one ends."""
-        sizes = np.where(self._is_bits, _BITS_BYTES, 2 * self._counts)
+        sizes = np.where(self._is_bits, BITS_BYTES, 2 * self._counts)
         if not self._is_run.any():
             return place + np.concatenate(([0], np.cumsum(sizes)))
         starts = [place]
@@ -155,7 +142,7 @@ class _Bitmap:
         if self._is_run[number]:
             return _unpack_runs(self._data, start, count)
         if self._is_bits[number]:
-            values = np.flatnonzero(np.unpackbits(_take(self._data, start, _BITS_BYTES, np.uint8), bitorder="little"))
+            values = np.flatnonzero(np.unpackbits(_take(self._data, start, BITS_BYTES, np.uint8), bitorder="little"))
             if len(values) != count:
                 raise ValueError(f"{len(values)} bits are set where {count} are told")
             return values
@@ -172,52 +159,6 @@ def _unpack_runs(data: memoryview, start: int, count: int) -> npt.NDArray[Any]:
     before = np.cumsum(lengths) - lengths
     values: npt.NDArray[Any] = np.arange(count) + np.repeat(begins - before, lengths)
     return values
-
-
-def _encode_bitmap(positions: Positions) -> bytes:
-    keys, counts, bodies, runs = [], [], [], []
-    for key, part in _pieces(positions, 16):
-        body, is_run = _encode_container(part)
-        keys.append(key)
-        counts.append(len(part) - 1)
-        bodies.append(body)
-        runs.append(is_run)
-    if any(runs):
-        head = struct.pack("<I", _WITH_RUNS | (len(keys) - 1) << 16) + np.packbits(runs, bitorder="little").tobytes()
-        has_offsets = len(keys) >= _OFFSETS_FROM
-    else:
-        head, has_offsets = struct.pack("<II", _PLAIN, len(keys)), True
-    head += np.column_stack((keys, counts)).astype("<u2").tobytes()
-    if has_offsets:
-        sizes = np.cumsum([len(head) + 4 * len(keys), *(len(body) for body in bodies[:-1])])
-        head += sizes.astype("<u4").tobytes()
-    return b"".join([head, *bodies])
-
-
-def _encode_container(values: Positions) -> tuple[bytes, bool]:
-    """The smallest form of values below 2^16, and whether it is that of runs."""
-    breaks = np.flatnonzero(np.diff(values) != 1) + 1
-    plain = min(2 * len(values), _BITS_BYTES)
-    if 2 + 4 * (len(breaks) + 1) < plain:
-        begins = values[np.concatenate(([0], breaks))]
-        ends = values[np.concatenate((breaks - 1, [len(values) - 1]))]
-        pairs = np.column_stack((begins, ends - begins)).astype("<u2")
-        return struct.pack("<H", len(begins)) + pairs.tobytes(), True
-    if len(values) <= _LARGEST_ARRAY:
-        return values.astype("<u2").tobytes(), False
-    bits = np.zeros(1 << 16, np.uint8)
-    bits[values] = 1
-    return np.packbits(bits, bitorder="little").tobytes(), False
-
-
-def _pieces(positions: Positions, bits: int) -> Iterator[tuple[int, Positions]]:
-    """The positions that share what lies above so many bits, as (upper bits, lower bits)."""
-    if not len(positions):
-        return
-    upper = positions >> bits
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(upper)) + 1, [len(positions)])).tolist()
-    for start, end in pairwise(starts):
-        yield int(upper[start]), positions[start:end] & ((1 << bits) - 1)
 
 
 def _unpack(form: str, data: memoryview, place: int) -> tuple[int, ...]:
