@@ -27,8 +27,9 @@ def table_of(file_format, claimed, *, version="2", partition_spec=None, footers=
 
 
 def refused(path):
-    """The one error for such a file."""
-    return pytest.raises(InvalidFile, match=f"{path} holds 3 rows, and its manifest says")
+    """The one error for such a file. Avro says nowhere how many rows a file holds: they are counted as they come."""
+    rows = "(at least )?3" if path.endswith(".avro") else "3"
+    return pytest.raises(InvalidFile, match=f"{path} holds {rows} rows, and its manifest says")
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
