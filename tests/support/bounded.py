@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +29,15 @@ def bounded(seconds: float = SECONDS, megabytes: int = MEGABYTES) -> Iterator[No
     yield
     taken = time.process_time() - started
     assert taken < seconds, f"{taken:.1f} seconds of CPU where {seconds} are the most"
-    grown = (_memory("VmHWM") - before) // 1024 if linux else 0
+    grown = (peak_memory() // 1024 - before) // 1024 if linux else 0
     assert grown < megabytes, f"{grown} MiB where {megabytes} are the most"
+
+
+def peak_memory() -> int:
+    """The most memory of this process in bytes. ``ru_maxrss`` begins with that of the process that started it."""
+    if _STATUS.exists():
+        return _memory("VmHWM") * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _memory(name: str) -> int:

@@ -10,7 +10,6 @@ import json
 import os
 import pickle
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from bounded import peak_memory
 from icefield.abc import FileFormat, ReadRequest
 from icefield.errors import IcefieldError
 
@@ -98,16 +98,7 @@ def _main(held: str) -> None:
         counts[_outcome(file_format, mutated(files[chosen], random.Random(number)))] += 1
         taken = time.monotonic() - started
         assert taken < _LONGEST_READ, f"number {number}, {chosen}: {taken:.1f} seconds"
-    print(json.dumps([counts, _peak_memory()]))
-
-
-def _peak_memory() -> int:
-    """The most memory of this process in bytes. ``ru_maxrss`` begins with that of the process that started it."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    print(json.dumps([counts, peak_memory()]))
 
 
 if __name__ == "__main__":
