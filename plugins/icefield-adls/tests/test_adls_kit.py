@@ -80,7 +80,7 @@ class TestAdls(OnServer, FileSystemSuite):
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")
 class TestCreateOnAdls(OnServer, CommitStrategySuite):
     base = "az://{container}"
-    max_wait_seconds = 180.0  # the server is one thread of JavaScript, and other tests run beside
+    max_wait_seconds = 180.0  # the server is one thread of JavaScript, and other tests run at the same time
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
         return CreateStrategy(("db", "t"), location, file_system)

@@ -356,6 +356,6 @@ def test_which_credentials_are_used_is_said_without_them(given: dict[str, str], 
     )
 
 
-def test_credentials_of_the_environment_are_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_of_the_environment_are_stated_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
     assert account_of(NAMED, HOST).source == "AZURE_STORAGE_ACCOUNT_KEY of the environment"

@@ -145,6 +145,7 @@ def test_listing_plugins_imports_no_sdk() -> None:
     assert said.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_users_environment_is_left_alone() -> None:
     name = "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"
     code = (
@@ -192,7 +193,7 @@ def test_which_credentials_are_used_is_said_without_them(given: dict[str, str], 
     assert GcsFileSystem(given).credentials("gs://bucket/a") == said
 
 
-def test_credentials_of_a_file_are_told_by_the_property(tmp_path: Path) -> None:
+def test_credentials_of_a_file_are_stated_by_the_property(tmp_path: Path) -> None:
     (tmp_path / "key.json").write_text(f'{{"private_key": "{SECRET}"}}')
     said = GcsFileSystem({"gcs.oauth2.token": str(tmp_path / "key.json")}).credentials("gs://bucket/a")
     assert said == "those of the file that gcs.oauth2.token names"

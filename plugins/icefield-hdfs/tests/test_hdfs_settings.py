@@ -152,7 +152,7 @@ def test_a_token_goes_to_the_server_that_the_configuration_names_and_to_no_other
             with pytest.raises(LocationRefused, match=r"webhdfs\.host.*location\.credentials-for") as refused:
                 system.stat(f"{foreign}/a")
             assert SECRET not in str(refused.value)
-            assert WebHdfsFileSystem(named).client(f"{foreign}/a")  # there is nothing that could be told
+            assert WebHdfsFileSystem(named).client(f"{foreign}/a")  # there is nothing that could be stated
 
 
 def test_a_token_for_a_server_of_https_is_not_sent_there_without_it() -> None:
@@ -358,14 +358,14 @@ def test_a_right_that_is_wanting_is_said_so() -> None:
         ('InvalidArgument("No NameNode hosts found")', "No NameNode hosts found", False),
     ],
 )
-def test_what_hdfs_says_is_told_without_its_stack(text: str, said: str, passing: bool) -> None:
+def test_what_hdfs_says_is_stated_without_its_stack(text: str, said: str, passing: bool) -> None:
     failure = failure_of(text)
     assert said in failure.said
     assert "\\n" not in failure.said
     assert failure.passing is passing
 
 
-def test_a_name_that_hdfs_cannot_hold_is_told(hdfs: Hdfs) -> None:
+def test_a_name_that_hdfs_cannot_hold_is_reported(hdfs: Hdfs) -> None:
     for root, system in ((hdfs.url, HdfsFileSystem()), (hdfs.web_url, WebHdfsFileSystem())):
         with pytest.raises(StorageError, match="a:b") as caught:
             system.put(f"{root}/{uuid4().hex}/a:b", b"x", PutMode.OVERWRITE)

@@ -1,4 +1,4 @@
-"""What is made of the SDK's errors: which may pass, which are a want of rights, and what is told."""
+"""What is made of the SDK's errors: which may pass, which are a want of rights, and what is stated."""
 
 from __future__ import annotations
 

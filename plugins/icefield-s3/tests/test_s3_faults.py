@@ -179,7 +179,7 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
             with pytest.raises(StorageError) as failed, system.open_output(f"{root}/{step}") as sink:
                 sink.write(DATA)
             assert failed.value.retryable
-            # Nobody can tell after the last reply was lost: then the file is there, whole, under a name of its own.
+            # Nobody can know after the last reply was lost: then the file is there, whole, under a name of its own.
             whole = step == 5 and name == "lose-reply"
             assert self.raw_get(f"{root}/{step}") == (DATA if whole else None)
             assert self.unpublished(f"{root}/{step}") == 0
@@ -241,7 +241,7 @@ class TestS3Faults(OnServer, KilledCommits, StoreFaults, StoreRequests):
 
     # -- deletes
 
-    def test_a_file_that_a_batch_did_not_delete_is_deleted_by_itself_or_told_of(
+    def test_a_file_that_a_batch_did_not_delete_is_deleted_by_itself_or_stated_of(
         self, between: Between, root: str
     ) -> None:
         system = self.system(between)

@@ -250,7 +250,7 @@ def test_what_the_anonymous_may_not_read_is_denied(s3: S3) -> None:
         anonymous.open_input(location)
 
 
-def test_a_bucket_that_is_not_there_is_told_of(s3: S3) -> None:
+def test_a_bucket_that_is_not_there_is_reported(s3: S3) -> None:
     system = S3FileSystem(s3.properties)
     with pytest.raises(StorageError, match="the bucket is not there"):
         system.put("s3://no-such-bucket/a", b"x", PutMode.CREATE)

@@ -50,7 +50,7 @@ class ReadsToTheEnd(LocalFileSystem):
 
 
 class LeavesOutWhatIsMissing(LocalFileSystem):
-    """Tells of those files only that are there."""
+    """Reports those files only that are there."""
 
     def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
         return [found for found in super().stat_many(locations) if found is not None]
@@ -103,7 +103,7 @@ class RemembersContents(LocalFileSystem):
 
 
 class RemembersListings(LocalFileSystem):
-    """Answers from a cache what lies in a folder."""
+    """Answers from a cache what is in a folder."""
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         listings: dict[Any, list[FileInfo]] = self.__dict__.setdefault("listings", {})
@@ -214,7 +214,7 @@ class ListsFoldersOfOnePage(LocalFileSystem):
 
 
 class CountsSeconds(LocalFileSystem):
-    """Tells in seconds when a file was written."""
+    """States in seconds when a file was written."""
 
     def stat(self, location: str) -> FileInfo:
         found = super().stat(location)

@@ -104,13 +104,13 @@ class CatalogBackend(ABC):
 
     @abstractmethod
     def table_location(self, table: TableName) -> str:
-        """Where a new table of that name would lie, without a trailing slash. Raises ``NoSuchNamespace``."""
+        """Where a new table of that name would be, without a trailing slash. Raises ``NoSuchNamespace``."""
 
     @abstractmethod
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         """The strategy that loads and commits that table; ``location`` is given when the table is being created.
 
-        Does not look whether the table exists: ``CommitStrategy.load`` tells.
+        Does not look whether the table exists: ``CommitStrategy.load`` does.
         """
 
     def register_table(self, table: TableName, metadata_location: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Pointer:
     """Which metadata file is current. ``version`` counts commits where the strategy knows it.
 
-    ``stamp`` tells the file from another that had the same location before, such as by size and time of change; two
+    ``stamp`` distinguishes the file from another that had the same location before, as by size and time of change; two
     pointers are equal whatever their stamps.
     """
 

@@ -63,7 +63,7 @@ class ReadRequest:
     ``batch_rows``: the most rows in one batch.
     ``positions``: when true each batch has one more column, last: ``_pos`` (int64, not null), the row's position
     in the *file*, from 0, whatever was skipped.
-    ``dictionaries``: ids of columns of text or bytes, top-level ones, that come as Arrow dictionaries with int32
+    ``dictionaries``: ids of columns of strings or bytes, top-level ones, that come as Arrow dictionaries with int32
     indices over the type in ``columns``. Asked only of formats that declare ``DICTIONARIES``.
     ``skipped_rows``: a numpy array of int64, ascending: positions in the file of rows that are deleted. A hint: they
     may come or not. Asked only of formats that declare ``SKIPS``.
@@ -101,14 +101,14 @@ class FormatReader(ABC):
 
     @abstractmethod
     def metrics(self) -> Metrics:
-        """Counts, sizes and untruncated bounds by field id, as the file's footer tells them; empty where it tells none.
+        """Counts, sizes and untruncated bounds by field id, as the file's footer states them; empty without any.
 
         Used for files that were written elsewhere.
         """
 
     @property
     def record_count(self) -> int | None:
-        """How many rows the whole file holds, where opening it told; None where only reading would.
+        """How many rows the whole file holds, where opening it stated; None where only reading would.
 
         A table's file with another count than its manifest says is refused before anything is read.
         """
@@ -134,7 +134,7 @@ class FormatReader(ABC):
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What a writer tells on close: bytes, metrics by field id (bounds untruncated), ascending split offsets."""
+    """What a writer states on close: bytes, metrics by field id (bounds untruncated), ascending split offsets."""
 
     size: int
     metrics: Metrics
@@ -155,7 +155,7 @@ class FormatWriter(ABC):
 
     @abstractmethod
     def close(self) -> WrittenFile:
-        """Finish the file, close the stream and tell what was written."""
+        """Finish the file, close the stream and return what was written."""
 
     @abstractmethod
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""The contract of a file system: where bytes lie, and what can be promised about them.
+"""The contract of a file system: where bytes are, and what can be promised about them.
 
 Locations are full URIs, passed as the table holds them and never normalised. A file is written once and never
 changed; nothing is assumed of directories. What a store can promise is declared in ``abilities``, and a
@@ -11,13 +11,16 @@ configuration names.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
 
 from icefield.errors import FileMissing, UnsupportedFeature
 
@@ -63,25 +66,148 @@ class FileInfo:
     etag: str | None = None
 
 
-@runtime_checkable
-class InputFile(Protocol):
-    """A seekable binary file open for reading, as Python's own or as pyarrow's ``NativeFile``."""
+class InputFile(ABC):
+    """A file open for reading, which never changes: its size, reads at any offset, and a position to read on from.
 
-    def read(self, size: int = -1, /) -> bytes:
-        """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative."""
+    A subclass gives ``size``, ``read_at``, ``close`` and ``closed``. The rest follows, as Python's files have it: the
+    position begins at 0 and belongs to one thread, while reads by offset may come from several at once. After
+    ``close`` every read raises ``ValueError``.
+    """
 
-    def seek(self, offset: int, whence: int = 0, /) -> int:
+    __position: int = 0
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many bytes the file has."""
+
+    @abstractmethod
+    def read_at(self, offset: int, length: int) -> bytes:
+        """The ``length`` bytes from ``offset`` on; fewer only at the end of the file, none behind it.
+
+        Safe from several threads at once. Leaves the position alone. Raises ``ValueError`` for a negative number.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the file; a second call does nothing."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the file was closed."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a read may be a request over a network: formats then read more at a time, and compare checksums."""
+        return False
+
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """What ``read_at`` gives for each offset and length, in their order; a remote file asks for them at once."""
+        return [self.read_at(offset, length) for offset, length in ranges]
+
+    def arrow_file(self) -> pa.NativeFile:
+        """The file as pyarrow's readers take it, with a position of its own; closing it may close this file.
+
+        Where pyarrow knows the storage itself, a subclass gives pyarrow's own file, which is read without Python.
+        """
+        return pa.PythonFile(_ArrowView(self), mode="r")
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative or None."""
+        if size is None or size < 0:
+            size = max(0, self.size - self.__position)
+        data = self.read_at(self.__position, size)
+        self.__position += len(data)
+        return data
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:
+        """Fill a buffer; return how many bytes were there to fill it with."""
+        target = memoryview(buffer).cast("B")
+        data = self.read(len(target))
+        target[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Move to an offset from the start (0), the position (1) or the end (2); return the new position."""
+        self.__check_open()
+        if whence == os.SEEK_END:
+            offset += self.size
+        elif whence == os.SEEK_CUR:
+            offset += self.__position
+        elif whence != os.SEEK_SET:
+            raise ValueError(f"whence is 0, 1 or 2, not {whence}")
+        if offset < 0:
+            raise ValueError(f"the offset {offset} is before the start of the file")
+        self.__position = offset
+        return offset
 
     def tell(self) -> int:
         """The position, in bytes from the start."""
+        self.__check_open()
+        return self.__position
 
-    def close(self) -> None:
-        """Release the file."""
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def writable(self) -> bool:
+        """False."""
+        return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __check_open(self) -> None:
+        if self.closed:
+            raise ValueError("the file is closed")
+
+
+class _ArrowView:
+    """A position of its own in an input file, which it does not close: pyarrow seeks and then reads."""
+
+    def __init__(self, source: InputFile) -> None:
+        self._source = source
+        self._position = 0
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._source.size - self._position) if size < 0 else size
+        data = self._source.read_at(self._position, left)
+        self._position += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: 0}[whence]
+        self._position = start + offset + (self._source.size if whence == os.SEEK_END else 0)
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
 
     @property
     def closed(self) -> bool:
-        """Whether the file was closed."""
+        return self._source.closed
+
+    def close(self) -> None:
+        """Do nothing: the file is closed by whoever opened it."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
 
 
 class OutputStream(ABC):
@@ -167,7 +293,7 @@ class FileSystem(ABC):
     ability_properties: ClassVar[Mapping[FileSystemAbility, str]] = {}
     """The setting, ``"name=value"``, by which a store without an ability is declared so, where there is one.
 
-    Whoever finds that a store does not keep a promise is told of it.
+    Whoever finds that a store does not keep a promise is informed of it.
     """
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
@@ -181,11 +307,17 @@ class FileSystem(ABC):
 
     @abstractmethod
     def open_input(self, location: str) -> InputFile:
-        """Open a file for seekable reading. Raises ``FileMissing``."""
+        """Open a file for reading. Raises ``FileMissing``.
+
+        Any other seekable binary file will do: ``FileIO`` wraps it, as ``as_input_file`` of ``icefield.toolkit`` does,
+        and takes it for remote if ``REMOTE`` is declared.
+        """
 
     @abstractmethod
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        """Write a whole small file in one step, durable on return.
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
+        """Write a whole small file in one step, durable on return; the entity tag that ``stat`` will give.
+
+        None unless the answer of the store itself holds it: nothing is asked for it.
 
         With ``CREATE``, raises ``FileExists`` when the name is taken, and the file appears whole or not at all; a
         file system without ``ATOMIC_CREATE`` raises ``UnsupportedFeature`` instead. When the outcome of a create is
@@ -199,10 +331,10 @@ class FileSystem(ABC):
 
     @abstractmethod
     def stat(self, location: str) -> FileInfo:
-        """Tell size and time of a file. Raises ``FileMissing``."""
+        """Return size and time of a file. Raises ``FileMissing``."""
 
     def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
-        """Tell size and time of a few files, in their order; None for one that is not there.
+        """Return size and time of a few files, in their order; None for one that is not there.
 
         One request a file; all at once from a ``REMOTE`` store. They see the store at no common moment.
         """
@@ -222,7 +354,7 @@ class FileSystem(ABC):
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         """Yield every file below the folder ``prefix``, recursively, in any order.
 
-        With ``shallow``, yield only what lies directly in it; a folder's location then ends in ``/`` and its size
+        With ``shallow``, yield only what is directly in it; a folder's location then ends in ``/`` and its size
         is 0. A prefix with nothing below it yields nothing. Locations come back under the scheme and authority of
         ``prefix``. Without ``LIST``, raises ``UnsupportedFeature``.
         """
@@ -241,7 +373,7 @@ class FileSystem(ABC):
     def credentials(self, location: str) -> str | None:
         """Which credentials a location is reached with and where they come from, in words that hold no secret.
 
-        None where there is nothing to say. Told to the one who looks for what is wrong; raises as other methods do.
+        None where there is nothing to say. Meant for the one who looks for what is wrong; raises as other methods do.
         """
         return None
 

@@ -28,7 +28,10 @@ class Storage(Protocol):
         """The file system that serves a location, called with locations as metadata has them: it resolves each."""
 
     def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:
-        """The named strategy for a table at a location. Raises ``UnsafeCommit`` where the storage cannot honour it."""
+        """The named strategy for a table at a location, over ``storage`` of it.
+
+        Raises ``UnsafeCommit`` where the storage cannot honour it.
+        """
 
     def read(self, location: str, *, limit: int | None = None) -> bytes:
         """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""

@@ -2,10 +2,11 @@
 
 Properties (of a catalog):
 
-- ``location.map.<prefix>`` = ``<prefix>``: a table that was moved is read from where it lies now; the longest wins.
-  A target without a scheme is a path of this machine.
+- ``location.map.<prefix>`` = ``<prefix>``: a table that was moved is read from where it is now; the longest wins.
+  A target without a scheme is a path of this machine. A location is mapped once, when a file is opened, listed or
+  deleted; everything above names files by the locations of the metadata, so two places may be swapped.
 - ``location.allowed-schemes``: a comma-separated list; any other scheme is refused.
-- ``location.allowed-roots``: a comma-separated list of locations; whatever lies below none of them is refused.
+- ``location.allowed-roots``: a comma-separated list of locations; whatever is below none of them is refused.
 - ``location.credentials-for``: a comma-separated list of locations; see ``icefield.toolkit.authority``.
 """
 
@@ -13,7 +14,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from icefield.abc import (
@@ -30,6 +33,7 @@ from icefield.abc import (
 from icefield.errors import (
     BrokenPlugin,
     FileMissing,
+    IcefieldError,
     InvalidArgument,
     InvalidFile,
     InvalidMetadata,
@@ -41,6 +45,7 @@ from icefield.plugins import Plugins
 from icefield.secrets import has_password, without_userinfo
 from icefield.toolkit.authority import CREDENTIALS_FOR, has_dot_segments, scheme_of, shown, split_location
 from icefield.toolkit.bounded_reads import read_bounded
+from icefield.toolkit.input_files import as_input_file
 
 _MAP = "location.map."
 _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
@@ -115,21 +120,21 @@ class FileIO:
             split_location(mapped)
         if self._schemes and scheme not in self._schemes:
             raise LocationRefused(
-                f"{shown(location)} lies on the scheme '{scheme}', which location.allowed-schemes does not list",
+                f"{shown(location)} is on the scheme '{scheme}', which location.allowed-schemes does not list",
                 location=location,
             )
         if self._roots and not any(_below(_canonical(mapped), root) for root in self._roots):
-            said = f"{shown(location)} lies below no root of location.allowed-roots"
+            said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
         return mapped
 
     def unmapped(self, location: str, place: str) -> str:
-        """The location below ``place``, as metadata has it, that opens the file which lies at ``location``.
+        """The location below ``place`` that opens the same file as ``location``, or ``location`` where none does.
 
-        ``location`` itself where it lies elsewhere. For whoever records where a strategy has put a version.
+        For whoever records, for a table that is at ``place``, which file was its metadata.
         """
-        lies = self._mapped(place)
-        return place + location[len(lies) :] if lies != place and location.startswith(f"{lies}/") else location
+        opened, root = self._mapped(location), self._mapped(place)
+        return place + opened[len(root) :] if opened.startswith(f"{root}/") else location
 
     def file_system(self, location: str) -> FileSystem:
         """The file system that serves a location."""
@@ -169,7 +174,7 @@ class FileIO:
         return found
 
     def commit_strategy(self, name: str, table: tuple[str, ...], location: str) -> CommitStrategy:
-        """The named strategy for a table at a location.
+        """The named strategy for a table at a location, which it uses as it is given: what it opens is mapped once.
 
         Raises ``UnsafeCommit`` where the storage lacks what the strategy needs, and names what would be safe there.
         """
@@ -177,12 +182,12 @@ class FileIO:
         system, resolved = self._found(location)
         if kind.needs and not system.abilities.intersection(kind.needs):
             raise self._unsafe(name, kind, system, scheme_of(resolved))
-        return kind(table, resolved, system, self.properties)
+        return kind(table, location, _Storage(self, location), self.properties)
 
     def open_input(self, location: str) -> InputFile:
-        """Open a file for seekable reading."""
+        """Open a file for reading."""
         system, resolved = self._found(location)
-        return system.open_input(resolved)
+        return as_input_file(system.open_input(resolved), is_remote=FileSystemAbility.REMOTE in system.abilities)
 
     def read(self, location: str, *, limit: int | None = None) -> bytes:
         """Read a whole file. Raises ``InvalidFile`` when it has more than ``limit`` bytes."""
@@ -199,10 +204,10 @@ class FileIO:
         except InvalidFile as error:
             raise InvalidMetadata(f"{error.message}; expire snapshots, if it is one", location=location) from error
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        """Write a whole small file in one step."""
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
+        """Write a whole small file in one step; its entity tag, where the answer of the store holds it."""
         system, resolved = self._found(location)
-        system.put(resolved, data, mode)
+        return system.put(resolved, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
         """Open a stream to a new file."""
@@ -212,7 +217,7 @@ class FileIO:
     def stat(self, location: str) -> FileInfo:
         """Size and time of a file."""
         system, resolved = self._found(location)
-        return system.stat(resolved)
+        return _renamed(system.stat(resolved), location)
 
     def exists(self, location: str) -> bool:
         """Whether a file is there."""
@@ -223,18 +228,29 @@ class FileIO:
         return True
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        """Every file below a folder."""
+        """Every file below a folder, by the location that opens it; what a map hides from here is left out."""
         system, resolved = self._found(prefix)
-        return system.list_files(resolved, shallow=shallow)
+        found = system.list_files(resolved, shallow=shallow)
+        if not self._maps and resolved == prefix:
+            return found
+        return self._as_asked(found, prefix.rstrip("/"), len(resolved.rstrip("/")))
 
     def delete_many(self, locations: Iterable[str]) -> None:
-        """Delete files, wherever each lies; one that is not there is no error."""
+        """Delete files, wherever each is; one that is not there is no error."""
         groups: dict[int, tuple[FileSystem, list[str]]] = {}
         for location in locations:
             system, resolved = self._found(location)
             groups.setdefault(id(system), (system, []))[1].append(resolved)
         for system, found in groups.values():
             system.delete_many(found)
+
+    def _as_asked(self, found: Iterable[FileInfo], prefix: str, length: int) -> Iterator[FileInfo]:
+        for info in found:
+            location = prefix + info.location[length:]
+            # A map of a folder below leads elsewhere: what is here is another file than its location opens.
+            with suppress(LocationRefused):
+                if self.resolve(location) == info.location:
+                    yield _renamed(info, location)
 
     def _mapped(self, location: str) -> str:
         for prefix, target in self._maps:
@@ -251,8 +267,8 @@ class FileIO:
             return location if self.base is None else _completed(location, self.base)
         raise LocationRefused(
             f"{shown(location)!r} is a relative location: write an absolute one, such as file:///folder/file. (Before "
-            "format version 4 metadata has no others; where it does, the property location.map.<prefix> tells where "
-            "they lie)",
+            "format version 4 metadata has no others; where it does, the property location.map.<prefix> states where "
+            "they are)",
             location=location,
         )
 
@@ -289,14 +305,30 @@ class _Storage(FileSystem):
     def open_input(self, location: str) -> InputFile:
         return self._io.open_input(location)
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        self._io.put(location, data, mode)
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
+        return self._io.put(location, data, mode)
 
     def open_output(self, location: str) -> OutputStream:
         return self._io.open_output(location)
 
     def stat(self, location: str) -> FileInfo:
         return self._io.stat(location)
+
+    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
+        found = [self._io._found(location) for location in locations]
+        if len({id(system) for system, _ in found}) != 1:
+            return super().stat_many(locations)
+        infos = found[0][0].stat_many([resolved for _, resolved in found])
+        return [info and _renamed(info, location) for info, location in zip(infos, locations, strict=True)]
+
+    def credentials(self, location: str) -> str | None:
+        system, resolved = self._io._found(location)
+        return system.credentials(resolved)
+
+    def remove_empty_folder(self, location: str) -> None:
+        with suppress(IcefieldError):
+            system, resolved = self._io._found(location)
+            system.remove_empty_folder(resolved)
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         return self._io.list_files(prefix, shallow=shallow)
@@ -309,6 +341,11 @@ class _Storage(FileSystem):
         system.rename(self._io.resolve(source), resolved)
 
 
+def _renamed(info: FileInfo, location: str) -> FileInfo:
+    """What is known of a file, under the location that was asked for."""
+    return info if info.location == location else replace(info, location=location)
+
+
 def local_path(location: str) -> str:
     """The path that ``file:///path``, ``file:/path`` or ``/path`` names on this machine; nothing is decoded.
 
@@ -317,7 +354,7 @@ def local_path(location: str) -> str:
     scheme = scheme_of(location, default="")
     if scheme not in ("", "file"):
         raise LocationRefused(
-            f"{location} does not lie on local disks: its scheme is '{scheme}', whose own file system opens it",
+            f"{location} is not on local disks: its scheme is '{scheme}', whose own file system opens it",
             location=location,
         )
     path = location[5:] if scheme else location
@@ -346,7 +383,7 @@ def local_path(location: str) -> str:
 
 
 def _joined(target: str, below: str, prefix: str, location: str) -> str:
-    """What lies below a mapped folder, below the target. It is refused where it would leave the target."""
+    """What is below a mapped folder, below the target. It is refused where it would leave the target."""
     joined = target + below
     whole_scheme = prefix.endswith((":", "://")) and target.endswith((":", "://"))
     leaves = has_dot_segments(below)
@@ -414,8 +451,8 @@ def _check_limits(properties: Mapping[str, str]) -> None:
             raise InvalidArgument(f"{CREDENTIALS_FOR} lists locations with a scheme and an authority, not {location}")
 
 
-def _listed(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+def _listed(string: str | None) -> list[str]:
+    return [part.strip() for part in (string or "").split(",") if part.strip()]
 
 
 def _canonical(location: str) -> tuple[str, str, str]:

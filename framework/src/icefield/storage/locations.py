@@ -41,7 +41,7 @@ class LocationProvider:
     """The places of a table's new files, by its location and properties. Picklable.
 
     ``context`` is the part of the table's location that object-storage paths outside of it carry, so that people can
-    tell whose files they are.
+    state whose files they are.
     """
 
     data_folder: str
@@ -127,8 +127,8 @@ def _cut(folder: str, limit: int) -> str:
     return f"{_HALF_AN_ESCAPE.sub('', head)}-{_hash(folder)}"
 
 
-def _hash(text: str) -> str:
-    return f"{mmh3.hash128(text, signed=False):0{_HASH_DIGITS}x}"
+def _hash(string: str) -> str:
+    return f"{mmh3.hash128(string, signed=False):0{_HASH_DIGITS}x}"
 
 
 def _entropy(name: str) -> str:

@@ -128,8 +128,8 @@ class _Given:
 
     def name(self) -> str | None:
         """The account that the credentials of one account are of; None when that is not said."""
-        text = self.get("connection-string")
-        return self.get("account-name") or (_parts(text).get("accountname") if text else None)
+        string = self.get("connection-string")
+        return self.get("account-name") or (_parts(string).get("accountname") if string else None)
 
     def only_host(self) -> str | None:
         """The one host that has a property of its own, when no account is named otherwise."""
@@ -144,8 +144,8 @@ class _Given:
             found.add(str(self._endpoint(own).host))
         if name := self.get("account-name"):
             found.add(self._full(name))
-        if text := self.get("connection-string"):
-            parts = _parts(text)
+        if string := self.get("connection-string"):
+            parts = _parts(string)
             if address := parts.get("blobendpoint"):
                 found.add(str(endpoint_of(address, "the BlobEndpoint of adls.connection-string").host))
             if name := parts.get("accountname"):
@@ -183,8 +183,8 @@ class _Given:
         """The host of an account, of its name; a host is left as it is."""
         return name if "." in name else f"{name}{self.get('blob-storage-authority') or _AUTHORITY}"
 
-    def _endpoint(self, text: str | None) -> Any:
-        return endpoint_of(text, "adls.account-host") if text else None
+    def _endpoint(self, string: str | None) -> Any:
+        return endpoint_of(string, "adls.account-host") if string else None
 
     def _name_at(self, own: Any) -> str:
         """The account that answers at ``adls.account-host``."""
@@ -193,8 +193,8 @@ class _Given:
     def shared(self, name: str, url: str, location: str) -> Account:
         """The credentials that are not of one host."""
         mine = self.name() in (None, name)
-        if mine and (text := self.get("connection-string")):
-            return _by_connection_string(text, name, self.origin("connection-string"))
+        if mine and (string := self.get("connection-string")):
+            return _by_connection_string(string, name, self.origin("connection-string"))
         if self.is_anonymous():
             return Account(name, url, source="anonymous, by adls.anon")
         if token := self.get("token"):
@@ -211,7 +211,7 @@ class _Given:
                 return Account(name, url, found, source=self.origin(kind))
         if not mine and any(self.get(kind) for kind in _OF_ONE_ACCOUNT):
             raise LocationRefused(
-                f"the credentials are those of account '{self.name()}', and {location} lies on '{name}': set "
+                f"the credentials are those of account '{self.name()}', and {location} is on '{name}': set "
                 f"adls.sas-token.{name}.dfs.core.windows.net or adls.connection-string.{name}.dfs.core.windows.net",
                 location=location,
             )
@@ -219,21 +219,21 @@ class _Given:
         return Account(name, url, DefaultAzureCredential(**options), source="the SDK's default chain")
 
 
-def _by_connection_string(text: str, name: str, source: str) -> Account:
-    parts = _parts(text)
+def _by_connection_string(string: str, name: str, source: str) -> Account:
+    parts = _parts(string)
     if not parts:
         raise InvalidArgument(f"the connection string of account '{name}' holds no name=value")
-    return Account(parts.get("accountname", name), "", connection_string=text, source=source)
+    return Account(parts.get("accountname", name), "", connection_string=string, source=source)
 
 
-def _parts(text: str) -> dict[str, str]:
+def _parts(string: str) -> dict[str, str]:
     """A connection string's parts, by lower-case name."""
-    pairs = (part.partition("=") for part in text.split(";") if "=" in part)
+    pairs = (part.partition("=") for part in string.split(";") if "=" in part)
     return {key.strip().lower(): value for key, _, value in pairs}
 
 
-def _signature(text: str) -> AzureSasCredential:
-    return AzureSasCredential(text.lstrip("?"))
+def _signature(string: str) -> AzureSasCredential:
+    return AzureSasCredential(string.lstrip("?"))
 
 
 def _with_dots(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -67,10 +67,11 @@ class AdlsFileSystem(FsspecFileSystem):
         with self.translated(location):
             return AdlsInput(*self._file(location), self.translated).open()
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
         with self.translated(location, writing=True):
             client, _, container, path = self._file(location)
-            sync(client.loop, client.put_blob, container, path, data, create=mode is PutMode.CREATE)
+            create = mode is PutMode.CREATE
+            return unquoted_etag(sync(client.loop, client.put_blob, container, path, data, create=create))
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
@@ -97,7 +98,7 @@ class AdlsFileSystem(FsspecFileSystem):
                     found, token = sync(
                         client.loop, client.page, place.container, folder, "/" if shallow else "", token
                     )
-                except FileNotFoundError:  # no container: nothing lies in it
+                except FileNotFoundError:  # no container: nothing is in it
                     return
             for item in found:
                 location = f"{root}/{item.name[len(folder) :]}"
@@ -126,7 +127,7 @@ class AdlsFileSystem(FsspecFileSystem):
 
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
-        """Turn errors of the SDK into Icefield's. Their texts are not shown: they may hold what was sent."""
+        """Turn errors of the SDK into Icefield's. Their strings are not shown: they may hold what was sent."""
         try:
             yield
         except IcefieldError as error:

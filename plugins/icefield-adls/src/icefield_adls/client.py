@@ -121,19 +121,24 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
 
         return await persist(self.settings.limits, once, is_transient)
 
-    async def put_blob(self, container: str, path: str, data: bytes, *, create: bool) -> None:
-        """Upload a whole blob in one request; with ``create`` only if none has the name, which the store decides."""
+    async def put_blob(self, container: str, path: str, data: bytes, *, create: bool) -> str | None:
+        """Upload a whole blob in one request; with ``create`` only if none has the name, which the store decides.
+
+        The entity tag, in quotes.
+        """
         blob = self.service_client.get_blob_client(container, path)
 
-        async def attempt() -> None:
+        async def attempt() -> str | None:
             try:
-                await blob.upload_blob(data, length=len(data), overwrite=not create)
+                answer = await blob.upload_blob(data, length=len(data), overwrite=not create)
             except (ResourceExistsError, ResourceModifiedError) as error:
                 if create and _code(error) in ("BlobAlreadyExists", "ConditionNotMet"):
                     raise FileExistsError from None
                 raise
+            etag: str | None = answer.get("etag")
+            return etag
 
-        await self._persist(attempt)
+        return await self._persist(attempt)
 
     async def get_range(self, container: str, path: str, start: int, end: int) -> tuple[bytes, int]:
         """Bytes from ``start`` to before ``end``, fewer at the end of the blob, and the size of the blob."""
@@ -144,7 +149,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 stream = await blob.download_blob(offset=start, length=end - start)
                 data = await stream.readall()
             except HttpResponseError as error:
-                if status_of(error) != 416:  # nothing lies there
+                if status_of(error) != 416:  # nothing is there
                     raise
                 return b"", int((await blob.get_blob_properties()).size)
             except ValueError as error:

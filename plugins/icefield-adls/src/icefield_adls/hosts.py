@@ -1,4 +1,4 @@
-"""The hosts of storage accounts: which are Azure's own, and how the two of an account are told to be one."""
+"""The hosts of storage accounts: which are Azure's own, and how the two of an account are known to be one."""
 
 from __future__ import annotations
 

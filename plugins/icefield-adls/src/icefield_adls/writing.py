@@ -25,7 +25,7 @@ class AdlsOutput(PartedOutput):
     ) -> None:
         super().__init__(location, client.settings.write_part)
         self._client, self._container, self._path, self._translated = client, container, path, translated
-        self._name = uuid4().hex  # blocks of two streams to one name are told apart
+        self._name = uuid4().hex  # blocks of two streams to one name are distinguished
         self._blocks: list[str] = []
 
     def put_whole(self, data: bytes) -> None:

@@ -122,10 +122,11 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         status, headers, _, contents = await self._request(method, path, *args, **more)
         return status, headers, contents
 
-    async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> None:
+    async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> str | None:
         """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides.
 
         Whatever its size: gcsfs would cut a large one into a resumable upload, whose condition some servers ignore.
+        The entity tag, where the answer holds one.
         """
         boundary = uuid4().hex
         described = json.dumps({"name": key}).encode()
@@ -139,7 +140,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             )
         )
         condition = {"ifGenerationMatch": "0"} if create else {}
-        await self.ask(
+        _, _, answer = await self.ask(
             "POST",
             self._upload_url(bucket),
             headers={"Content-Type": f"multipart/related; boundary={boundary}"},
@@ -147,6 +148,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
             uploadType="multipart",
             **condition,
         )
+        return _etag_in(answer)
 
     async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, list[bytes], int]:
         """Bytes by a ``Range``: their offset, they, in pieces, and the size of the object."""
@@ -158,7 +160,7 @@ class Client(GCSFileSystem):  # type: ignore[misc]
         try:
             status, headers, _, pieces = await persist(self.settings.limits, attempt, is_transient)
         except Exception as error:
-            if status_of(error) != 416:  # nothing lies there
+            if status_of(error) != 416:  # nothing is there
                 raise
             return 0, [], int((await self.describe(bucket, key))["size"])
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers.get("Content-Range", "")) if status == 206 else None
@@ -285,3 +287,11 @@ def is_transient(error: Exception) -> bool:
     if status is not None and status != 401:
         return status in (408, 429) or status >= 500
     return bool(is_retriable(error)) or isinstance(error, ConnectionError | TimeoutError | InterruptedError)
+
+
+def _etag_in(described: bytes) -> str | None:
+    """The entity tag in what the store says of an object. The object is there: a strange answer is no failure."""
+    with suppress(ValueError, AttributeError):
+        etag = json.loads(described).get("etag")
+        return etag if isinstance(etag, str) else None
+    return None

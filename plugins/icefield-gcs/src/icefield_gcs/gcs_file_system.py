@@ -60,10 +60,11 @@ class GcsFileSystem(FsspecFileSystem):
         with self.translated(location):
             return GcsInput(self.fs, location, *_split(location), self.translated).open()
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
         with self.translated(location, writing=True):
             client = self.fs
-            sync(client.loop, client.put_object, *_split(location), data, create=mode is PutMode.CREATE)
+            create = mode is PutMode.CREATE
+            return unquoted_etag(sync(client.loop, client.put_object, *_split(location), data, create=create))
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
@@ -116,7 +117,7 @@ class GcsFileSystem(FsspecFileSystem):
 
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
-        """Turn errors of gcsfs into Icefield's. Their texts are not shown: they may hold what was sent."""
+        """Turn errors of gcsfs into Icefield's. Their strings are not shown: they may hold what was sent."""
         try:
             yield
         except IcefieldError as error:
@@ -146,7 +147,7 @@ def _split(location: str) -> tuple[str, str]:
 
 
 def _split_folder(root: str) -> tuple[str, str]:
-    """Bucket and prefix of what lies below a folder, or in the whole bucket."""
+    """Bucket and prefix of what is below a folder, or in the whole bucket."""
     bucket, key = _split_bucket(root)
     return bucket, f"{key}/" if key else ""
 

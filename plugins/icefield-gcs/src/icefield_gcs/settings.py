@@ -111,13 +111,13 @@ def _endpoint(host: str | None) -> str | None:
 
 
 def _session(properties: Mapping[str, str]) -> dict[str, Any]:
-    text = properties.get("gcs.session-kwargs")
-    return _json(text, "gcs.session-kwargs") if text else {}
+    string = properties.get("gcs.session-kwargs")
+    return _json(string, "gcs.session-kwargs") if string else {}
 
 
-def _json(text: str, name: str) -> dict[str, Any]:
+def _json(string: str, name: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(string)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

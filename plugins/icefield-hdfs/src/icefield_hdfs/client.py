@@ -70,7 +70,7 @@ class Client(Protocol):
         """What is there."""
 
     def children(self, path: str) -> Iterator[Status]:
-        """What lies directly in a folder; of a file, itself."""
+        """What is directly in a folder; of a file, itself."""
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is not there is no error."""

@@ -154,7 +154,7 @@ class HadoopFileSystem(FileSystem):
         return self.client(location)
 
     def _children(self, prefix: str, folder: str) -> Iterator[Status]:
-        """What lies in a folder; nothing when it is gone, or is a file."""
+        """What is in a folder; nothing when it is gone, or is a file."""
         with self.translated(prefix):
             try:
                 for found in self._client(prefix).children(folder or "/"):

@@ -56,13 +56,13 @@ def default_gateway(properties: Mapping[str, str], scheme: str) -> Host | None:
         return None
     bracketed = f"[{given}]" if given.count(":") > 1 and not given.startswith("[") else given
     host = endpoint_of(f"http://{bracketed}", "webhdfs.host").host
-    text = properties.get("webhdfs.port")
+    string = properties.get("webhdfs.port")
     try:
-        port = int(text) if text else host.port or WEB_PORTS[scheme]
+        port = int(string) if string else host.port or WEB_PORTS[scheme]
     except ValueError:
         port = 0
     if not 0 < port < 65_536:
-        raise InvalidArgument(f"webhdfs.port is a whole number from 1 to 65535, not {text!r}")
+        raise InvalidArgument(f"webhdfs.port is a whole number from 1 to 65535, not {string!r}")
     return Host(host.name, port)
 
 

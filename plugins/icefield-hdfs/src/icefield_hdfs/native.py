@@ -222,18 +222,18 @@ def _translated(path: str) -> Iterator[None]:
         raise failure_of(str(error)) from error
 
 
-def failure_of(text: str) -> HdfsFailure:
-    """The failure that hdfs-native's text tells of, without the stack of the server."""
-    remote = _REMOTE.search(text)
-    kind = _KIND.match(text)
+def failure_of(string: str) -> HdfsFailure:
+    """The failure that hdfs-native's message states, without the stack of the server."""
+    remote = _REMOTE.search(string)
+    kind = _KIND.match(string)
     name = remote[1].rpartition(".")[2] if remote else kind[1] if kind else "HdfsError"
     if name == "AccessControlException":
         return HdfsFailure("permission denied; give the user the right to use it", passing=False, denied=True)
     if name in _CREDENTIALS:
         said = f"the credentials were refused ({name}); renew the ticket or the token"
         return HdfsFailure(said, passing=False, denied=True)
-    own = _OWN.fullmatch(text)
-    detail = remote[2] if remote else own[1] if own else text.partition("\n")[0]
+    own = _OWN.fullmatch(string)
+    detail = remote[2] if remote else own[1] if own else string.partition("\n")[0]
     return HdfsFailure(f"{name}: {detail[:200]}" if remote else detail[:200], passing=name in _PASSING)
 
 

@@ -68,7 +68,7 @@ class WebClient:
             yield status_in(f"{path.rstrip('/')}/{name}" if name else path, entry)
 
     def _entries(self, path: str) -> Iterator[Mapping[str, Any]]:
-        """What lies in a folder, a page at a time; whole where the server knows no pages, as before Hadoop 2.8."""
+        """What is in a folder, a page at a time; whole where the server knows no pages, as before Hadoop 2.8."""
         paged = False
 
         def page(after: str) -> Mapping[str, Any]:

@@ -121,8 +121,8 @@ def error_of(status: int, body: bytes) -> Exception:
         denial = "permission denied; check the user or the token and its rights"
         return HdfsFailure(denial, passing=False, denied=True, kind=name)
     passing = name in _PASSING or status in (408, 429, 502, 503, 504)
-    told = f"it answers {status} {name}{': ' if message else ''}{message}".strip()
-    return HdfsFailure(told, passing=passing, kind=name)
+    stated = f"it answers {status} {name}{': ' if message else ''}{message}".strip()
+    return HdfsFailure(stated, passing=passing, kind=name)
 
 
 def _remote(body: bytes) -> dict[str, Any]:

@@ -92,19 +92,24 @@ class Client(S3FileSystem):  # type: ignore[misc]
             raise NoCredentialsError
         return f"those of {found.method}, found by the SDK's default chain"
 
-    async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> None:
-        """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides."""
+    async def put_object(self, bucket: str, key: str, data: bytes, *, create: bool) -> str | None:
+        """Upload a whole object in one request; with ``create`` only if none has the name, which the store decides.
+
+        The entity tag, in quotes.
+        """
         condition = {"IfNoneMatch": "*"} if create else {}
 
-        async def attempt(store: Any) -> None:
+        async def attempt(store: Any) -> str | None:
             try:
-                await store.put_object(Bucket=bucket, Key=key, Body=data, **self.settings.written, **condition)
+                answer = await store.put_object(Bucket=bucket, Key=key, Body=data, **self.settings.written, **condition)
             except ClientError as error:
                 if create and status_of(error) == 412:
                     raise FileExistsError from None
                 raise
+            etag: str | None = answer.get("ETag")
+            return etag
 
-        await self._persist(attempt)
+        return await self._persist(attempt)
 
     async def get_range(self, bucket: str, key: str, wanted: str) -> tuple[int, list[bytes], int]:
         """Bytes by a ``Range``: their offset, they, in pieces, and the size of the object."""
@@ -113,7 +118,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
             try:
                 answer = await store.get_object(Bucket=bucket, Key=key, Range=wanted)
             except ClientError as error:
-                if status_of(error) != 416:  # nothing lies there
+                if status_of(error) != 416:  # nothing is there
                     raise
                 return 0, [], int((await store.head_object(Bucket=bucket, Key=key))["ContentLength"])
             async with answer["Body"].raw_stream as body:
@@ -180,7 +185,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
             await together(delete(key) for key in keys[start : start + 2 * PARALLEL])
 
     async def start_upload(self, bucket: str, key: str, mark: str, tried: Callable[[], None]) -> str:
-        """Begin an upload in parts; its id. The object will carry the mark. ``tried`` is told of each request."""
+        """Begin an upload in parts; its id. The object will carry the mark. ``tried`` is informed of each request."""
 
         async def attempt(store: Any) -> str:
             tried()
@@ -202,7 +207,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
         return await self._persist(attempt)
 
     async def complete(self, bucket: str, key: str, upload: str, mark: str, parts: list[dict[str, Any]]) -> None:
-        """Publish an object of its parts. The mark tells whether a request whose answer was lost has done so."""
+        """Publish an object of its parts. The mark says whether a request whose answer was lost has done so."""
 
         async def attempt(store: Any) -> None:
             try:

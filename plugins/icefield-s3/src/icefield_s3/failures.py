@@ -79,7 +79,7 @@ def is_denied(error: Exception) -> bool:
 
 
 def said_of(error: Exception) -> str:
-    """What went wrong, and what can be done about it. No text of the SDK's is in it: it may hold what was sent."""
+    """What went wrong, and what can be done about it. no message of the SDK's is in it: it may hold what was sent."""
     status, code = status_of(error), code_of(error)
     if isinstance(error, _MISSING_CREDENTIALS):
         return "no credentials were found; set s3.access-key-id and s3.secret-access-key, or s3.anonymous=true"
@@ -88,7 +88,7 @@ def said_of(error: Exception) -> str:
     if code == "RequestTimeTooSkewed":
         return "403, this machine's clock is wrong by more than the store allows; set it"
     if code in _REGION or status in (301, 307):
-        return f"it answers {status}: the bucket lies in another region or at another address; set s3.region"
+        return f"it answers {status}: the bucket is in another region or at another address; set s3.region"
     if is_denied(error):
         return "403, access denied; give the credentials the right to read and write objects of the bucket"
     if status is not None and is_transient(error):

@@ -65,13 +65,13 @@ class S3FileSystem(FsspecFileSystem):
         with self.translated(location):
             return S3Input(self.fs, location, *self._split(location), self.translated).open()
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
         create = mode is PutMode.CREATE
         if create:
             self.require(FileSystemAbility.ATOMIC_CREATE, "create a file atomically")
         with self.translated(location, writing=True):
             client = self.fs
-            sync(client.loop, client.put_object, *self._split(location), data, create=create)
+            return unquoted_etag(sync(client.loop, client.put_object, *self._split(location), data, create=create))
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
@@ -121,7 +121,7 @@ class S3FileSystem(FsspecFileSystem):
 
     @contextmanager
     def translated(self, location: str, *, writing: bool = False) -> Iterator[None]:
-        """Turn errors of the SDK into Icefield's. Their texts are not shown: they may hold what was sent."""
+        """Turn errors of the SDK into Icefield's. Their strings are not shown: they may hold what was sent."""
         try:
             yield
         except IcefieldError as error:

@@ -50,7 +50,7 @@ class Connections(AIOHTTPSession):  # type: ignore[misc]
         return session
 
     async def send(self, request: Any) -> Any:
-        """Send a request with its body at once: to be told first that it may cost a round trip more."""
+        """Send a request with its body at once: to learn first that it may cost a round trip more."""
         request.headers.pop("Expect", None)
         if isinstance(request.body, BytesIO):
             small = request.body.getbuffer().nbytes <= _SMALL

@@ -157,13 +157,13 @@ def _written(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _seconds(properties: Mapping[str, str], name: str, default: float) -> float:
-    text = properties.get(name)
-    if text is None:
+    string = properties.get(name)
+    if string is None:
         return default
     try:
-        seconds = float(text)
+        seconds = float(string)
     except ValueError:
         seconds = 0
     if not 0 < seconds < 86_400:
-        raise InvalidArgument(f"{name} is a number of seconds above 0, not {text!r}")
+        raise InvalidArgument(f"{name} is a number of seconds above 0, not {string!r}")
     return seconds

@@ -98,7 +98,7 @@ class AtomicChecks(FileSystemChecks):
         self._watch(file_system, f"{root}/f", {None, BODY}, lambda at: file_system.put(at, BODY, PutMode.CREATE))
 
     def test_nobody_sees_a_step_of_an_overwriting(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``put(OVERWRITE)`` empties or fills the file where it lies: a reader finds none, a part, or a
+        """If this fails, ``put(OVERWRITE)`` empties or fills the file where it is: a reader finds none, a part, or a
         mixture. Write aside and replace in one step."""
         self.raw_put(f"{root}/f", OLD)
         self._watch(file_system, f"{root}/f", {OLD, BODY}, lambda at: file_system.put(at, BODY, PutMode.OVERWRITE))
@@ -166,7 +166,7 @@ class AtomicChecks(FileSystemChecks):
     # -- helpers
 
     def _watch(
-        self, file_system: FileSystem, location: str, allowed: set[bytes | None], change: Callable[[str], None]
+        self, file_system: FileSystem, location: str, allowed: set[bytes | None], change: Callable[[str], object]
     ) -> None:
         """Look around the file system after each step of a change."""
         seen: list[bytes | None] = []

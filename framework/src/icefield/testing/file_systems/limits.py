@@ -25,7 +25,7 @@ _STANDARD_STREAMS: Final = 3
 def store_out_of_reach(before: frozenset[str]) -> Iterator[None]:
     """While the block lasts this process opens no file and no socket, and writes to no file.
 
-    The connections that were opened since ``sockets`` told of those ``before`` are broken.
+    The connections that were opened since ``sockets`` reported those ``before`` are broken.
     """
     _needs_limits()
     break_connections(before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icefield.abc import FileSystem, FileSystemAbility
+from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.testing.file_systems.base import FileSystemChecks
 
 
@@ -28,7 +28,7 @@ class ListingChecks(FileSystemChecks):
         folders as for files."""
         self.needs(file_system, FileSystemAbility.LIST)
         files = [f"{root}/d/{number:05}" for number in range(self.listing_page + 2)]
-        # Some lie in a folder of their own, which takes its place in a listing of what lies directly below.
+        # Some are in a folder of their own, which takes its place in a listing of what is directly below.
         files = [f"{file}/f" if number % 10 == 1 or file == files[-1] else file for number, file in enumerate(files)]
         for file in files:
             self.raw_put(file, b"x")
@@ -39,26 +39,29 @@ class ListingChecks(FileSystemChecks):
         assert len(shallow) == len(files), f"{len(shallow)} of {len(files)} entries were listed"
         assert set(shallow) == {file.removesuffix("f") for file in files}
 
-    def test_listing_tells_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
+    def test_listing_states_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``modified_ms`` is in seconds, in local time, or differs from that of ``stat``."""
         self.needs(file_system, FileSystemAbility.LIST)
         self.raw_put(f"{root}/f", b"x")
         (listed,) = file_system.list_files(root)
-        told = file_system.stat(f"{root}/f").modified_ms
-        if listed.modified_ms is not None and told is not None:
-            assert abs(listed.modified_ms - told) < 2_000
-            assert told > 1_600_000_000_000
+        stated = file_system.stat(f"{root}/f").modified_ms
+        if listed.modified_ms is not None and stated is not None:
+            assert abs(listed.modified_ms - stated) < 2_000
+            assert stated > 1_600_000_000_000
 
     def test_listing_gives_the_entity_tag_of_stat(self, file_system: FileSystem, root: str) -> None:
-        """If this fails, ``etag`` has quotes in one of ``list_files`` and ``stat``, or stays while the bytes change."""
+        """If this fails, ``etag`` has quotes in one of ``list_files``, ``stat`` and ``put``, or stays while the bytes
+        change."""
         self.needs(file_system, FileSystemAbility.LIST)
         self.raw_put(f"{root}/f", b"x")
         (listed,) = file_system.list_files(root)
-        told = file_system.stat(f"{root}/f").etag
-        assert listed.etag in (None, told)
-        if told is not None:
+        stated = file_system.stat(f"{root}/f").etag
+        assert listed.etag in (None, stated)
+        if stated is not None:
             self.raw_put(f"{root}/f", b"y")
-            assert file_system.stat(f"{root}/f").etag != told
+            assert file_system.stat(f"{root}/f").etag != stated
+        given = file_system.put(f"{root}/put", b"z", PutMode.OVERWRITE)
+        assert given in (None, file_system.stat(f"{root}/put").etag)
 
     def test_deleting_many_is_content_with_missing_files(self, file_system: FileSystem, root: str) -> None:
         """If this fails, a file that is gone already ends the deletion of the others."""

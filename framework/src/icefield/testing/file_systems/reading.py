@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileMissing
 from icefield.testing.file_systems.base import FileSystemChecks
+from icefield.toolkit import as_input_file
 
 ODD_NAMES = ("a b", "a%20b", "a=b,c;d", "ü-日本", "p=1/q=x%2Fy/f", "[x]{y}*?")
 
@@ -39,11 +38,12 @@ class ReadingChecks(FileSystemChecks):
     def test_pyarrow_reads_an_open_file(self, file_system: FileSystem, root: str) -> None:
         """If this fails, what ``open_input`` returns lacks something that ``pyarrow.PythonFile`` needs."""
         self.raw_put(f"{root}/a.bin", b"0123456789")
-        source: Any = file_system.open_input(f"{root}/a.bin")
-        file = source if isinstance(source, pa.NativeFile) else pa.PythonFile(source, mode="r")
+        source = as_input_file(file_system.open_input(f"{root}/a.bin"))
+        file = source.arrow_file()
         assert file.size() == 10
-        assert file.read_at(4, 3) == b"3456"
+        assert file.read_at(3, 4) == b"456"
         file.close()
+        source.close()
 
     def test_two_files_that_are_read_at_once_keep_apart(self, file_system: FileSystem, root: str) -> None:
         """If this fails, open files share a buffer or a position: keep both in the object that is returned."""
@@ -81,7 +81,7 @@ class ReadingChecks(FileSystemChecks):
         with pytest.raises(FileMissing):
             file_system.stat(f"{root}/folder")
 
-    def test_files_are_told_of_together_in_the_order_asked_for(self, file_system: FileSystem, root: str) -> None:
+    def test_files_are_stated_of_together_in_the_order_asked_for(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``stat_many`` leaves out a file that is missing, or mixes up the answers."""
         for size in (1, 2, 3):
             self.raw_put(f"{root}/f/{size}", b"x" * size)

@@ -61,7 +61,7 @@ def between_steps(file_system: FileSystem, look: Callable[[], None]) -> Iterator
 
 
 def _sources(file_system: FileSystem) -> tuple[str, ...]:
-    """Where the plugin's code lies: the modules of its classes, and the package of a plugin that is one."""
+    """Where the plugin's code is: the modules of its classes, and the package of a plugin that is one."""
     found = set()
     for kind in type(file_system).__mro__:
         module = sys.modules.get(kind.__module__)

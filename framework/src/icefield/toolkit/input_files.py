@@ -1,0 +1,149 @@
+"""Input files over bytes in memory, over pyarrow's own files, and over any other seekable binary file."""
+
+# See docs/decisions/0053.
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.abc import InputFile
+
+
+class BytesInput(InputFile):
+    """Bytes in memory as a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.__data = data
+        self.__size = len(data)
+        self.__arrow: pa.NativeFile | None = None
+        self.__closed = False
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self.__size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """A part of the bytes; the very same object where it is all of them."""
+        if self.__closed:
+            raise ValueError("the file is closed")
+        check_range(offset, length)
+        return self.__data[offset : offset + length]
+
+    def arrow_file(self) -> pa.NativeFile:
+        """A buffer of pyarrow, which shares the bytes."""
+        if self.__arrow is None:
+            self.__arrow = pa.BufferReader(self.__data)
+        return self.__arrow
+
+    def close(self) -> None:
+        """Let go of the bytes."""
+        self.__closed, self.__data = True, b""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.__closed
+
+
+class ArrowInput(InputFile):
+    """A seekable file of pyarrow's own, such as ``pyarrow.OSFile``, which several threads may read at any offset."""
+
+    def __init__(self, file: pa.NativeFile, *, is_remote: bool = False) -> None:
+        self.__file = file
+        self.__size = int(file.size())
+        self.__is_remote = is_remote
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file had when it was opened."""
+        return self.__size
+
+    @property
+    def is_remote(self) -> bool:
+        """What was said when it was made."""
+        return self.__is_remote
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """A part of the file."""
+        check_range(offset, length)
+        offset = min(offset, self.__size)
+        # pyarrow makes room for as many bytes as it is asked for.
+        data: bytes = self.__file.read_at(min(length, self.__size - offset), offset)
+        return data
+
+    def arrow_file(self) -> pa.NativeFile:
+        """The very file: it is read without Python."""
+        return self.__file
+
+    def close(self) -> None:
+        """Close the file."""
+        self.__file.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, by pyarrow's reader too."""
+        return bool(self.__file.closed)
+
+
+class _PythonInput(InputFile):
+    """A seekable binary file of Python, which has one position for all: a lock keeps reads apart."""
+
+    def __init__(self, file: Any, *, is_remote: bool) -> None:
+        self._file = file
+        self._is_remote = is_remote
+        self._lock = threading.Lock()
+        self._size: int | None = None
+
+    @property
+    def size(self) -> int:
+        with self._lock:
+            if self._size is None:
+                self._file.seek(0, os.SEEK_END)
+                self._size = int(self._file.tell())
+            return self._size
+
+    @property
+    def is_remote(self) -> bool:
+        return self._is_remote
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        check_range(offset, length)
+        parts = []
+        with self._lock:
+            self._file.seek(offset)
+            # An unbuffered file may give less than it is asked for.
+            while length and (part := self._file.read(length)):
+                parts.append(part if isinstance(part, bytes) else bytes(part))
+                length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+
+def as_input_file(file: Any, *, is_remote: bool = False) -> InputFile:
+    """Any seekable binary file as an input file, and an input file as it is.
+
+    ``file`` has ``read``, ``seek``, ``tell``, ``close`` and ``closed``, as Python's and pyarrow's files have; it is
+    read from its start, and closed with the input file. ``is_remote`` says whether a read of it may be a request.
+    """
+    if isinstance(file, InputFile):
+        return file
+    if isinstance(file, pa.NativeFile):
+        return ArrowInput(file, is_remote=is_remote)
+    return _PythonInput(file, is_remote=is_remote)
+
+
+def check_range(offset: int, length: int) -> None:
+    """Raise ``ValueError`` for a negative offset or length."""
+    if offset < 0 or length < 0:
+        raise ValueError(f"no {length} bytes can be read from the offset {offset} on")
