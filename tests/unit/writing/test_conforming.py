@@ -209,7 +209,7 @@ class TestCasts:
 
     @pytest.mark.spec("TYP-12")
     @pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\xc0\x80", b"a\xe2\x82"])
-    def test_text_that_is_not_utf8_is_refused(self, text):
+    def test_string_that_is_not_utf8_is_refused(self, text):
         array = pa.Array.from_buffers(
             pa.string(), 1, [None, pa.py_buffer(pa.array([0, len(text)], pa.int32()).buffers()[1]), pa.py_buffer(text)]
         )
@@ -220,7 +220,7 @@ class TestCasts:
             column(one(ListType(2, parse_type("string"))), nested)
 
     @pytest.mark.spec("TYP-12")
-    def test_any_other_text_is_taken(self):
+    def test_any_other_string_is_taken(self):
         assert column(one("string"), pa.array(["", "\U0001f600", "\0"])).to_pylist() == ["", "\U0001f600", "\0"]
 
 
@@ -247,7 +247,7 @@ class TestNested:
         assert column(schema, array).to_pylist() == array.to_pylist()
         assert column(schema, array.slice(1, 2)).to_pylist() == array.to_pylist()[1:3]
 
-    def test_what_lies_below_a_null_struct_is_not_looked_at(self):
+    def test_what_is_below_a_null_struct_is_not_looked_at(self):
         # Arrow's builders put an empty value, which is no uuid, below a null struct.
         held = pa.array([{"u": bytes(16)}, None])
         kind = StructType(NestedField(2, "u", "uuid"))

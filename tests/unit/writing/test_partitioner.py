@@ -1,4 +1,4 @@
-"""Rows told apart by partition."""
+"""Rows distinguished by partition."""
 
 import math
 import struct
@@ -82,7 +82,7 @@ def test_a_slice_of_a_batch_is_split_as_its_rows_are():
 
 
 @pytest.mark.parametrize("count", [300, 70_000])
-def test_many_partitions_of_several_fields_are_told_apart(count):
+def test_many_partitions_of_several_fields_are_stated_apart(count):
     """More combinations than fit in small keys, and more than fit in 31 bits before they are counted."""
     fields = [PartitionField(number + 1, 1000 + number, "identity", f"p{number}") for number in range(4)]
     schema = Schema(*(NestedField(number + 1, f"p{number}", "long") for number in range(4)))

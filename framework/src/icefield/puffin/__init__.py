@@ -2,7 +2,7 @@
 
 from icefield.puffin.blobs import Blob, BlobType
 from icefield.puffin.codecs import BlobCodec
-from icefield.puffin.deletion_vector import decode_vector, encode_vector
+from icefield.puffin.deletion_vector import decode_vector, encode_vector, encode_vectors
 from icefield.puffin.reader import PuffinReader
 from icefield.puffin.theta import distinct_values, theta_estimate
 from icefield.puffin.writer import PuffinWriter
@@ -16,5 +16,6 @@ __all__ = [
     "decode_vector",
     "distinct_values",
     "encode_vector",
+    "encode_vectors",
     "theta_estimate",
 ]

@@ -42,7 +42,7 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     properties: dict[NameText, ValueText] | None = None
 
     @property
-    def texts(self) -> Mapping[str, str]:
+    def strings(self) -> Mapping[str, str]:
         """The properties; empty where there are none."""
         return self.properties or {}
 

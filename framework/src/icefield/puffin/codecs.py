@@ -1,6 +1,6 @@
 """Compression in Puffin files: one LZ4 frame or one Zstandard frame, which says how large its content is.
 
-Arrow's own LZ4 frames do not tell the size of their content, which the specification asks for. Frames are therefore
+Arrow's own LZ4 frames do not state the size of their content, which the specification asks for. Frames are therefore
 put together here from blocks that Arrow compresses, and read by Arrow.
 """
 
@@ -52,10 +52,10 @@ def decompress(data: bytes, codec: str, location: str, limit: int = MAX_PUFFIN_B
                 parts.append(part)
     except (pa.ArrowException, OSError) as error:
         raise InvalidFile(f"{location} is damaged: {codec}: {error}", location=location) from error
-    told = _content_size(data, codec)
-    if told is not None and told != size:
+    stated = _content_size(data, codec)
+    if stated is not None and stated != size:
         raise InvalidFile(
-            f"{location} is damaged: {codec}: the frame tells {told} bytes and holds {size}", location=location
+            f"{location} is damaged: {codec}: the frame states {stated} bytes and holds {size}", location=location
         )
     return b"".join(parts)
 
@@ -69,7 +69,7 @@ def check_codec(codec: str, location: str) -> None:
 
 
 def _content_size(data: bytes, codec: str) -> int | None:
-    """What an LZ4 frame tells of its content. Zstandard compares by itself."""
+    """What an LZ4 frame states its content. Zstandard compares by itself."""
     if codec == "lz4" and len(data) >= 14 and data[4] & 0b1000:
         return int.from_bytes(data[6:14], "little")
     return None

@@ -5,7 +5,6 @@ Spec: Puffin, "File structure". Each size is compared with the file's before any
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Mapping
 from types import TracebackType
@@ -35,7 +34,7 @@ class PuffinReader:
         self._source = source
         self._location = location
         try:
-            self._size = source.seek(0, os.SEEK_END)
+            self._size = source.size
             footer = decode_footer(self._payload(), location)
             for blob in footer.blobs:
                 self._check(blob)
@@ -52,7 +51,7 @@ class PuffinReader:
         return data if codec is None else decompress(data, codec, self._location)
 
     def read_stored(self, blob: Blob) -> bytes:
-        """The bytes of a blob as they lie in the file."""
+        """The bytes of a blob as they are in the file."""
         if blob.length > MAX_PUFFIN_BLOB_BYTES:
             raise self._damaged(f"a blob of {blob.length:,} bytes; no more than {MAX_PUFFIN_BLOB_BYTES:,} are read")
         return read_range(self._source, blob.offset, blob.length, self._location)
@@ -100,7 +99,7 @@ class PuffinReader:
     def _check(self, blob: Blob) -> None:
         if blob.offset < len(MAGIC) or blob.offset + blob.length > self._end:
             raise self._damaged(
-                f"a blob of {blob.length} bytes at {blob.offset} lies outside its {self._end} bytes of blobs"
+                f"a blob of {blob.length} bytes at {blob.offset} is outside its {self._end} bytes of blobs"
             )
 
     def _damaged(self, why: str) -> InvalidFile:
@@ -109,11 +108,7 @@ class PuffinReader:
 
 def read_range(source: InputFile, offset: int, length: int, location: str) -> bytes:
     """Bytes of an open file. Raises ``InvalidFile`` where it has fewer."""
-    source.seek(offset)
-    parts, left = [], length
-    while left and (part := source.read(left)):
-        parts.append(part)
-        left -= len(part)
-    if left:
+    data = source.read_at(offset, length)
+    if len(data) != length:
         raise InvalidFile(f"{location} is damaged: it ends before the {length} bytes at {offset} do", location=location)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return data

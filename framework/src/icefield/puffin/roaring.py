@@ -58,7 +58,7 @@ def decode_positions(data: memoryview, *, cardinality: int | None = None, most: 
         raise ValueError(f"{len(data) - place} bytes are left over")
     total = sum(bitmap.cardinality for _, bitmap in bitmaps)
     if cardinality is not None and total != cardinality:
-        raise ValueError(f"{total} positions where {cardinality} are told")
+        raise ValueError(f"{total} positions where {cardinality} are stated")
     if most is not None and total > most:
         raise ValueError(f"{total} positions in a file of {most} rows")
     if total > MAX_DELETED_POSITIONS:
@@ -76,7 +76,7 @@ def decode_positions(data: memoryview, *, cardinality: int | None = None, most: 
 
 
 class _Bitmap:
-    """A 32-bit bitmap at the start of some bytes: its header, looked at, and where its containers lie."""
+    """A 32-bit bitmap at the start of some bytes: its header, looked at, and where its containers are."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
@@ -144,7 +144,7 @@ class _Bitmap:
         if self._is_bits[number]:
             values = np.flatnonzero(np.unpackbits(_take(self._data, start, BITS_BYTES, np.uint8), bitorder="little"))
             if len(values) != count:
-                raise ValueError(f"{len(values)} bits are set where {count} are told")
+                raise ValueError(f"{len(values)} bits are set where {count} are stated")
             return values
         return _take(self._data, start, count, np.dtype("<u2"))
 

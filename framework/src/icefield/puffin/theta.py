@@ -1,7 +1,7 @@
 """How many distinct values a column has, by the blob ``apache-datasketches-theta-v1`` of a statistics file.
 
 Spec: Puffin, "apache-datasketches-theta-v1 blob type". The number stands in the blob's property ``ndv``; where it does
-not, the header of the sketch tells what it is estimated from: the number of hashes it holds and theta, the share of
+not, the header of the sketch states what it is estimated from: the number of hashes it holds and theta, the share of
 all hashes below which it holds every one.
 """
 
@@ -20,9 +20,9 @@ _MAX_THETA: Final = (1 << 63) - 1
 
 
 def distinct_values(blob: Blob) -> int | None:
-    """The number of distinct values that a blob's properties tell; None where they tell none."""
-    told = blob.texts.get("ndv", "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 20 else None
+    """The number of distinct values that a blob's properties state; None where they state none."""
+    stated = blob.strings.get("ndv", "")
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else None
 
 
 def theta_estimate(sketch: bytes, location: str) -> float:

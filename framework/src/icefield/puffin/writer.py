@@ -57,7 +57,7 @@ class PuffinWriter:
         return self.add_stored(blob, data if codec is None else compress(data, codec))
 
     def add_stored(self, blob: Blob, data: bytes) -> Blob:
-        """Add a blob of another file as it lies there: of any type and codec."""
+        """Add a blob of another file as it is there: of any type and codec."""
         placed = msgspec.structs.replace(blob, offset=self._sink.tell(), length=len(data))
         self._sink.write(data)
         self.blobs.append(placed)

@@ -1,7 +1,23 @@
-"""Writing data files: the side of a write that may run elsewhere."""
+"""Writing data files and delete files: the side of a write that may run elsewhere."""
 
 from icefield.manifest import DataFile
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
+from icefield.writing.deletes import (
+    DeleteContext,
+    DeletedRows,
+    write_deletion_vectors,
+    write_equality_deletes,
+    write_position_deletes,
+)
 
-__all__ = ["DataFile", "WriteContext", "write_batches"]
+__all__ = [
+    "DataFile",
+    "DeleteContext",
+    "DeletedRows",
+    "WriteContext",
+    "write_batches",
+    "write_deletion_vectors",
+    "write_equality_deletes",
+    "write_position_deletes",
+]

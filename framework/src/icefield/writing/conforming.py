@@ -1,8 +1,8 @@
 """Incoming rows under the table's schema: matched by name, cast where nothing is lost, refused where something would.
 
 Columns that are not supplied get their ``write-default`` or null; columns that the table does not have are refused,
-and so are nulls in required columns, keys that come twice in a map and values that the type does not hold (text that
-is not UTF-8, digits beyond a decimal's precision, times beyond a day). Everything is settled once for a schema and
+and so are nulls in required columns, keys that come twice in a map and values that the type does not hold (a string
+that is not UTF-8, digits beyond a decimal's precision, times beyond a day). Everything is settled once for a schema and
 then applied to each batch.
 """
 
@@ -49,7 +49,7 @@ from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import constant_array, write_value
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
-_TEXT = (pa.string(), pa.large_string(), pa.string_view())
+_STRING = (pa.string(), pa.large_string(), pa.string_view())
 _BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
 _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
     IntegerType: _INTEGERS,
@@ -58,7 +58,7 @@ _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
     DoubleType: (pa.float16(), pa.float32()),
     DateType: (pa.date64(),),
     TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
-    StringType: _TEXT,
+    StringType: _STRING,
     BinaryType: _BYTES,
     GeometryType: _BYTES,
     GeographyType: _BYTES,
@@ -210,7 +210,7 @@ def _check_values(field: NestedField, column: pa.Array) -> None:
 
 
 def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, path: Path) -> None:
-    """Refuse a null in a required field, unless a struct around it is null; ``there`` tells where none is."""
+    """Refuse a null in a required field, unless a struct around it is null; ``there`` states where none is."""
     if field.required and array.null_count and _lacking(array, there):
         raise _refused(path, "it is required and holds a null", field_id=field.field_id)
     kind = field.field_type
@@ -224,7 +224,7 @@ def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, pa
             _check_nulls(child, array.field(position), inside, (*path, child.name))
     else:
         lists = array if there is None else pc.if_else(there, array, pa.scalar(None, array.type))
-        # Unlike `values`, this leaves out what lies below null lists.
+        # Unlike `values`, this leaves out what is below null lists.
         elements = lists.flatten() if isinstance(kind, ListType) else map_entries(lists).flatten()
         for position, child in enumerate(_children(kind)):
             part = elements if isinstance(kind, ListType) else elements.field(position)

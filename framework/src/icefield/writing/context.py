@@ -26,7 +26,7 @@ class WriteContext:
     """Where and how data files are written. Immutable; picklable.
 
     ``schema`` and ``spec`` are those of the table that new rows follow. ``file_format`` names an installed format.
-    ``operation_id`` tells the files of one operation from those of any other; tasks and attempts have numbers of
+    ``operation_id`` sets the files of one operation apart from all others; tasks and attempts have numbers of
     their own. ``sort_order_id`` is recorded in each file: set it only when the rows come in that order.
     ``buffer_bytes`` bounds the rows held in memory, ``workers`` the threads that write files (None: two for each
     processor).

@@ -20,7 +20,7 @@ from icefield.writing.threads import Threads, default_workers, processors
 
 _CHUNK_BYTES = 128 << 20
 _CHUNK_ROWS = 8 << 20
-_MOST_TURNS = 8
+_MOST_PARALLEL_FILES = 8
 
 
 def write_batches(
@@ -51,10 +51,14 @@ def write_conformed(
     task_id: int = 0,
     attempt: int = 0,
     note: Callable[[str], None] | None = None,
+    files: FileSet | None = None,
 ) -> list[DataFile]:
-    """As ``write_batches``, of rows that ``Conforming`` has brought under the schema of the context already."""
+    """As ``write_batches``, of rows that ``Conforming`` has brought under the schema of the context already.
+
+    ``files`` are those to write them to; ``task_id``, ``attempt`` and ``note`` do not count then.
+    """
     filled = (batch for batch in batches if batch.num_rows)
-    files = FileSet(context, task_id, attempt, note)
+    files = FileSet(context, task_id, attempt, note) if files is None else files
     threads = Threads(context.workers or default_workers())
     try:
         if context.spec.is_unpartitioned:
@@ -75,8 +79,10 @@ def _write_unpartitioned(
     context: WriteContext, batches: Iterator[pa.RecordBatch], files: FileSet, threads: Threads
 ) -> None:
     # Rows in the table's sort order must not be dealt out to several files.
-    turns = min(_MOST_TURNS, context.workers or max(2, processors())) if context.sort_order_id is None else 1
-    fan_out = FanOut(context, files, threads, turns=turns)
+    parallel = (
+        min(_MOST_PARALLEL_FILES, context.workers or max(2, processors())) if context.sort_order_id is None else 1
+    )
+    fan_out = FanOut(context, files, threads, parallel_files=parallel)
     values = (None,) * len(context.spec.fields)
     for batch in batches:
         fan_out.add(values, batch)

@@ -20,11 +20,11 @@ from icefield.writing.files import FileSet, Partition
 from icefield.writing.rolling import RollingWriter
 from icefield.writing.threads import Threads
 
-_HELPING_BYTES = 128 << 20
-"""Rows that a partition gathers before they go to its open file: about a row group."""
+_BATCH_BYTES = 128 << 20
+"""How many bytes of rows a partition gathers before they go to its open file: about a row group."""
 
 _MAX_OPEN = 32
-"""Files that stay open between two helpings of rows."""
+"""How many files stay open while their partitions gather rows."""
 
 _SPILL_TO = 0.75
 """The part of the bound that may stay held when rows are written out early."""
@@ -46,20 +46,23 @@ class _Buffer:
 class FanOut:
     """Sends rows to the files of their partitions. Used by one thread; ``threads`` do the encoding."""
 
-    def __init__(self, context: WriteContext, files: FileSet, threads: Threads, *, turns: int = 1) -> None:
-        """``turns``: how many files a partition may fill side by side, each with a helping of rows in turn."""
+    def __init__(self, context: WriteContext, files: FileSet, threads: Threads, *, parallel_files: int = 1) -> None:
+        """``parallel_files``: how many files a partition may fill side by side, each with what it gathered in turn."""
         self._context = context
         self._files = files
         self._threads = threads
-        self._turns = turns
-        self._turn = 0
-        self._helping = max(1, min(_HELPING_BYTES, context.buffer_bytes // 4))
+        self._parallel_files = parallel_files
+        self._file = 0
+        self._batch_bytes = max(1, min(_BATCH_BYTES, context.buffer_bytes // 4))
         self._buffers: dict[Hashable, _Buffer] = {}
         self._open: OrderedDict[int, _Buffer] = OrderedDict()
         self._held = 0
 
-    def add(self, values: tuple[Any, ...], batch: pa.RecordBatch, *, last: bool = False) -> None:
-        """Take rows of one partition, ``last`` if no more will come. Raises the error of an earlier file."""
+    def add(self, values: tuple[Any, ...], batch: pa.RecordBatch, *, last: bool = False) -> int:
+        """Take rows of one partition, ``last`` if no more will come, and give the partition's ``order``.
+
+        Raises the error of an earlier file.
+        """
         buffer = self._buffer(values)
         size = batch.nbytes
         buffer.batches.append(batch)
@@ -67,10 +70,11 @@ class FanOut:
         self._held += size
         if last:
             self._hand_over(buffer, close=True)
-        elif buffer.held >= self._helping:
-            self._serve(buffer)
+        elif buffer.held >= self._batch_bytes:
+            self._write_on(buffer)
         if self._held + self._threads.in_flight > self._context.buffer_bytes:
             self._make_room()
+        return buffer.partition.order
 
     def close(self) -> None:
         """Write whatever waits and complete every file."""
@@ -79,20 +83,20 @@ class FanOut:
                 self._hand_over(buffer, close=True)
 
     def _buffer(self, values: tuple[Any, ...]) -> _Buffer:
-        key = (normalised_key(values), self._turn)
+        key = (normalised_key(values), self._file)
         buffer = self._buffers.get(key)
         if buffer is None:
             spec, schema = self._context.spec, self._context.schema
             path = spec.partition_path(schema, values) if spec.fields else ""
-            buffer = self._buffers[key] = _Buffer(Partition(values, path, len(self._buffers)))
+            buffer = self._buffers[key] = _Buffer(Partition(values, path, len(self._buffers), spec.spec_id))
         return buffer
 
-    def _serve(self, buffer: _Buffer) -> None:
-        """Send a helping to the partition's file, which stays open unless too many are."""
+    def _write_on(self, buffer: _Buffer) -> None:
+        """Send what a partition gathered to its file, which stays open unless too many are."""
         self._hand_over(buffer, close=False)
         self._open[id(buffer)] = buffer
         self._open.move_to_end(id(buffer))
-        self._turn = (self._turn + 1) % self._turns
+        self._file = (self._file + 1) % self._parallel_files
         if len(self._open) > _MAX_OPEN:
             self._hand_over(next(iter(self._open.values())), close=True)
 

@@ -7,34 +7,99 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from icefield.abc import FormatWriter, WrittenFile
-from icefield.errors import IcefieldError
+from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.errors import FileExists, IcefieldError
 from icefield.manifest import DataFile
 from icefield.metadata.metrics import MetricsConfig, apply_modes
+from icefield.storage import FileIO, LocationProvider
 from icefield.writing.context import WriteContext
 
+Note = Callable[[str], None]
+"""Called with the location of each file before it is begun."""
 
-class FileSet:
-    """Every file that a call of ``write_batches`` opens. Threads may share it.
 
-    Names are ``<task>-<attempt>-<operation>-<number>.<extension>``, so no two tasks, attempts or operations meet.
+class NewFiles:
+    """The files that a call begins. Threads may share it.
+
+    Names are ``<task>-<attempt>-<operation>-<number><suffix>.<extension>``, so no two tasks, attempts or operations
+    meet.
     """
 
     def __init__(
-        self, context: WriteContext, task_id: int, attempt: int, note: Callable[[str], None] | None = None
+        self, io: FileIO, locations: LocationProvider, prefix: str, note: Note | None = None, suffix: str = ""
+    ) -> None:
+        self._io = io
+        self._locations = locations
+        self._prefix = prefix
+        self._note = note
+        self._suffix = suffix
+        self._numbers = count(1)
+        self._lock = Lock()
+
+    def begin(self, extension: str, partition_path: str = "") -> tuple[int, str, OutputStream]:
+        """The next file: its number, its location, and the stream that fills it."""
+        with self._lock:
+            number = next(self._numbers)
+        name = f"{self._prefix}-{number:05d}{self._suffix}.{extension}"
+        location = self._locations.data_location(name, partition_path)
+        if self._note is not None:
+            self._note(location)
+        return number, location, self._io.open_output(location)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition that rows are written to: its values, its folder, when it was first met, and its spec."""
+
+    values: tuple[Any, ...]
+    path: str
+    order: int
+    spec_id: int
+
+
+class OpenFile:
+    """A file that is being written."""
+
+    __slots__ = ("location", "number", "partition", "rows", "writer")
+
+    def __init__(self, number: int, location: str, partition: Partition, writer: FormatWriter) -> None:
+        self.number = number
+        self.location = location
+        self.partition = partition
+        self.writer = writer
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.writer.write(batch)
+        self.rows += batch.num_rows
+
+
+class FileSet:
+    """Every file that a call of ``write_batches`` opens. Threads may share it."""
+
+    opens: ClassVar[type[OpenFile]] = OpenFile
+    """What a file is while it is written."""
+
+    def __init__(
+        self,
+        context: WriteContext,
+        task_id: int,
+        attempt: int,
+        note: Note | None = None,
+        *,
+        suffix: str = "",
     ) -> None:
         """``note`` is called with the location of each file before it is begun."""
         self._context = context
-        self._note = note
-        self._prefix = f"{task_id:05d}-{attempt}-{context.operation_id}"
+        prefix = file_prefix(task_id, attempt, context.operation_id)
+        self._new = NewFiles(context.io, context.locations, prefix, note, suffix)
         self._format = context.io.file_format(context.file_format)
         self._open_writer = self._format.writers(context.schema, properties=context.properties)
         self._metrics = MetricsConfig.from_properties(context.properties, context.schema)
-        self._numbers = count(1)
         self._lock = Lock()
         self._open: set[OpenFile] = set()
         self._finished: list[tuple[int, int, DataFile]] = []
@@ -42,16 +107,10 @@ class FileSet:
 
     def open(self, partition: Partition) -> OpenFile:
         """Begin the next file of a partition."""
-        with self._lock:
-            number = next(self._numbers)
-        name = f"{self._prefix}-{number:05d}.{self._format.extension}"
-        location = self._context.locations.data_location(name, partition.path)
-        if self._note is not None:
-            self._note(location)
-        sink = self._context.io.open_output(location)
+        number, location, sink = self._new.begin(self._format.extension, partition.path)
         try:
             writer = self._open_writer(sink)
-            opened = OpenFile(number, location, partition, writer)
+            opened = self.opens(number, location, partition, writer)
             with self._lock:
                 self._open.add(opened)
                 abandoned = self._abandoned
@@ -64,7 +123,11 @@ class FileSet:
 
     def finish(self, opened: OpenFile) -> None:
         """Complete a file and describe it."""
-        written = opened.writer.close()
+        try:
+            written = opened.writer.close()
+        except FileExists:
+            self._discard(opened)  # what is there is of somebody else, who was given the same names
+            raise
         described = self._describe(opened, written)
         with self._lock:
             self._open.discard(opened)
@@ -72,7 +135,11 @@ class FileSet:
 
     def data_files(self) -> list[DataFile]:
         """The finished files: partitions in the order they came, the files of each in theirs."""
-        return [file for _, _, file in sorted(self._finished, key=lambda entry: entry[:2])]
+        return [file for _, file in self.by_partition()]
+
+    def by_partition(self) -> list[tuple[int, DataFile]]:
+        """The finished files in the order of ``data_files``, each with the ``order`` of its partition."""
+        return [(order, file) for order, _, file in sorted(self._finished, key=lambda entry: entry[:2])]
 
     def abandon(self) -> None:
         """Abort what is open and delete what is finished; nothing of it was committed."""
@@ -102,7 +169,7 @@ class FileSet:
             record_count=opened.rows,
             file_size_in_bytes=written.size,
             partition=opened.partition.values,
-            spec_id=context.spec.spec_id,
+            spec_id=opened.partition.spec_id,
             column_sizes=encoded.column_sizes,
             value_counts=encoded.value_counts,
             null_value_counts=encoded.null_value_counts,
@@ -114,27 +181,6 @@ class FileSet:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition that rows are written to: its values, its folder, and when it was first met."""
-
-    values: tuple[Any, ...]
-    path: str
-    order: int
-
-
-class OpenFile:
-    """A file that is being written."""
-
-    __slots__ = ("location", "number", "partition", "rows", "writer")
-
-    def __init__(self, number: int, location: str, partition: Partition, writer: FormatWriter) -> None:
-        self.number = number
-        self.location = location
-        self.partition = partition
-        self.writer = writer
-        self.rows = 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.writer.write(batch)
-        self.rows += batch.num_rows
+def file_prefix(task_id: int, attempt: int, operation_id: str) -> str:
+    """How the names of the files of a call begin."""
+    return f"{task_id:05d}-{attempt}-{operation_id}"

@@ -1,4 +1,4 @@
-"""Rows told apart by partition: one small integer key a row, one stable sort, one take a partition.
+"""Rows distinguished by partition: one small integer key a row, one stable sort, one take a partition.
 
 The rows are never filtered once for each partition, so the cost does not grow with the number of partitions.
 """

@@ -1,0 +1,211 @@
+"""What a writer of delete files needs to know, and the rows that it is to delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+
+from icefield.errors import InvalidArgument
+from icefield.manifest import DataFile, DataFileContent
+from icefield.metadata import TableMetadata
+from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata.properties import (
+    AVRO_COMPRESSION,
+    AVRO_COMPRESSION_LEVEL,
+    DELETE_AVRO_COMPRESSION,
+    DELETE_AVRO_COMPRESSION_LEVEL,
+    DELETE_FORMAT_DEFAULT,
+    DELETE_GRANULARITY,
+    DELETE_ORC_BLOCK_SIZE,
+    DELETE_ORC_COMPRESSION,
+    DELETE_ORC_COMPRESSION_STRATEGY,
+    DELETE_ORC_STRIPE_SIZE,
+    DELETE_PARQUET_COMPRESSION,
+    DELETE_PARQUET_COMPRESSION_LEVEL,
+    DELETE_PARQUET_DICT_SIZE,
+    DELETE_PARQUET_PAGE_ROW_LIMIT,
+    DELETE_PARQUET_PAGE_SIZE,
+    DELETE_PARQUET_ROW_GROUP_SIZE,
+    DELETE_TARGET_FILE_SIZE,
+    METRICS_COLUMN,
+    METRICS_DEFAULT,
+    ORC_BLOCK_SIZE,
+    ORC_COMPRESSION,
+    ORC_COMPRESSION_STRATEGY,
+    ORC_STRIPE_SIZE,
+    PARQUET_COMPRESSION,
+    PARQUET_COMPRESSION_LEVEL,
+    PARQUET_DICT_SIZE,
+    PARQUET_PAGE_ROW_LIMIT,
+    PARQUET_PAGE_SIZE,
+    PARQUET_ROW_GROUP_SIZE,
+    WRITE_FORMAT_DEFAULT,
+    Property,
+    find_value,
+    get_int,
+    get_str,
+)
+from icefield.metadata.table_metadata import schema_of_spec
+from icefield.partitioning import UNPARTITIONED, PartitionSpec
+from icefield.puffin.roaring import Positions
+from icefield.schema import Schema
+from icefield.storage import FileIO, LocationProvider
+from icefield.writing.context import WriteContext
+
+_OF_FORMATS: Final[Mapping[Property, Property]] = {
+    DELETE_PARQUET_ROW_GROUP_SIZE: PARQUET_ROW_GROUP_SIZE,
+    DELETE_PARQUET_PAGE_SIZE: PARQUET_PAGE_SIZE,
+    DELETE_PARQUET_PAGE_ROW_LIMIT: PARQUET_PAGE_ROW_LIMIT,
+    DELETE_PARQUET_DICT_SIZE: PARQUET_DICT_SIZE,
+    DELETE_PARQUET_COMPRESSION: PARQUET_COMPRESSION,
+    DELETE_PARQUET_COMPRESSION_LEVEL: PARQUET_COMPRESSION_LEVEL,
+    DELETE_AVRO_COMPRESSION: AVRO_COMPRESSION,
+    DELETE_AVRO_COMPRESSION_LEVEL: AVRO_COMPRESSION_LEVEL,
+    DELETE_ORC_STRIPE_SIZE: ORC_STRIPE_SIZE,
+    DELETE_ORC_BLOCK_SIZE: ORC_BLOCK_SIZE,
+    DELETE_ORC_COMPRESSION: ORC_COMPRESSION,
+    DELETE_ORC_COMPRESSION_STRATEGY: ORC_COMPRESSION_STRATEGY,
+}
+"""What holds for delete files, and what it stands in for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeletedRows:
+    """Rows of one data file that are deleted.
+
+    ``file`` states the path, the spec and the partition. ``positions`` is an array of int64, ascending and distinct.
+    """
+
+    file: DataFile
+    positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteContext:
+    """Where and how delete files are written. Immutable; picklable.
+
+    ``specs`` are those of the table by id, ``schema`` is its current one; ``older_schemas`` holds, by the id of a spec,
+    the schema that has its columns, where the current one lacks some. ``file_format`` names an installed format, and
+    ``by_file`` says whether a position delete file covers one data file or all of a partition.
+    """
+
+    io: FileIO
+    locations: LocationProvider
+    specs: Mapping[int, PartitionSpec]
+    spec_id: int
+    schema: Schema
+    format_version: int
+    file_format: str = "parquet"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    operation_id: str = field(default_factory=lambda: str(uuid4()))
+    target_file_bytes: int = 64 << 20
+    by_file: bool = False
+    older_schemas: Mapping[int, Schema] = field(default_factory=dict)
+
+    @classmethod
+    def from_metadata(
+        cls,
+        metadata: TableMetadata,
+        io: FileIO,
+        *,
+        properties: Mapping[str, str] | None = None,
+        operation_id: str | None = None,
+    ) -> DeleteContext:
+        """The context for a table.
+
+        ``properties`` go over the table's for this write. Raises ``InvalidArgument`` for a property that cannot be
+        used, ``UnsupportedFeature`` for an encrypted table.
+        """
+        refuse_plain_files(metadata)
+        merged = {**metadata.properties, **(properties or {})}
+        file_format = find_value(merged, DELETE_FORMAT_DEFAULT) or get_str(merged, WRITE_FORMAT_DEFAULT)
+        current = metadata.schema()
+        return cls(
+            io=io,
+            locations=LocationProvider.from_metadata(metadata),
+            specs={spec.spec_id: spec for spec in metadata.partition_specs},
+            spec_id=metadata.default_spec_id,
+            schema=current,
+            format_version=metadata.format_version,
+            file_format=file_format.lower(),
+            properties=merged,
+            operation_id=operation_id or str(uuid4()),
+            target_file_bytes=get_int(merged, DELETE_TARGET_FILE_SIZE),
+            by_file=get_str(merged, DELETE_GRANULARITY).lower() == "file",
+            older_schemas={
+                spec.spec_id: older
+                for spec in metadata.partition_specs
+                if (older := schema_of_spec(metadata, spec)) is not current
+            },
+        )
+
+    def folder_of(self, spec_id: int, partition: tuple[object, ...]) -> str:
+        """The folders of a partition. Raises ``InvalidArgument`` for a spec that the table does not have."""
+        spec = self.specs.get(spec_id)
+        if spec is None:
+            raise InvalidArgument(f"the table has no partition spec {spec_id}; it has {sorted(self.specs)}")
+        return spec.partition_path(self.older_schemas.get(spec_id, self.schema), partition) if spec.fields else ""
+
+    def writing(self, schema: Schema, *, spec: PartitionSpec = UNPARTITIONED, exact: bool = False) -> WriteContext:
+        """For files of ``schema``: what ``write.delete.<format>.*`` says goes over what holds for data files.
+
+        ``exact`` asks for all metrics, with bounds that are not cut.
+        """
+        given = self.properties
+        properties = {
+            **given,
+            **{data.name: given[own.name] for own, data in _OF_FORMATS.items() if own.name in given},
+        }
+        if exact:
+            named = METRICS_COLUMN.name
+            properties = {name: value for name, value in properties.items() if not name.startswith(named)}
+            properties[METRICS_DEFAULT.name] = "full"
+        return WriteContext(
+            schema=schema,
+            spec=spec,
+            locations=self.locations,
+            io=self.io,
+            file_format=self.file_format,
+            properties=properties,
+            operation_id=self.operation_id,
+            target_file_bytes=self.target_file_bytes,
+        )
+
+
+def by_path(rows: Iterable[DeletedRows]) -> dict[str, DeletedRows]:
+    """The rows of each data file, by its path; those that come several times are united, files without rows left out.
+
+    Raises ``InvalidArgument`` for positions that are not ascending and distinct, or that the file does not have.
+    """
+    found: dict[str, DeletedRows] = {}
+    for each in rows:
+        _check(each)
+        path = each.file.file_path
+        if not len(each.positions):
+            continue
+        if path in found:
+            each = DeletedRows(each.file, np.union1d(found[path].positions, each.positions))
+        found[path] = each
+    return found
+
+
+def _check(rows: DeletedRows) -> None:
+    file, positions = rows.file, rows.positions
+    if file.content is not DataFileContent.DATA:
+        raise InvalidArgument(f"{file.file_path} is no data file, so that it has no rows to delete")
+    if not isinstance(positions, np.ndarray) or positions.dtype != np.int64 or positions.ndim != 1:
+        raise InvalidArgument(f"positions in {file.file_path} are given as a numpy array of int64 of one dimension")
+    if not len(positions):
+        return
+    if not np.all(positions[1:] > positions[:-1]):
+        raise InvalidArgument(
+            f"positions in {file.file_path} must be ascending and distinct; numpy.unique makes them so"
+        )
+    first, last = int(positions[0]), int(positions[-1])
+    if first < 0 or 0 <= file.record_count <= last:
+        beyond = first if first < 0 else last
+        raise InvalidArgument(f"{file.file_path} has {file.record_count} rows, and none at {beyond}")

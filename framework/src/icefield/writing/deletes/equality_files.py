@@ -1,0 +1,164 @@
+"""Equality delete files: rows are deleted that equal a row of the file in some columns.
+
+Spec: "Equality Delete Files". They are written without reading the table, and apply to rows of earlier commits, in the
+partition that they are in; those of a spec without partitions apply to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from icefield.abc import WrittenFile
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.manifest import DataFile, DataFileContent
+from icefield.partitioning import PartitionSpec
+from icefield.partitioning.transforms import VoidTransform
+from icefield.schema import Schema
+from icefield.types import DoubleType, FloatType, NestedField, StructType, VariantType
+from icefield.writing.conforming import Conforming
+from icefield.writing.context import WriteContext
+from icefield.writing.data_writer import pieces_of, write_conformed
+from icefield.writing.deletes.context import DeleteContext
+from icefield.writing.files import FileSet, Note, OpenFile
+
+SUFFIX: Final = "-equality-deletes"
+
+
+def write_equality_deletes(
+    context: DeleteContext,
+    equality_ids: Collection[int],
+    rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch],
+    *,
+    task_id: int = 0,
+    attempt: int = 0,
+    note: Note | None = None,
+) -> list[DataFile]:
+    """Write rows into new equality delete files and describe these; nothing is committed.
+
+    Rows of the table are deleted that equal one of these in the columns ``equality_ids``; null equals null. The columns
+    are found by name; those that the files do not need are passed over. In a partitioned table the rows must have the
+    columns by which it is partitioned now, and only rows of the partitions that they are in are deleted.
+    ``task_id`` and ``attempt`` go into the files' names, ``note`` is called with the location of each file before it
+    is begun, by any thread.
+
+    On an error every file of this call is aborted or deleted, and the error raised: ``InvalidArgument`` for columns
+    that state no rows apart (see ``EqualityColumns``) and rows that lack one, ``UnsupportedFeature`` for a table of
+    version 1, ``StorageError`` and its kind for files that cannot be written.
+    """
+    columns = EqualityColumns(context.schema, context.specs[context.spec_id], equality_ids)
+    target = equality_context(context, columns)
+    files = EqualityFiles(target, columns.ids, task_id, attempt, note)
+    return write_conformed(target, _conformed(columns, rows), files=files)
+
+
+def equality_context(context: DeleteContext, columns: EqualityColumns) -> WriteContext:
+    """For files of those columns. Raises ``UnsupportedFeature`` for a table of version 1."""
+    if context.format_version < 2:
+        raise UnsupportedFeature("a table of format version 1 has no row-level deletes; upgrade it to 2 or 3")
+    return context.writing(columns.schema, spec=context.specs[context.spec_id])
+
+
+class EqualityColumns:
+    """The columns by which rows are deleted, and those that equality delete files need besides.
+
+    Raises ``InvalidArgument`` for a column that cannot identify a row: one that the schema does not have, that is
+    nested, of type float, double or variant, or that is in a list or map.
+    """
+
+    def __init__(self, schema: Schema, spec: PartitionSpec, ids: Collection[int]) -> None:
+        self.ids = tuple(sorted(set(ids)))
+        if not self.ids:
+            raise InvalidArgument("name the columns by which rows are deleted")
+        for id_ in self.ids:
+            _check_column(schema, id_)
+        self.sources = frozenset(
+            source
+            for field in spec.fields
+            if not isinstance(field.transform, VoidTransform)
+            for source in field.source_ids
+        )
+        self.schema = schema.select_ids({*self.ids, *self.sources})
+
+    def conforming(self, incoming: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """What brings rows of that schema under these columns. Raises ``InvalidArgument`` where one is missing."""
+        rows = pa.RecordBatch.from_pylist([], schema=incoming)
+        conforming = Conforming(self.schema, self._picked(rows).schema)
+        return lambda batch: conforming.apply(self._picked(batch))
+
+    def _picked(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if len(set(rows.schema.names)) < len(rows.schema.names):
+            twice = next(name for name in rows.schema.names if rows.schema.names.count(name) > 1)
+            raise InvalidArgument(f"column '{twice}' comes twice", column=twice)
+        arrays = [
+            self._part(field, rows.column(rows.schema.get_field_index(field.name)), (field.name,))
+            if field.name in rows.schema.names
+            else self._missing(field, (field.name,))
+            for field in self.schema.fields
+        ]
+        return pa.RecordBatch.from_arrays(arrays, [field.name for field in self.schema.fields])
+
+    def _part(self, field: NestedField, column: pa.Array, path: tuple[str, ...]) -> pa.Array:
+        """A column without what the files do not need of it."""
+        if not isinstance(field.field_type, StructType) or not pa.types.is_struct(column.type):
+            return column
+        children, fields = [], []
+        for child in field.field_type.fields:
+            at = column.type.get_field_index(child.name)
+            below = (*path, child.name)
+            children.append(self._missing(child, below) if at < 0 else self._part(child, column.field(at), below))
+            fields.append(pa.field(child.name, children[-1].type))
+        mask = column.is_null() if column.null_count else None
+        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+    def _missing(self, field: NestedField, path: Sequence[str]) -> pa.Array:
+        name = ".".join(path)
+        if field.field_id in self.sources - set(self.ids):
+            raise InvalidArgument(
+                f"the rows lack column '{name}', by which the table is partitioned: an equality delete applies to one "
+                "partition. Give the column with the rows, or delete by a filter instead",
+                column=name,
+            )
+        raise InvalidArgument(f"the rows lack column '{name}', by which rows are deleted", column=name)
+
+
+class EqualityFiles(FileSet):
+    """Equality delete files that a call opens."""
+
+    def __init__(
+        self, context: WriteContext, ids: tuple[int, ...], task_id: int, attempt: int, note: Note | None
+    ) -> None:
+        super().__init__(context, task_id, attempt, note, suffix=SUFFIX)
+        self._ids = ids
+
+    def _describe(self, opened: OpenFile, written: WrittenFile) -> DataFile:
+        described = super()._describe(opened, written)
+        return replace(described, content=DataFileContent.EQUALITY_DELETES, equality_ids=self._ids)
+
+
+def _conformed(
+    columns: EqualityColumns, rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    incoming: pa.Schema | None = None
+    for batch in pieces_of(rows):
+        if incoming is None or not batch.schema.equals(incoming, check_metadata=True):
+            incoming, apply = batch.schema, columns.conforming(batch.schema)
+        yield apply(batch)
+
+
+def _check_column(schema: Schema, id_: int) -> None:
+    field = schema.id_to_field.get(id_)
+    if field is None:
+        raise InvalidArgument(f"the table has no column with the id {id_}", field_id=id_)
+    name = schema.find_column_name(id_)
+    kind = field.field_type
+    if kind.is_nested or isinstance(kind, FloatType | DoubleType | VariantType):
+        raise InvalidArgument(f"rows are not deleted by column '{name}', which is of type {kind}", field_id=id_)
+    parent = schema.parent_of(id_)
+    while parent is not None:
+        if not isinstance(schema.id_to_field[parent].field_type, StructType):
+            raise InvalidArgument(f"rows are not deleted by column '{name}', which is in a list or map", field_id=id_)
+        parent = schema.parent_of(parent)

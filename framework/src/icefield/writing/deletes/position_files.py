@@ -1,0 +1,171 @@
+"""Position delete files: which rows of which data files are deleted, by path and position.
+
+Spec: "Position Delete Files". Rows are sorted by the bytes of the path, then by position, so that readers find those
+of one data file by row groups and pages. For format version 2: later versions have deletion vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.abc import FormatWriter, WrittenFile
+from icefield.errors import UnsupportedFeature
+from icefield.manifest import DataFile, DataFileContent
+from icefield.partitioning.spec import normalised_key
+from icefield.schema import Schema, schema_to_arrow
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
+from icefield.writing.files import FileSet, Note, OpenFile, Partition
+from icefield.writing.rolling import RollingWriter
+from icefield.writing.threads import Threads, default_workers
+
+COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
+
+SUFFIX: Final = "-deletes"
+"""What the names of delete files end with, as in Iceberg's Java library."""
+
+_ARROW: Final = schema_to_arrow(COLUMNS)
+_BATCH_ROWS: Final = 1 << 17
+_BATCH_BYTES: Final = 64 << 20
+
+
+def write_position_deletes(
+    context: DeleteContext,
+    rows: Iterable[DeletedRows],
+    *,
+    task_id: int = 0,
+    attempt: int = 0,
+    note: Note | None = None,
+) -> list[DataFile]:
+    """Write rows of data files into new position delete files and describe these; nothing is committed.
+
+    There is a file for each partition, or for each data file where the context says ``by_file``, and more where one
+    reaches the target size. ``task_id`` and ``attempt`` go into the files' names. ``note`` is called with the location
+    of each file before it is begun, by any thread.
+
+    On an error every file of this call is aborted or deleted, and the error raised: ``UnsupportedFeature`` for a table
+    of another version than 2, ``InvalidArgument`` for positions that are none, ``StorageError`` and its kind for files
+    that cannot be written.
+    """
+    _check_version(context)
+    groups = _groups(context, by_path(rows))
+    if not groups:
+        return []
+    files = _PositionFiles(context.writing(COLUMNS, exact=True), task_id, attempt, note, suffix=SUFFIX)
+    threads = Threads(min(default_workers(), len(groups)))
+    try:
+        for partition, members in groups:
+            job = partial(_write, files, partition, members, context.target_file_bytes)
+            threads.submit(job, sum(each.positions.nbytes for each in members))
+        threads.finish()
+        return files.data_files()
+    except BaseException:
+        try:
+            threads.cancel()
+        finally:
+            files.abandon()
+        raise
+
+
+class _PositionFile(OpenFile):
+    """A position delete file that is being written, with the least and greatest of what it holds."""
+
+    __slots__ = ("first_path", "highest", "last_path", "lowest")
+
+    def __init__(self, number: int, location: str, partition: Partition, writer: FormatWriter) -> None:
+        super().__init__(number, location, partition, writer)
+        self.first_path: str | None = None
+        self.last_path = ""
+        self.lowest, self.highest = np.iinfo(np.int64).max, -1
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        super().write(batch)
+        paths, positions = batch.column(0), batch.column(1).to_numpy()
+        if self.first_path is None:
+            self.first_path = paths[0].as_py()
+        self.last_path = paths[-1].as_py()
+        self.lowest = min(self.lowest, int(positions.min()))
+        self.highest = max(self.highest, int(positions.max()))
+
+
+class _PositionFiles(FileSet):
+    opens: ClassVar[type[OpenFile]] = _PositionFile
+
+    def _describe(self, opened: OpenFile, written: WrittenFile) -> DataFile:
+        assert isinstance(opened, _PositionFile)
+        assert opened.first_path is not None
+        path, pos = DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id
+        # Counts say nothing: no value is null. Whatever a format's statistics leave out, the bounds are exact, since
+        # readers find by them which data files a delete file concerns.
+        return replace(
+            super()._describe(opened, written),
+            content=DataFileContent.POSITION_DELETES,
+            value_counts={},
+            null_value_counts={},
+            nan_value_counts={},
+            lower_bounds={path: opened.first_path.encode(), pos: opened.lowest.to_bytes(8, "little")},
+            upper_bounds={path: opened.last_path.encode(), pos: opened.highest.to_bytes(8, "little")},
+            referenced_data_file=opened.first_path if opened.first_path == opened.last_path else None,
+        )
+
+
+def _check_version(context: DeleteContext) -> None:
+    if context.format_version < 2:
+        raise UnsupportedFeature(
+            "a table of format version 1 has no row-level deletes; upgrade it to version 2 or 3, or set "
+            "write.delete.mode to copy-on-write"
+        )
+    if context.format_version > 2:
+        raise UnsupportedFeature(
+            f"a table of format version {context.format_version} takes no new position delete files; write deletion "
+            "vectors"
+        )
+
+
+def _groups(context: DeleteContext, rows: dict[str, DeletedRows]) -> list[tuple[Partition, list[DeletedRows]]]:
+    """What goes into one file each, or into several by size: sorted by the bytes of the path."""
+    found: dict[Hashable, tuple[Partition, list[DeletedRows]]] = {}
+    for path in sorted(rows, key=str.encode):
+        file = rows[path].file
+        key: Hashable = path if context.by_file else (file.spec_id, normalised_key(file.partition))
+        if key not in found:
+            folder = context.folder_of(file.spec_id, file.partition)
+            found[key] = Partition(file.partition, folder, len(found), file.spec_id), []
+        found[key][1].append(rows[path])
+    return list(found.values())
+
+
+def _write(files: FileSet, partition: Partition, rows: list[DeletedRows], target_bytes: int) -> None:
+    writer = RollingWriter(files, partition, target_bytes)
+    for batch in _batches(rows):
+        writer.write(batch)
+    writer.close()
+
+
+def _batches(rows: list[DeletedRows]) -> Iterator[pa.RecordBatch]:
+    paths = pa.array([each.file.file_path for each in rows], pa.string())
+    longest = max(len(each.file.file_path.encode()) for each in rows)
+    at_once = max(1, min(_BATCH_ROWS, _BATCH_BYTES // longest))
+    ends = np.cumsum([len(each.positions) for each in rows])
+    for start in range(0, int(ends[-1]), at_once):
+        yield _batch(rows, paths, ends, start, min(start + at_once, int(ends[-1])))
+
+
+def _batch(
+    rows: list[DeletedRows], paths: pa.Array, ends: np.ndarray[Any, Any], start: int, end: int
+) -> pa.RecordBatch:
+    """The rows from one place to before another, counted over all data files."""
+    first, last = np.searchsorted(ends, (start, end - 1), "right").tolist()
+    parts = []
+    for one in range(first, last + 1):
+        begins = int(ends[one]) - len(rows[one].positions)
+        parts.append(rows[one].positions[max(0, start - begins) : end - begins])
+    counts = [len(part) for part in parts]
+    names = paths.take(pa.array(np.repeat(np.arange(first, last + 1), counts)))
+    return pa.RecordBatch.from_arrays([names, pa.array(np.concatenate(parts))], schema=_ARROW)
