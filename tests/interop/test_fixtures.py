@@ -1,6 +1,6 @@
 """Tables that others wrote: Spark, Trino, Impala, Athena, Flink, PyIceberg, ... read as their peers read them.
 
-``ICEFIELD_FIXTURES`` names a folder of such tables, with an ``INDEX.json`` that tells for each what it must give: the
+``ICEFIELD_FIXTURES`` names a folder of such tables, with an ``INDEX.json`` that states for each what it must give: the
 digest of its rows (see ``canonical``), how many rows match filters, what each snapshot holds, and its schema.
 """
 
@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[type[IcefieldError], str]] = {
 
 
 def opened(entry: dict[str, Any]) -> Table:
-    """The table where it lies now, though its metadata speaks of where it was written."""
+    """The table where it is now, though its metadata speaks of where it was written."""
     folder = ROOT / entry["dir"]
     maps = {f"location.map.{each['from']}": f"file://{folder}/{each['to']}" for each in entry["prefix_map"]}
     return icefield.open_table(f"file://{folder}/{entry['metadata_file']}", properties=maps)

@@ -84,7 +84,7 @@ def without_blanks(schema: Any) -> str:
 
 
 def same(ours: TableMetadata, theirs: Any) -> None:
-    """Compare what both tell of one table."""
+    """Compare what both state one table."""
     for name in (
         "format_version",
         "location",

@@ -46,7 +46,7 @@ def expected_flights(schema):
 
 
 def in_order(table):
-    """Rows in an order that only their values tell."""
+    """Rows in an order that only their values state."""
     return table.combine_chunks().sort_by([(name, "ascending") for name in table.column_names])
 
 

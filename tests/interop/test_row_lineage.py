@@ -1,4 +1,4 @@
-"""The ids and last changes of rows, as DuckDB tells them of the same tables; Java reads the files that hold them."""
+"""The ids and last changes of rows, as DuckDB states them of the same tables; Java reads the files that hold them."""
 
 from __future__ import annotations
 

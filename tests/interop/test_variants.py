@@ -115,7 +115,7 @@ def test_variants_that_java_writes_are_read(tmp_path, java_iceberg):
 
 
 class TestShredded:
-    """Columns that DuckDB shreds: what is of the named type lies in a column of its own, all else beside it."""
+    """Columns that DuckDB shreds: what is of the named type is in a column of its own, all else next to it."""
 
     PRIMITIVES = (
         ("tinyint", "1::tinyint", 1), ("smallint", "-300::smallint", -300), ("integer", "70000", 70_000),
@@ -178,7 +178,7 @@ class TestShredded:
         assert [shown(each) for each in found] == [wide, long, {"k0005": long, "k0650": "x" * 70_000}]
 
     @pytest.mark.spec("PARQ-13")
-    def test_a_table_reads_them_beside_its_own(self, tmp_path):
+    def test_a_table_reads_them_next_to_its_own(self, tmp_path):
         data, _ = from_duckdb(tmp_path, ["{'a': 1}", "{'a': 'x'}", "null"], "STRUCT(a INTEGER)")
         location = f"memory://shredded/{tmp_path.name}.parquet"
         MemoryFileSystem.files[location] = (data, 0)
@@ -240,7 +240,7 @@ class TestShreddedHere:
         assert rows == [*((value, value) for value in MIXED), (None, None)]
         assert duck_rows(f"select n from '{path}' where v.a::varchar = '300'") == [(1,)]
 
-    def test_duckdb_tells_names_apart_that_differ_in_case_only(self, tmp_path):
+    def test_duckdb_distinguishes_names_that_differ_in_case_only(self, tmp_path):
         values = [{"a": 1, "A": "x", "a.b": 2, "value": 3, "typed_value": 4, "list": 5}] * 2
         data, _ = write_rows(NUMBERED, numbered(values), properties=SHREDDED)
         path = tmp_path / "ours.parquet"
@@ -305,7 +305,7 @@ def test_the_two_parts_may_come_in_either_order():
 
 
 @pytest.mark.spec("PARQ-13")
-def test_clickhouse_reads_the_parts_of_a_variant_and_the_columns_beside_it(tmp_path, click):
+def test_clickhouse_reads_the_parts_of_a_variant_and_the_columns_next_to_it(tmp_path, click):
     data, _ = write_rows(JAVA.select_ids({1, 2}), [{"n": 1, "v": FIVE}, {"n": 2, "v": None}])
     path = tmp_path / "ours.parquet"
     path.write_bytes(data)

@@ -83,7 +83,7 @@ def test_every_node_of_every_file_has_its_id_and_what_its_version_demands(catalo
 
 @VERSIONS
 @pytest.mark.spec("MAN-03", "MAN-04", "MAN-05", "MAN-06", "ML-20", "VER-04")
-def test_the_headers_tell_what_the_version_demands(catalog, format_version):
+def test_the_headers_state_what_the_version_demands(catalog, format_version):
     table = table_with_history(catalog, "db.h", format_version)
     for snapshot in table.snapshots():
         metadata, _, manifests = opened(snapshot.manifest_list)

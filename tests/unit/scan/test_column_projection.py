@@ -195,7 +195,7 @@ class TestStructs:
         assert result.column("s").to_pylist() == [{"why": "a"}, None, {"why": None}]
 
     @pytest.mark.spec("PRJ-15")
-    def test_a_struct_of_which_only_a_missing_field_is_asked_still_tells_null_structs(self):
+    def test_a_struct_of_which_only_a_missing_field_is_asked_still_states_null_structs(self):
         held = pa.struct([field("text", pa.string(), 2), field("small", pa.bool_(), 3), field("n", pa.int64(), 4)])
         fields = [field("s", held, 1)]
         read = [NestedField(1, "s", StructType(NestedField(9, "new", "int", initial_default=4)))]
@@ -327,7 +327,7 @@ def addresses(batch):
 
 class TestMetadataColumns:
     @pytest.mark.spec("PRJ-17", "RSV-02", "RSV-04", "RSV-05", "RSV-06")
-    def test_what_tells_of_the_file_is_the_same_in_each_row(self):
+    def test_what_states_of_the_file_is_the_same_in_each_row(self):
         partition = partition_field(StructType(NestedField(1000, "p", "string"), NestedField(1001, "q_bucket", "int")))
         read = [NestedField(1, "a", "int"), FILE, SPEC_ID, DELETED, partition]
         constants = {FILE.field_id: "s3://f", SPEC_ID.field_id: 3, partition.field_id: ("x", None)}
@@ -452,7 +452,7 @@ def values(kind):
 
 
 class Renamer:
-    """Evolves a type: fields renamed, dropped, put into another order and added; tells what a value becomes."""
+    """Evolves a type: fields renamed, dropped, put into another order and added; states what a value becomes."""
 
     def __init__(self, draw, ids):
         self.draw = draw

@@ -77,7 +77,7 @@ def test_columns_that_nobody_needs_are_not_asked_for(
 @pytest.mark.spec("SCAN-41")
 def test_bytes_of_columns_that_nobody_needs_stay_where_they_are(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     if table.properties["write.format.default"] == "avro":
-        pytest.skip("rows of Avro lie together: a column is passed over, and not left in place")
+        pytest.skip("rows of Avro are together: a column is passed over, and not left in place")
     (task,) = table.scan().plan_files()
     taken: list[int] = []
 

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidMetadata
-from icefield.manifest import DataFile, DataFileContent
+from icefield.manifest import DataFile, DataFileContent, clear_caches
+from icefield.manifest.cache import CACHE_ENABLED
 from icefield.partitioning.spec import normalised_key
+from icefield.plugins import Plugins
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.kept_deletes import DELETE_INDEXES
 from icefield.types.reserved import DELETE_FILE_PATH
-from planned_tables import PlannedTable, name_of, spec
+from planned_tables import CountingIO, PlannedTable, name_of, spec
 from vectors import VECTORS
 
 BY_ID = spec((1, "identity", "id"), spec_id=1)
 SPECS = (spec(), BY_ID, spec((4, "identity", "score"), spec_id=2, first_id=1001))
 POSITION, EQUALITY = DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES
+
+
+@pytest.fixture(autouse=True)
+def _no_index_of_others() -> None:
+    clear_caches()
 
 
 def deletes_of(table: PlannedTable, row_filter: str = "true") -> dict[str, list[str]]:
@@ -165,7 +175,7 @@ def test_two_deletion_vectors_of_one_file_are_refused() -> None:
 
 
 @pytest.mark.spec("DEL-37")
-def test_several_deletion_vectors_may_lie_in_one_puffin_file() -> None:
+def test_several_deletion_vectors_may_are_in_one_puffin_file() -> None:
     table = PlannedTable(format_version=3)
     files = [table.file(name) for name in "ab"]
     table.add(files)
@@ -262,3 +272,40 @@ def test_the_index_finds_what_comparing_each_pair_finds(
     plan = table.scan().plan_arrow()
     paths = zip(plan["file_path"].to_pylist(), plan["delete_files"].to_pylist(), strict=True)
     assert {name_of(path): sorted(map(name_of, names)) for path, names in paths} == expected
+
+
+def test_a_second_plan_takes_the_index_of_the_first() -> None:
+    table = PlannedTable()
+    for name in "ab":
+        table.add([table.file(name)])
+    table.add([delete_file(table, "position", referenced_data_file=table.file("a").file_path)])
+    table.commit()
+    first = deletes_of(table)
+    with mock.patch.object(DeleteIndex, "_build", side_effect=AssertionError("the index is made anew")):
+        assert first == deletes_of(table) == deletes_of(table, "id > 3") == {"a": ["deletes"], "b": []}
+        # A later snapshot lists the same deletes, and a file that they do not name.
+        table.add([table.file("c")])
+        table.commit()
+        assert deletes_of(table) == {"a": ["deletes"], "b": [], "c": []}
+    assert len(DELETE_INDEXES) == 1
+
+
+def test_an_index_of_the_deletes_that_a_filter_leaves_serves_no_other_scan() -> None:
+    table = PlannedTable()
+    table.add([table.file("data", bounds={"id": (1, 9)})])
+    table.commit()
+    for name, bounds in (("low", (1, 2)), ("high", (8, 9))):
+        table.add([delete_file(table, "equality", name, bounds={"id": bounds})])
+    table.commit()
+    for _ in range(2):
+        assert deletes_of(table, "id > 5") == {"data": ["high"]}
+        assert deletes_of(table) == {"data": ["high", "low"]}
+
+
+def test_a_catalog_without_a_cache_keeps_no_index() -> None:
+    table = PlannedTable(io=CountingIO(Plugins.installed(), {CACHE_ENABLED: "false"}))
+    table.add([table.file("data")])
+    table.add([delete_file(table, "position")])
+    table.commit()
+    assert deletes_of(table) == {"data": ["deletes"]}
+    assert not len(DELETE_INDEXES)

@@ -1,4 +1,4 @@
-"""How many rows a file may give, by what its manifest says, where the format does not tell."""
+"""How many rows a file may give, by what its manifest says, where the format does not state."""
 
 from __future__ import annotations
 
@@ -52,3 +52,19 @@ def test_a_row_behind_the_end_is_a_contradiction(more: dict[str, Any]) -> None:
 @pytest.mark.parametrize("count", [-1, 4, 9])
 def test_a_part_with_fewer_rows_proves_nothing(count: int) -> None:
     assert read(Rows([0, 1], [2, 3]), count, **PART) == 4
+
+
+def said_of(reader: Rows, count: int, **more: Any) -> str:
+    with pytest.raises(InvalidFile) as raised:
+        read(reader, count, **more)
+    return str(raised.value)
+
+
+def test_the_error_says_how_many_rows_were_given_out_before_it() -> None:
+    assert said_of(Rows([0, 1], [2, 3]), 3).endswith("; 2 of its rows were given out before this was seen")
+    assert said_of(Rows([0, 1], [2, 3]), 5).endswith("; 4 of its rows were given out before this was seen")
+    assert said_of(Rows([4, 5]), 5, positions=True, **PART).endswith("; none of its rows is given out")
+    assert said_of(Rows([0, 1]), 1).endswith("; none of its rows is given out")
+    known = Rows([0, 1])
+    known.record_count = 2  # type: ignore[assignment]
+    assert said_of(known, 1).endswith("; none of its rows is given out")

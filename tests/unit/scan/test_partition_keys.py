@@ -47,7 +47,7 @@ def test_without_fields_all_rows_are_one_partition() -> None:
     assert (numbers.tolist(), partition_keys(0, partition, examples)) == ([0] * 5, [(0,)])
 
 
-def test_values_that_arrow_cannot_encode_are_told_apart_too() -> None:
+def test_values_that_arrow_cannot_encode_are_distinguished_too() -> None:
     column = pa.array([[1], [2], None, [1]])
     numbers, examples = tuple_groups(pa.StructArray.from_arrays([column], names=["p"]))
     assert len(examples) == 3

@@ -376,6 +376,7 @@ def scans(draw: st.DrawFn) -> tuple[dict[str, str], Any, list[dict[str, Any]], A
     return columns, spec_of(*fields), draw(rows(columns)), draw(expressions(columns, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.spec("SCAN-03", "SCAN-06", "SCAN-18", "SCAN-19", "SCAN-23", "PART-08")
 @settings(max_examples=150, deadline=None)
 @given(scans())
@@ -439,7 +440,7 @@ STATISTICS = {
 }
 
 
-def test_partition_fields_that_share_a_name_are_told_apart() -> None:
+def test_partition_fields_that_share_a_name_are_stated_apart() -> None:
     specs = [spec((1, "identity", "p")), spec((2, "identity", "p"), spec_id=1, first_id=1001)]
     table = PlannedTable(specs=specs)
     table.add([table.file("a", (7,))])

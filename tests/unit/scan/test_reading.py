@@ -229,7 +229,7 @@ def pick(row, projection):
 
 class TestMetadataColumns:
     @pytest.mark.spec("PRJ-17", "RSV-02", "RSV-03", "RSV-04", "RSV-05", "RSV-06")
-    def test_they_tell_of_the_file_and_the_place_of_each_row(self, written):
+    def test_they_state_of_the_file_and_the_place_of_each_row(self, written):
         spec = PartitionSpec(PartitionField(2, 1001, "identity", "t"), spec_id=4)
         old = PartitionSpec(PartitionField(1, 1000, "bucket[4]", "n_bucket"), spec_id=3)
         rows = [dict(row, t=f"t{row['n'] % 2}") for row in ROWS]
@@ -252,7 +252,7 @@ class TestMetadataColumns:
         assert found == [{"s": {"x": 7 / 4}, "_pos": 7, "_file": task.file.file_path}]
 
     @pytest.mark.spec("RSV-05", "PART-07")
-    def test_files_of_two_specs_are_told_apart(self, written):
+    def test_files_of_two_specs_are_stated_apart(self, written):
         specs = {number: PartitionSpec(spec_id=number) for number in (0, 1)}
         tasks = [task for number in (0, 1) for task in written(SCHEMA, ROWS[:1], specs[number])]
         context = context_of(SCHEMA, "n", metadata=(SPEC_ID,), specs=specs)

@@ -1,4 +1,4 @@
-"""Row lineage: each row of a table of version 3 has an id of its own that it keeps, and tells its last change."""
+"""Row lineage: each row of a table of version 3 has an id of its own that it keeps, and states its last change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LINEAGE = ("_row_id", "_last_updated_sequence_number")
 
 @pytest.fixture(params=FORMATS)
 def write(request: pytest.FixtureRequest) -> Callable[..., FileScanTask]:
-    """Writes rows as one file of a format, first row id 1,000 and data sequence number 7 unless told."""
+    """Writes rows as one file of a format, first row id 1,000 and data sequence number 7 by default."""
 
     def make(given: list[dict[str, Any]], *, stored: bool = False, first: int | None = 1_000) -> FileScanTask:
         location = f"memory://lineage/{request.node.name}"
@@ -77,7 +77,7 @@ def test_ids_follow_from_positions_under_splits_and_filters(write: Callable[...,
 
 
 @pytest.mark.spec("ROW-03", "ROW-04", "ROW-05")
-def test_what_is_stored_with_a_row_goes_before_what_the_file_tells(write: Callable[..., FileScanTask]) -> None:
+def test_what_is_stored_with_a_row_goes_before_what_the_file_says(write: Callable[..., FileScanTask]) -> None:
     stored = [(5, 2), (None, None), (9, None), (None, 3)]
     given = [{"n": n, "t": "x", LINEAGE[0]: row_id, LINEAGE[1]: last} for n, (row_id, last) in enumerate(stored)]
     task = write(given, stored=True)
@@ -86,7 +86,7 @@ def test_what_is_stored_with_a_row_goes_before_what_the_file_tells(write: Callab
 
 
 @pytest.mark.spec("ROW-05")
-def test_a_file_without_a_first_row_id_tells_nothing_whatever_it_holds(write: Callable[..., FileScanTask]) -> None:
+def test_a_file_without_a_first_row_id_states_nothing_whatever_it_holds(write: Callable[..., FileScanTask]) -> None:
     task = write([{"n": 1, "t": "x", LINEAGE[0]: 5, LINEAGE[1]: 2}], stored=True, first=None)
     assert read([task], *BOTH) == [(1, None, None)]
 
@@ -142,7 +142,7 @@ def test_rows_keep_ids_and_last_changes_when_their_file_is_rewritten(format_name
 
 
 @pytest.mark.spec("ROW-06", "ROW-13")
-def test_an_upserted_row_keeps_its_id_and_tells_of_its_change() -> None:
+def test_an_upserted_row_keeps_its_id_and_states_of_its_change() -> None:
     table = table_of_version_3(partition_spec=["kind"])
     table.append(rows(range(6)))
     before = lineage(table)
@@ -202,6 +202,7 @@ def test_a_table_with_a_column_of_such_a_name_is_read_and_keeps_its_rows() -> No
     assert lineage(table) == {1: (0, 1), 3: (2, 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.spec("ROW-10", "ROW-13", "ROW-06")
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_done_to_a_table_ids_are_unique_and_stay(seed: int) -> None:

@@ -124,7 +124,7 @@ def test_columns_are_selected_by_name_in_the_order_of_the_table() -> None:
     assert [field.name for field in partition.field_type.fields] == ["id"]
 
 
-def test_filters_add_up_and_may_be_text_or_objects() -> None:
+def test_filters_add_up_and_may_be_string_or_objects() -> None:
     table = PlannedTable(specs=[spec((1, "identity", "id"), (2, "identity", "name"))])
     table.add([table.file(f"{i}{name}", (i, name)) for i in (1, 2) for name in "xy"])
     table.commit()
@@ -184,13 +184,13 @@ def test_a_limit_is_a_whole_number(limit: Any) -> None:
     assert len(planned(history().scan(limit=np.int64(3)))) == 3
 
 
-def test_an_id_of_a_snapshot_that_is_text_is_not_said_to_be_missing() -> None:
+def test_an_id_of_a_snapshot_that_is_strings_is_not_said_to_be_missing() -> None:
     with pytest.raises(InvalidArgument, match="which is a number, not by '1001'"):
         planned(history().scan(snapshot_id="1001"))  # type: ignore[arg-type]
     assert planned(history().scan(snapshot_id=np.int64(1001))) == planned(history().scan(snapshot_id=1001))  # type: ignore[arg-type]
 
 
-def test_a_missing_pandas_is_told_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pandas_is_stated_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_scan, "find_spec", {"pandas": None}.get)
     with pytest.raises(MissingPlugin, match="pip install pandas"):
         history().scan().to_pandas()  # its files are not there
@@ -228,7 +228,7 @@ def test_counting_reads_no_file_that_statistics_prove_to_match_whole(tmp_path: P
 @pytest.mark.spec("RSV-08")
 @pytest.mark.parametrize("name", ["_change_type", "_change_ordinal", "_commit_snapshot_id"])
 def test_a_scan_of_one_snapshot_has_no_columns_of_changes(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidArgument, match=f"'{name}' tells of changes from snapshot to snapshot"):
+    with pytest.raises(InvalidArgument, match=f"'{name}' states changes from snapshot to snapshot"):
         real(tmp_path).scan(selected_fields=("id", name)).to_arrow()
 
 

@@ -75,7 +75,7 @@ def test_a_context_holds_nothing_of_a_long_history_but_the_fields_that_are_gone(
     assert table.scan().context.dropped == again.dropped
 
 
-def test_fields_that_are_gone_are_those_of_the_latest_schema_each_in_what_lies_around_it() -> None:
+def test_fields_that_are_gone_are_those_of_the_latest_schema_each_in_what_is_around_it() -> None:
     def struct(*names: str, id_: int = 10) -> NestedField:
         return NestedField(2, "s", StructType(*(NestedField(id_ + i, name, "int") for i, name in enumerate(names))))
 

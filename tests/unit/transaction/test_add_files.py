@@ -63,7 +63,7 @@ def test_a_file_with_ids_is_described_by_its_footer():
 
 
 @pytest.mark.spec("PART-03", "PART-04", "PART-26")
-def test_the_partition_is_told_by_the_rows_and_never_by_the_path():
+def test_the_partition_is_stated_by_the_rows_and_never_by_the_path():
     table = new_table(["kind", ("ts", "day"), "bucket[4](id)"], schema=SCHEMA)
     one = put("memory://elsewhere/kind=zzz/ts_day=1999-01-01/a.parquet", foreign([7, 7], "a", 3))
     table.add_files([one])

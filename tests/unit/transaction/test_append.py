@@ -67,6 +67,7 @@ def test_a_fast_append_leaves_every_other_manifest_as_it_is():
     assert {path: MemoryFileSystem.files[path] for path in before} == before
 
 
+@pytest.mark.slow
 @pytest.mark.spec("COMMIT-25", "SNAP-21")
 def test_the_hundredth_manifest_makes_an_append_merge_those_before_it():
     table = new_table()
@@ -199,6 +200,22 @@ def test_a_path_is_not_added_twice():
     assert [task.file.file_path for task in table.scan().plan_files()] == [foreign().file_path]
 
 
+@pytest.mark.spec("MAN-24")
+def test_a_path_that_was_deleted_comes_back_with_a_warning(caplog):
+    table = new_table()
+    table.update_snapshot().fast_append().append_file(foreign(), foreign("other")).commit()
+    table.update_snapshot().delete().delete_file(foreign()).commit()
+    assert not caplog.records
+    table.update_snapshot().fast_append().append_file(foreign(), foreign("third")).commit()
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert f"{foreign().file_path} was deleted from the table" in record.getMessage()
+    caplog.clear()
+    table.update_snapshot().delete().delete_file(foreign("third")).commit()
+    table.append(rows([1]))  # a name that is drawn is not looked for
+    assert not caplog.records
+
+
 @pytest.mark.spec("MAN-23")
 def test_a_path_that_another_commit_added_first_is_refused_on_the_retry():
     table = new_table()
@@ -245,7 +262,7 @@ def test_the_summary_counts_files_rows_bytes_and_partitions_and_carries_totals_o
 
 
 @pytest.mark.spec("SNAP-22")
-def test_texts_of_the_caller_go_into_the_summary_and_cannot_pass_for_counters():
+def test_strings_of_the_caller_go_into_the_summary_and_cannot_pass_for_counters():
     table = new_table()
     table.append(rows([1]), snapshot_properties={"engine-name": "test", "wap.id": "7"})
     assert table.current_snapshot().summary["engine-name"] == "test"
@@ -255,7 +272,7 @@ def test_texts_of_the_caller_go_into_the_summary_and_cannot_pass_for_counters():
     assert orphans(table) == set()
 
 
-def test_the_summary_tells_partitions_when_the_table_asks_for_it():
+def test_the_summary_states_partitions_when_the_table_asks_for_it():
     table = new_table("kind", **{"write.summary.partition-limit": "2"})
     table.append(pa.concat_tables([rows([1, 2], "x"), rows([3], "y")]))
     assert "added-records=2" in table.current_snapshot().summary["partitions.kind=x"]

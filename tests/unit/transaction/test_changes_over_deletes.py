@@ -44,6 +44,7 @@ CHANGES: dict[str, tuple[Any, list[int]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.spec("DEL-35", "DEL-01")

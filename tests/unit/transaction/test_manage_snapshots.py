@@ -70,7 +70,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(table):
 
 
 @pytest.mark.spec("META-17")
-def test_rolling_back_is_told_by_the_log(table):
+def test_rolling_back_is_stated_by_the_log(table):
     first, second, third = snapshot_ids(table)
     table.manage_snapshots().rollback_to_snapshot(first).commit()
     assert ids(table) == [1]

@@ -102,7 +102,7 @@ def test_existing_entries_of_a_rewritten_manifest_keep_their_numbers():
     assert (rewritten.sequence_number, rewritten.min_sequence_number) == (3, 2)
 
 
-def test_an_overwrite_replaces_all_rows_unless_told_which():
+def test_an_overwrite_replaces_all_rows_unless_stated_which():
     table = new_table()
     table.append(rows([1, 2]))
     table.overwrite(rows([3]))
@@ -279,7 +279,7 @@ def test_rows_of_files_under_an_older_spec_are_deleted_too():
     assert table.current_snapshot().operation is Operation.DELETE
 
 
-def test_case_of_names_matters_unless_told():
+def test_case_of_names_matters_unless_stated():
     table = new_table()
     table.append(rows([1]))
     with pytest.raises(InvalidExpression):

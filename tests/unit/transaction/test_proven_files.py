@@ -80,7 +80,7 @@ def test_a_file_with_nan_is_dropped_and_counted_unread_where_nan_matches(text, m
     assert table.scan().count() == 0
 
 
-def test_a_count_of_nulls_tells_more_than_a_column_that_became_required():
+def test_a_count_of_nulls_states_more_than_a_column_that_became_required():
     table = new_table(schema=Schema(NestedField(1, "id", LongType())))
     table.append(pa.table({"id": [5, None]}))
     with table.update_schema(allow_incompatible_changes=True) as update:

@@ -139,7 +139,7 @@ def test_two_schema_changes_in_a_transaction_build_on_each_other():
 
 
 @pytest.mark.spec("META-13")
-def test_properties_are_set_and_removed_as_text():
+def test_properties_are_set_and_removed_as_strings():
     table = new_table()
     table.set_properties({"a": 1, "b": True, "c.d": "x"}, e=0.5)
     assert {"a": "1", "b": "true", "c.d": "x", "e": "0.5"}.items() <= table.properties.items()

@@ -41,7 +41,7 @@ def test_going_back_to_a_stored_schema_uses_its_id_again():
 
 
 @pytest.mark.spec("SCH-20", "VER-01")
-def test_version_1_metadata_holds_the_current_schema_beside_the_list():
+def test_version_1_metadata_holds_the_current_schema_next_to_the_list():
     table = new_table(**{"format-version": "1"})
     table.update_schema().add_column("extra", "int").commit()
     stored = json.loads(MemoryFileSystem.files[table.metadata_location][0])
@@ -193,7 +193,7 @@ def test_the_name_mapping_and_the_properties_of_a_column_follow_its_name():
     table = new_table()
     table.set_properties(
         {
-            "schema.name-mapping.default": create_name_mapping(table.schema()).to_text(),
+            "schema.name-mapping.default": create_name_mapping(table.schema()).to_string(),
             "write.metadata.metrics.column.kind": "full",
             "write.metadata.metrics.column.value": "none",
             "write.parquet.bloom-filter-enabled.column.kind": "true",

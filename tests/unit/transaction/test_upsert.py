@@ -93,7 +93,7 @@ def test_updating_and_inserting_can_be_asked_for_alone():
         table.upsert(rows([1]), ["id"], False, False)
 
 
-def test_the_identifier_fields_are_the_key_unless_told():
+def test_the_identifier_fields_are_the_key_unless_stated():
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
     table = new_table(schema=schema)
     data = pa.table({"id": [1], "v": ["a"]}, schema=schema)

@@ -74,7 +74,7 @@ def commit_table(
 
     Raises ``CommitFailed`` when retries did not settle a conflict, whatever ``build`` raises (``ValidationFailed``
     when the change cannot be re-applied), ``TableExists`` when a creation lost, ``NoSuchTable`` when the table was
-    dropped meanwhile, and ``CommitStateUnknown`` when nobody can tell what happened.
+    dropped meanwhile, and ``CommitStateUnknown`` when nobody can know what happened.
     """
     properties = base.metadata.properties if base is not None else {}
     if policy is None:
@@ -135,7 +135,7 @@ def _publish(run: _Run, base: TableState | None, proposal: Proposal) -> TableSta
         found = _find_ours(run)
         if found is None:
             raise
-        _log.warning("the reply to a commit of '%s' was lost, but the table shows it: %s", run.handle.text, error)
+        _log.warning("the reply to a commit of '%s' was lost, but the table shows it: %s", run.handle.full_name, error)
         return found
     except Exception as error:
         if isinstance(error, IcefieldError) and error.retryable and base is not None:
@@ -172,14 +172,14 @@ def _after_conflict(run: _Run, base: TableState | None, conflict: Conflict) -> T
     current = conflict.current.location if conflict.current is not None else None
     run.handle.io.plugins.emit(CommitConflict(run.handle.name, run.attempt, location, current))
     if base is None:
-        raise TableExists(f"table '{run.handle.text}' exists already", table=run.handle.name)
+        raise TableExists(f"table '{run.handle.full_name}' exists already", table=run.handle.name)
     last = run.policy.gives_up(run.attempt, run.elapsed)
     if not last:
         run.sleep(run.policy.wait_seconds(run.attempt, attempt_seconds=run.attempt_seconds))
     # A table that was dropped and created again may have the same name for its version.
     refreshed = load_table(run.handle, base, read_again=True)
     if refreshed is None:
-        message = f"table '{run.handle.text}' was dropped while it was being changed"
+        message = f"table '{run.handle.full_name}' was dropped while it was being changed"
         raise NoSuchTable(message, table=run.handle.name)
     if last and not _holds_ours(run, refreshed):
         raise _lost(run, refreshed)
@@ -191,10 +191,10 @@ def _lost(run: _Run, winner: TableState) -> CommitFailed:
     snapshot = winner.metadata.current_snapshot()
     what = f"current is {winner.pointer.location}"
     if snapshot is not None:
-        what += f" with snapshot {snapshot.snapshot_id} ({snapshot.summary.get('operation', 'operation not told')})"
+        what += f" with snapshot {snapshot.snapshot_id} ({snapshot.summary.get('operation', 'operation not stated')})"
     return CommitFailed(
-        f"commit to '{run.handle.text}' lost to other commits {run.attempt} times in {run.elapsed:.1f} s, and nothing "
-        f"was changed; {what}. Try again, or raise the table property '{COMMIT_RETRY_NUM_RETRIES.name}' (now "
+        f"commit to '{run.handle.full_name}' lost to other commits {run.attempt} times in {run.elapsed:.1f} s, and "
+        f"nothing was changed; {what}. Try again, or raise the table property '{COMMIT_RETRY_NUM_RETRIES.name}' (now "
         f"{run.policy.num_retries})",
         table=run.handle.name,
         attempts=run.attempt,
@@ -209,7 +209,7 @@ def _find_ours(run: _Run) -> TableState | None:
     Whatever is not there may come yet, so finding nothing proves nothing.
     """
     if run.snapshot is None:
-        return None  # no version could be told from another's
+        return None  # no version could be distinguished from another's
     began = time.monotonic()
     for attempt in count(1):
         found = _look(run)

@@ -18,7 +18,7 @@ _LOAD_TRIES = 5
 class TableState:
     """One version of a table: the pointer to its metadata file, and what the file holds.
 
-    ``properties`` are what the catalog's service told for this table alone: see ``icefield.abc.Current``.
+    ``properties`` are what the catalog's service returned for this table alone: see ``icefield.abc.Current``.
     """
 
     pointer: Pointer
@@ -49,7 +49,7 @@ class TableHandle:
     strategy: CommitStrategy | None = None
 
     @property
-    def text(self) -> str:
+    def full_name(self) -> str:
         """The name as people write it: ``db.events``."""
         return ".".join(self.name)
 
@@ -57,7 +57,7 @@ class TableHandle:
         """The strategy. Raises ``NotSupportedByCatalog`` for a table that can only be read."""
         if self.strategy is None:
             raise NotSupportedByCatalog(
-                f"table '{self.text}' was opened from a metadata file, without a catalog, and can only be read; "
+                f"table '{self.full_name}' was opened from a metadata file, without a catalog, and can only be read; "
                 "load it through a catalog to change it",
                 table=self.name,
             )
@@ -112,7 +112,7 @@ def _same_table(handle: TableHandle, known: TableState | None, metadata: TableMe
     # A v1 table may be given its uuid by a later commit.
     if before is not None and metadata.table_uuid != before:
         raise InvalidMetadata(
-            f"table '{handle.text}' is not the table that was loaded: its uuid was {before} and is now "
+            f"table '{handle.full_name}' is not the table that was loaded: its uuid was {before} and is now "
             f"{metadata.table_uuid} in {pointer.location}; load the table again",
             table=handle.name,
             location=pointer.location,

@@ -64,5 +64,5 @@ def discard(handle: TableHandle, locations: list[str]) -> None:
         handle.io.delete_many(locations)
     except Exception:
         _log.warning(
-            "could not delete %d files that '%s' does not refer to: %s", len(locations), handle.text, locations
+            "could not delete %d files that '%s' does not refer to: %s", len(locations), handle.full_name, locations
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,9 @@ from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints
 from icefield.scan.delete_scopes import Ranges
+
+_FILE_BYTES: Final = 1_000
+"""What a delete file takes as an object, with the bounds of its paths."""
 
 
 class DeleteFiles:
@@ -25,6 +30,11 @@ class DeleteFiles:
 
     def __len__(self) -> int:
         return int(self._starts[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns, and of an object for each file."""
+        return sum(part.nbytes for part in self.parts) + _FILE_BYTES * len(self)
 
     def column(self, number: int) -> pa.Array:
         """A column by field id, over all manifests."""
@@ -48,21 +58,21 @@ class DeleteFiles:
 
     def manifest_of(self, number: int) -> str:
         """The location of the manifest that names a file."""
-        return self.parts[self._part(number)].manifest.manifest_path
+        return self.parts[int(self._part(number))].manifest.manifest_path
 
-    def file(self, number: int) -> DataFile:
-        """One of the files as an object."""
-        found = self._objects[number]
-        if found is None:
-            part = self._part(number)
-            # All of a manifest at once: one by one would cost many times as much.
-            self._objects[int(self._starts[part]) : int(self._starts[part + 1])] = self.parts[part].data_files()
-            found = self._objects[number]
-            assert found is not None
-        return found
+    def files(self, numbers: Ints) -> list[DataFile]:
+        """Some of the files as objects."""
+        objects = self._objects
+        for part in np.flatnonzero(np.bincount(self._part(numbers), minlength=len(self.parts))).tolist():
+            first, end = int(self._starts[part]), int(self._starts[part + 1])
+            if objects[first] is None:
+                # All of a manifest at once: one by one would cost many times as much.
+                objects[first:end] = self.parts[part].data_files()
+        return [objects[number] for number in numbers.tolist()]
 
-    def _part(self, number: int) -> int:
-        return int(np.searchsorted(self._starts, number, side="right")) - 1
+    def _part(self, numbers: Ints | int) -> Ints:
+        part: Ints = np.searchsorted(self._starts, numbers, side="right") - 1
+        return part
 
 
 class AssignedDeletes:
@@ -71,21 +81,26 @@ class AssignedDeletes:
     Those of row r are, in each of ``ranges``, what it says, and after these ``numbers[offsets[r]:offsets[r + 1]]``.
     """
 
-    __slots__ = ("_files", "_last", "_lists", "_numbers", "_offsets", "_ranges")
+    __slots__ = ("_files", "_numbers", "_offsets", "_ranges", "_tuples")
 
     def __init__(self, files: DeleteFiles, ranges: Sequence[Ranges], offsets: Ints, numbers: Ints) -> None:
         self._files = files
         self._ranges = [one for one in ranges if one.counts.any()]
         self._offsets = offsets
         self._numbers = numbers
-        self._lists: tuple[list[int], list[DataFile]] | None = None
-        self._last: dict[int, tuple[int, int, tuple[DataFile, ...]]] = {}
+        self._tuples: list[tuple[DataFile, ...]] | None = None
 
     @classmethod
     def of(cls, files: DeleteFiles, ranges: Sequence[Ranges], rows: Ints, numbers: Ints, count: int) -> AssignedDeletes:
         """From pairs of a row and a delete file, the rows ascending, for so many data files."""
         offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
         return cls(files, ranges, offsets, numbers)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, the tuples of files counted as if they were made."""
+        ranges = sum(one.firsts.nbytes + one.ends.nbytes for one in self._ranges)
+        return self._offsets.nbytes + self._numbers.nbytes + ranges + 64 * len(self._offsets) + 8 * len(self._numbers)
 
     def counts(self) -> Ints:
         """How many delete files each data file has."""
@@ -94,25 +109,35 @@ class AssignedDeletes:
             counts = counts + one.counts
         return counts
 
+    def part(self, start: int, stop: int) -> AssignedDeletes:
+        """Those of some of the data files, which follow each other."""
+        offsets = self._offsets[start : stop + 1]
+        ranges = [Ranges(one.numbers, one.firsts[start:stop], one.ends[start:stop]) for one in self._ranges]
+        return AssignedDeletes(self._files, ranges, offsets - offsets[0], self._numbers[offsets[0] : offsets[-1]])
+
     def files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files of a data file."""
-        if self._lists is None:
-            self._lists = (self._offsets.tolist(), [*map(self._files.file, self._numbers.tolist())])
-        offsets, listed = self._lists
-        found = tuple(listed[offsets[row] : offsets[row + 1]])
-        for place in range(len(self._ranges) - 1, -1, -1):
-            found = self._range(place, row) + found
-        return found
+        return self.tuples()[row]
 
-    def _range(self, place: int, row: int) -> tuple[DataFile, ...]:
-        ranges = self._ranges[place]
-        first, end = int(ranges.firsts[row]), int(ranges.ends[row])
-        last = self._last.get(place)
-        if last is None or last[:2] != (first, end):
+    def tuples(self) -> list[tuple[DataFile, ...]]:
+        """The delete files of each data file."""
+        if self._tuples is None:
+            self._tuples = self._made()
+        return self._tuples
+
+    def _made(self) -> list[tuple[DataFile, ...]]:
+        listed, offsets = self._files.files(self._numbers), self._offsets.tolist()
+        made = [tuple(listed[first:end]) for first, end in pairwise(offsets)]
+        for one in reversed(self._ranges):
             # Files next to each other are mostly of one commit and one partition, and share what applies to them.
-            found = tuple(map(self._files.file, ranges.numbers[first : max(first, end)].tolist()))
-            last = self._last[place] = (first, end, found)
-        return last[2]
+            pairs = np.stack((one.firsts, np.maximum(one.firsts, one.ends)), axis=1)
+            starts = np.concatenate(([0], np.flatnonzero(np.any(pairs[1:] != pairs[:-1], axis=1)) + 1, [len(pairs)]))
+            for start, stop in pairwise(starts.tolist()):
+                first, end = pairs[start].tolist()
+                shared = tuple(self._files.files(one.numbers[first:end]))
+                if shared:
+                    made[start:stop] = [shared + others for others in made[start:stop]]
+        return made
 
     def all(self) -> tuple[Ints, Ints]:
         """Offsets by row and the numbers of all delete files between them, ranges included."""
@@ -130,9 +155,7 @@ class AssignedDeletes:
         offsets, numbers = self.all()
         if not len(numbers):
             return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array([], pa.string()))
-        needed, places = np.unique(numbers, return_inverse=True)
-        paths = self._files.paths.take(pa.array(needed))
-        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), paths.take(pa.array(places)))
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), self._files.paths.take(pa.array(numbers)))
 
     def vectors(self) -> tuple[Ints, Ints]:
         """The data files that have a deletion vector and nothing else, and how many rows each says to delete."""

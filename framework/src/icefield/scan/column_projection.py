@@ -159,7 +159,7 @@ class _ById(Rules):
         return [None if self._is_ignored(field) else positions.get(field.field_id) for field in fields]
 
     def _is_ignored(self, field: NestedField) -> bool:
-        """Whether a column of the file with this id would mean nothing: that of a metadata column which tells of the
+        """Whether a column of the file with this id would mean nothing: that of a metadata column which states the
         file itself, and that of a field of unknown type, which is null everywhere.
         """
         if is_reserved_id(field.field_id):
@@ -194,8 +194,8 @@ class _ById(Rules):
         return value is not None, value
 
     def _partition_struct(self, kind: StructType, path: Path) -> tuple[Any, ...] | None:
-        """A struct that the file lacks while partition values tell of fields inside it; None otherwise."""
-        if not any(map(self._tells, kind.fields)):
+        """A struct that the file lacks while partition values state fields inside it; None otherwise."""
+        if not any(map(self._says, kind.fields)):
             return None
         values = []
         for child in kind.fields:
@@ -206,11 +206,11 @@ class _ById(Rules):
             values.append(value)
         return tuple(values)
 
-    def _tells(self, field: NestedField) -> bool:
+    def _says(self, field: NestedField) -> bool:
         if field.field_id in self._constants:
             self.is_general = False
             return self._constants[field.field_id] is not None
-        return isinstance(field.field_type, StructType) and any(map(self._tells, field.field_type.fields))
+        return isinstance(field.field_type, StructType) and any(map(self._says, field.field_type.fields))
 
     def asked(self, kind: IcebergType, held: pa.DataType, path: Path) -> Shape:
         if isinstance(kind, VariantType) and is_shredded(held):

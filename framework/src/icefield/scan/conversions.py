@@ -37,7 +37,7 @@ from icefield.types.arrow.reshape import Convert, nulls_of
 from icefield.types.arrow.types import to_arrow_type
 
 _NARROW = (pa.int8(), pa.int16(), pa.uint8(), pa.uint16())
-_TEXT = (pa.string(), pa.large_string(), pa.string_view())
+_STRING = (pa.string(), pa.large_string(), pa.string_view())
 _BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
 _TIMESTAMPS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 
@@ -50,8 +50,8 @@ _CASTS: dict[type[IcebergType], tuple[pa.DataType, ...]] = {
     TimeType: (pa.time32("s"), pa.time32("ms"), pa.time64("ns")),
     TimestampType: (pa.date32(),),
     TimestampNanoType: (pa.date32(),),
-    StringType: (*_TEXT, *_BYTES),
-    BinaryType: (*_TEXT, *_BYTES),
+    StringType: (*_STRING, *_BYTES),
+    BinaryType: (*_STRING, *_BYTES),
     GeometryType: _BYTES,
     GeographyType: _BYTES,
     UUIDType: _BYTES,

@@ -8,7 +8,8 @@ position delete file of its data file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,7 @@ class DeleteIndex:
 
     def __init__(self, entries: Iterable[ManifestEntries], unpartitioned: Collection[int]) -> None:
         self._files = DeleteFiles([part for part in entries if len(part)])
+        self._whole: dict[Hashable, AssignedDeletes | None] = {}
         self._partitions: dict[tuple[Hashable, ...], int] = {}
         self._global: ByAge | None = None
         self._equality: ByAge | None = None
@@ -56,14 +58,52 @@ class DeleteIndex:
 
     def assign(self, data: ManifestEntries) -> AssignedDeletes | None:
         """The delete files that apply to each of some data files of one spec; None when none applies to any."""
-        if not len(self) or not len(data):
-            return None
-        numbers, keys = _partitions(data)
-        groups = np.array([self._partitions.get(key, -1) for key in keys], np.int64)[numbers]
-        files = FilesToAssign(data.column(f.FILE_PATH), groups, _sequences(data))
+        return self.assign_all([data])[0]
+
+    def assign_all(self, parts: Sequence[ManifestEntries], whole: Sequence[bool] = ()) -> list[AssignedDeletes | None]:
+        """As ``assign``, for the data files of several manifests at once: each lookup costs more than a file of it.
+
+        ``whole`` says which parts are all files of their manifests; what is assigned to these is kept.
+        """
+        keys = [
+            (part.manifest.manifest_path, part.manifest.sequence_number) if kept else None
+            for part, kept in zip(parts, whole or [False] * len(parts), strict=True)
+        ]
+        new = [place for place, key in enumerate(keys) if key is None or key not in self._whole]
+        made = dict(zip(new, self._assigned([parts[place] for place in new]), strict=True))
+        self._whole.update((keys[place], one) for place, one in made.items() if keys[place] is not None)
+        return [made[place] if place in made else self._whole[key] for place, key in enumerate(keys)]
+
+    @property
+    def has_equality_deletes(self) -> bool:
+        """Whether any of the files deletes by values."""
+        return self._global is not None or self._equality is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, the objects counted as if all were made: the files, the keys of them, and what is assigned."""
+        assigned = sum(one.nbytes for one in self._whole.values() if one is not None)
+        return self._files.nbytes + 200 * (len(self) + len(self._partitions) + len(self._whole)) + assigned
+
+    def _assigned(self, parts: Sequence[ManifestEntries]) -> list[AssignedDeletes | None]:
+        filled = [part for part in parts if len(part)] if len(self) else []
+        if not filled:
+            return [None] * len(parts)
+        paths = [part.column(f.FILE_PATH) for part in filled]
+        files = FilesToAssign(
+            paths[0] if len(paths) == 1 else pa.concat_arrays(paths),
+            np.concatenate([self._known_groups(part) for part in filled]),
+            np.concatenate([_sequences(part) for part in filled]),
+        )
+        assigned = self._assign(files)
+        bounds = np.cumsum([0, *map(len, parts)]).tolist()
+        found = [assigned.part(start, stop) for start, stop in pairwise(bounds)]
+        return [one if one.counts().any() else None for one in found]
+
+    def _assign(self, files: FilesToAssign) -> AssignedDeletes:
         ranges = []
         if self._global is not None:
-            ranges.append(self._global.find(FilesToAssign(files.paths, np.zeros_like(groups), files.sequences)))
+            ranges.append(self._global.find(FilesToAssign(files.paths, np.zeros_like(files.groups), files.sequences)))
         if self._equality is not None:
             ranges.append(self._equality.find(files))
         rows, found, with_vector = self._positions(files)
@@ -71,8 +111,7 @@ class DeleteIndex:
             unbounded = self._unbounded.find(files)
             unbounded.ends = np.where(with_vector, unbounded.firsts, unbounded.ends)
             ranges.append(unbounded)
-        assigned = AssignedDeletes.of(self._files, ranges, rows, found, len(data))
-        return assigned if assigned.counts().any() else None
+        return AssignedDeletes.of(self._files, ranges, rows, found, len(files.groups))
 
     def _positions(self, files: FilesToAssign) -> tuple[Ints, Ints, Mask]:
         """Pairs of a data file and a position delete file, oldest first, and which files have a deletion vector."""
@@ -124,6 +163,10 @@ class DeleteIndex:
     def _by_age(self, mask: Mask, groups: Ints, *, inclusive: bool) -> ByAge | None:
         rows = np.flatnonzero(mask)
         return ByAge(rows, groups[rows], self._sequences[rows], inclusive=inclusive) if len(rows) else None
+
+    def _known_groups(self, part: ManifestEntries) -> Ints:
+        numbers, keys = _partitions(part)
+        return np.array([self._partitions.get(key, -1) for key in keys], np.int64)[numbers]
 
     def _new_groups(self, part: ManifestEntries) -> Ints:
         numbers, keys = _partitions(part)

@@ -43,7 +43,7 @@ class FilesToAssign:
 
 @dataclass(slots=True)
 class Ranges:
-    """For each data file the delete files ``numbers[firsts:ends]``; the end may lie before the first."""
+    """For each data file the delete files ``numbers[firsts:ends]``; the end may be before the first."""
 
     numbers: Ints
     firsts: Ints
@@ -112,7 +112,7 @@ class ByBounds:
 
     The bounds of all files are numbered in their order, and a path is compared with those alone. Files are ordered by
     group and lower bound; ``ceilings`` are the greatest upper bounds of a group up to each of them. What may name a
-    path lies between the first ceiling that reaches it and the last lower bound that is not above it::
+    path is between the first ceiling that reaches it and the last lower bound that is not above it::
 
         lower bounds    a    c    e    g         of the path f: the second to the third,
         upper bounds    b    h    e    i         of which the third ends before it

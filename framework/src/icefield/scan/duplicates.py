@@ -34,10 +34,10 @@ def path_hashes(paths: pa.StringArray) -> Hashes:
     if not len(paths) or int(lengths.max()) == 0:
         return hashes
     # Eight bytes in front and behind, so that every path can be read in words of eight.
-    text = np.zeros(int(ends[-1] - starts[0]) + 16, np.uint8)
+    string = np.zeros(int(ends[-1] - starts[0]) + 16, np.uint8)
     data = np.frombuffer(paths.buffers()[2], np.uint8)
-    text[8:-8] = data[int(starts[0]) : int(ends[-1])]
-    words = np.lib.stride_tricks.as_strided(text[:8].view("<u8"), shape=(len(text) - 7,), strides=(1,))
+    string[8:-8] = data[int(starts[0]) : int(ends[-1])]
+    words = np.lib.stride_tricks.as_strided(string[:8].view("<u8"), shape=(len(string) - 7,), strides=(1,))
     starts, ends = starts - starts[0] + 8, ends - starts[0] + 8
     shortest = int(lengths.min())
     for step in range(0, int(lengths.max()) - 7, 8):

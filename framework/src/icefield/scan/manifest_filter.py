@@ -119,8 +119,15 @@ class ManifestFilter:
 
         ``row_filter`` judges by column metrics; the partition is always judged by the filter itself.
         """
+        for found, plan in self.matching_groups(manifests, row_filter, request):
+            for part, mask in found:
+                yield part, mask, plan
+
+    def matching_groups(
+        self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, request: ManifestRequest
+    ) -> Iterator[tuple[list[tuple[ManifestEntries, Mask | None]], SpecPlan]]:
+        """As ``matching``, the manifests of one spec that are at hand together."""
         for parts in self.groups(manifests, request):
             plan = self.spec_plan(parts[0].spec_id)
             masks = matching_rows(parts, plan.partition_filter, row_filter, self.types)
-            for part, mask in zip(parts, masks, strict=True):
-                yield part, mask, plan
+            yield list(zip(parts, masks, strict=True)), plan

@@ -1,7 +1,7 @@
 """Manifests fetched by threads, a few ahead of the consumer, and decoded in order as they are drawn.
 
 Threads wait for storage while the consumer decodes, and inflate together with it what it decodes next. They neither
-decode nor inflate beside it: decoding is a long row of short vector operations, and each is held up by threads that
+decode nor inflate next to it: decoding is a long row of short vector operations, and each is held up by threads that
 want the interpreter after every block.
 """
 
@@ -167,9 +167,9 @@ class _Reads:
             return
         if self._side is None:
             self._side = ThreadPoolExecutor(self._inflaters - 1, thread_name_prefix="icefield-inflate")
-        beside = [self._side.submit(inflate) for _ in range(others)]
+        started = [self._side.submit(inflate) for _ in range(others)]
         inflate()
-        for each in beside:
+        for each in started:
             each.result()
 
     def _note_taken(self, one: _Ahead) -> None:

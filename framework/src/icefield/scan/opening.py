@@ -29,8 +29,8 @@ def open_file(io: FileIO, file: DataFile) -> AbstractContextManager[FormatReader
 def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Iterator[pa.RecordBatch]:
     """What is read of a file that holds as many rows as its manifest says.
 
-    The format may tell when the file is opened; else the rows are counted. A part of a file, or what a filter leaves of
-    it, has no more rows than the whole, and none at a position behind its end.
+    The format may state when the file is opened; else the rows are counted. A part of a file, or what a filter leaves
+    of it, has no more rows than the whole, and none at a position behind its end.
     """
     known = reader.record_count
     if known is not None:
@@ -42,10 +42,10 @@ def counted(file: DataFile, reader: FormatReader, request: ReadRequest) -> Itera
         rows += batch.num_rows
         seen = batch.column(batch.num_columns - 1)[-1].as_py() + 1 if request.positions and batch.num_rows else rows
         if 0 <= file.record_count < max(rows, seen):
-            raise _contradiction(file, f"at least {max(rows, seen)}")
+            raise _contradiction(file, f"at least {max(rows, seen)}", rows - batch.num_rows)
         yield batch
     if request.split is None and request.row_filter is None and request.skipped_rows is None:
-        _check_count(file, rows)
+        _check_count(file, rows, rows)
 
 
 def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
@@ -60,15 +60,17 @@ def _refuse_encrypted(file: DataFile, source: InputFile) -> None:
         )
 
 
-def _check_count(file: DataFile, rows: int) -> None:
+def _check_count(file: DataFile, rows: int, given: int = 0) -> None:
     # A negative count is not known.
     if 0 <= file.record_count != rows:
-        raise _contradiction(file, str(rows))
+        raise _contradiction(file, str(rows), given)
 
 
-def _contradiction(file: DataFile, rows: str) -> InvalidFile:
+def _contradiction(file: DataFile, rows: str, given: int) -> InvalidFile:
+    """``given`` rows of it came before: a file whose format does not state its rows is counted as it is read."""
+    before = f"{given} of its rows were given out before this was seen" if given else "none of its rows is given out"
     return InvalidFile(
         f"{file.file_path} holds {rows} rows, and its manifest says {file.record_count}: the file is another, or "
-        "the manifest is wrong; nothing of it is read",
+        f"the manifest is wrong; {before}",
         location=file.file_path,
     )

@@ -18,11 +18,11 @@ from icefield.scan.tasks import FileScanTask, PlannedTask
 class PlannedFiles:
     """Files of one manifest that are to be read. Objects are made when one of the tasks is first asked for them.
 
-    ``deletes`` are the delete files that apply, None when there are none. ``proven``, where it was asked for, tells
+    ``deletes`` are the delete files that apply, None when there are none. ``proven``, where it was asked for, states
     which files match whole by their statistics.
     """
 
-    __slots__ = ("_files", "_groups", "_residuals", "_sequences", "deletes", "entries", "proven")
+    __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "deletes", "entries", "proven")
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class PlannedFiles:
         self._residuals = residuals
         self.deletes = deletes
         self._files: list[DataFile] | None = None
+        self._deletes: list[tuple[DataFile, ...]] | None = None
         self._groups: tuple[npt.NDArray[np.int64], list[BooleanExpression]] | None = None
         self._sequences: dict[int, list[Any]] = {}
 
@@ -67,7 +68,10 @@ class PlannedFiles:
 
     def delete_files(self, row: int) -> tuple[DataFile, ...]:
         """The delete files that apply to the file."""
-        return () if self.deletes is None else self.deletes.files(row)
+        if self._deletes is None:
+            # Those of all rows: whoever asks for one asks for more.
+            self._deletes = [()] * len(self) if self.deletes is None else self.deletes.tuples()
+        return self._deletes[row]
 
     def data_sequence_number(self, row: int) -> int | None:
         """The data sequence number of the file."""

@@ -1,6 +1,6 @@
 """Scan planning: from a snapshot and a filter to the files that may hold matching rows.
 
-The manifest list tells which manifests to open; those are read by threads, a few ahead of the consumer; entries are
+The manifest list states which manifests to open; those are read by threads, a few ahead of the consumer; entries are
 judged in columns, many manifests at a time where they are at hand; tasks are made of what is left, when it is drawn.
 Nothing is asked of storage for a data file.
 """
@@ -8,7 +8,7 @@ Nothing is asked of storage for a data file.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, strict_metrics
 from icefield.manifest import (
     ALL_COLUMNS,
     PLAN_COLUMNS,
+    EntryStatus,
     ManifestContent,
     ManifestEntries,
     ManifestFile,
@@ -32,6 +33,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.duplicates import DistinctPaths
+from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.scan.manifest_filter import ManifestFilter
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
@@ -80,6 +82,7 @@ class ScanPlanner:
         self._metadata = metadata
         self._io = io
         self._snapshot = snapshot
+        self._schema_id = schema.schema_id
         self._filter = row_filter
         self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
         self._prove = prove
@@ -106,21 +109,26 @@ class ScanPlanner:
         """
         manifests = self.manifests
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
-        deletes = self._delete_index()
+        key, deletes = self._delete_index()
         chosen = self._choose(ManifestContent.DATA)
-        for part, mask, plan in self._manifests.matching(chosen, self._filter, self._request):
-            entries = self._chosen(part, mask)
-            self.report.files_planned += len(entries)
-            self.report.files_skipped += len(part) - len(entries)
-            if not len(entries):
-                continue
-            if distinct is not None:
-                distinct.add(entries)
-            proven = self._proven(part, mask) if self._prove else None
-            yield PlannedFiles(entries, plan.residuals, deletes.assign(entries) if deletes else None, proven)
+        for group, plan in self._manifests.matching_groups(chosen, self._filter, self._request):
+            entries = [self._chosen(part, mask) for part, mask in group]
+            whole = [mask is None for _, mask in group]
+            assigned = deletes.assign_all(entries, whole) if deletes else [None] * len(group)
+            for (part, mask), kept, applying in zip(group, entries, assigned, strict=True):
+                self.report.files_planned += len(kept)
+                self.report.files_skipped += len(part) - len(kept)
+                if not len(kept):
+                    continue
+                if distinct is not None:
+                    distinct.add(kept)
+                proven = self._proven(part, mask) if self._prove else None
+                yield PlannedFiles(kept, plan.residuals, applying, proven)
         if distinct is not None:
             distinct.check()
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
+        if key is not None and deletes is not None:
+            DELETE_INDEXES.put(key, deletes)
         self._tell()
 
     def _choose(self, content: ManifestContent) -> list[ManifestFile]:
@@ -144,10 +152,15 @@ class ScanPlanner:
         whole = strict_metrics(self._filter, EntryGroup([part], self._manifests.types))
         return whole if mask is None else whole[mask]
 
-    def _delete_index(self) -> DeleteIndex | None:
+    def _delete_index(self) -> tuple[Hashable | None, DeleteIndex | None]:
+        """The index of the delete files, and what it is to be kept under."""
         chosen = self._choose(ManifestContent.DELETES)
         if not chosen:
-            return None
+            return None, None
+        key = index_key(self._io, self._metadata, chosen, self._schema_id, self._columns)
+        found = kept_index(key, filtered=not isinstance(self._filter, AlwaysTrue))
+        if found is not None:
+            return key, found
         statistics = {
             kind: self._statistics.get(kind, frozenset()) | DELETE_STATISTICS.get(kind, frozenset())
             for kind in {*self._statistics, *DELETE_STATISTICS}
@@ -155,9 +168,12 @@ class ScanPlanner:
         parts = []
         for part, mask, _ in self._manifests.matching(chosen, AlwaysTrue(), ManifestRequest(self._columns, statistics)):
             entries = part.filter(mask)
-            parts.append(entries.filter(equality_deletes_that_may_match(entries, self._filter, self._manifests.types)))
+            entries = entries.filter(equality_deletes_that_may_match(entries, self._filter, self._manifests.types))
+            if len(entries) < np.count_nonzero(part.status() != EntryStatus.DELETED):
+                key = None  # another filter leaves others
+            parts.append(entries)
         unpartitioned = {plan.spec.spec_id for plan in self._manifests.specs if plan.spec.is_unpartitioned}
-        return DeleteIndex(parts, unpartitioned)
+        return key, DeleteIndex(parts, unpartitioned)
 
     def _live_paths(self, manifest: ManifestFile) -> list[str]:
         kind = self._manifests.spec_plan(manifest.partition_spec_id).partition_type

@@ -44,7 +44,7 @@ def decisive_statistics(row_filter: BooleanExpression) -> tuple[StatisticsReques
     """``needed_statistics`` in two parts: what is always of use, and what only a file without bounds calls for.
 
     Where a file has bounds of a field, its counts of values and nulls add nothing to a comparison. Where it has none,
-    all its values may be null, which only the counts tell.
+    all its values may be null, which only the counts state.
     """
     compared = _bounds_for(row_filter)
     counted = frozenset(leaf.field.field_id for leaf in bound_leaves(row_filter) if leaf.op.is_unary)

@@ -267,7 +267,7 @@ def _check_ids(file: DataFile, held: pa.Schema, wanted: Schema, constants: dict[
     unknown = [f.name for f in wanted.fields if f.field_id not in constants and not is_reserved_id(f.field_id)]
     if unknown:
         raise InvalidFile(
-            f"{file.file_path} has no field ids and the table has no name mapping, so nothing tells which of its "
+            f"{file.file_path} has no field ids and the table has no name mapping, so nothing states which of its "
             f"columns is '{unknown[0]}'; set the table property '{NAME_MAPPING_DEFAULT.name}'",
             location=file.file_path,
         )
@@ -296,7 +296,7 @@ def _wanted(context: ScanContext, residual: BooleanExpression, keys: frozenset[i
 
 
 def _with_fields(table: Schema, projection: Schema, extra: frozenset[int]) -> Schema:
-    """The projection with more of the table's fields: inside its own columns where they lie there, else after them."""
+    """The projection with more of the table's fields: inside its own columns where they are there, else after them."""
     leaves = {id_ for column in projection.fields for id_ in _leaf_ids(column)}
     widened = {column.field_id: column for column in table.select_ids(leaves | extra).fields}
     columns = [widened.pop(column.field_id, column) for column in projection.fields]

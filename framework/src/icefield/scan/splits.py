@@ -41,7 +41,7 @@ def _starts(size: int, offsets: Sequence[int] | None) -> list[int] | None:
         return None
     if any(left >= right for left, right in pairwise(offsets)):
         return None
-    # Nothing that holds rows may lie before the first piece.
+    # Nothing that holds rows may be before the first piece.
     return [0, *offsets[1:]]
 
 

@@ -46,9 +46,9 @@ from icefield.types.reserved import CHANGELOG_IDS, METADATA_COLUMNS, PARTITION, 
 class TableScan:
     """Rows and columns of one version of a table. Immutable: the methods that narrow it give another scan.
 
-    ``row_filter`` is an expression or its text. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
+    ``row_filter`` is an expression or its string. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
     ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``snapshot_id`` or ``ref`` (a branch or tag)
-    tell the version; neither is the head of ``main``. A snapshot and a tag are read with the snapshot's schema, a
+    state the version; neither is the head of ``main``. A snapshot and a tag are read with the snapshot's schema, a
     branch with the current one. ``limit`` is the most rows that are read. ``options``: ``split-size``,
     ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``. ``dictionary_columns``: see
     ``with_dictionaries``. The scan keeps to the metadata that it was
@@ -285,7 +285,7 @@ class TableScan:
         if self.snapshot_id is not None or self.ref is not None:
             raise InvalidArgument("the scan reads a certain version already")
         scan = replace(self, **version)
-        _ = scan.snapshot  # tells now that there is none
+        _ = scan.snapshot  # states now that there is none
         return scan
 
     def _metadata_column(self, column: NestedField) -> NestedField:
@@ -293,7 +293,7 @@ class TableScan:
             return partition_field(self._united_partition.type)
         if column.field_id in CHANGELOG_IDS:
             raise InvalidArgument(
-                f"column '{column.name}' tells of changes from snapshot to snapshot, and a scan reads the rows of one "
+                f"column '{column.name}' states changes from snapshot to snapshot, and a scan reads the rows of one "
                 "snapshot; snapshots that are scanned by their ids can be compared",
                 column=column.name,
             )
@@ -342,7 +342,7 @@ def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
     whole &= counts > 0
     deleted = np.zeros(len(counts), np.int64)
     if files.deletes is not None:
-        # A deletion vector tells how many rows it deletes; other deletes may overlap, or delete what is not there.
+        # A deletion vector states how many rows it deletes; other deletes may overlap, or delete what is not there.
         rows, positions = files.deletes.vectors()
         known = (positions >= 0) & (positions <= counts[rows])
         deleted[rows[known]] = positions[known]

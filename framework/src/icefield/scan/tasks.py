@@ -25,7 +25,7 @@ class ScanContext:
     ``schema``: the table's columns at the snapshot that is read; residuals are meant for them, and ``case_sensitive``
     says how one that is not bound names them. ``projection``: the columns to give, in their order, metadata columns
     (``_file``, ``_pos``, ...) included. ``specs``: all of the table, by id. ``dropped``: the fields that other schemas
-    of the table have, by id, each with what lies around it; equality deletes may name them. ``name_mapping``: for files
+    of the table have, by id, each with what is around it; equality deletes may name them. ``name_mapping``: for files
     without field ids. ``dictionaries``: ids of columns that are given as Arrow dictionaries. ``scan_id``: calls of one
     process that read tasks under the same id share what was read of delete files; None shares it within a call.
     """

@@ -15,7 +15,7 @@ from icefield.types.arrow.types import to_arrow_type
 
 
 class UnitedPartition:
-    """One struct for the partition tuples of several specs, whose fields are told apart by id.
+    """One struct for the partition tuples of several specs, whose fields are distinguished by id.
 
     ``types`` are the partition types of the specs, by spec id. Of two fields that share a name the older has its id
     added. Where version 1 dropped a field it stays as void, of its source's type, and holds nothing but nulls: the type

@@ -18,11 +18,15 @@ from icefield.storage import FileIO
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """What an action may use while it is applied: the table's name and file IO, and the account of written files."""
+    """What an action may use while it is applied: the table's name and file IO, and the account of written files.
+
+    ``snapshots`` are the ids of those that the actions of the transaction have made so far.
+    """
 
     name: tuple[str, ...]
     io: FileIO
     written: WrittenFiles = field(default_factory=WrittenFiles)
+    snapshots: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

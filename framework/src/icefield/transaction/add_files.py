@@ -28,7 +28,7 @@ class FileDescriber:
 
     A file whose columns have field ids is described by its footer. One without ids gets them by name, from the
     table's name mapping or else from its schema, and is read once for its statistics, as is one without a footer
-    that tells of columns.
+    that states columns.
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO) -> None:
@@ -57,7 +57,7 @@ class FileDescriber:
         try:
             file_format = self._io.file_format(kind)
         except MissingPlugin as error:
-            raise InvalidArgument(f"cannot tell the format of {location} by its name: {error}") from error
+            raise InvalidArgument(f"cannot find the format of {location} by its name: {error}") from error
         source = self._io.open_input(location)
         with file_format.open_reader(source, location, size=size) as reader:
             has_ids = carries_ids(reader.schema)
@@ -101,7 +101,7 @@ class FileDescriber:
             if len(found) > 1:
                 one, other = list(found.values())[:2]
                 raise InvalidArgument(
-                    f"{location} holds rows of several partitions, {one} and {other}, and a file lies in one; write "
+                    f"{location} holds rows of several partitions, {one} and {other}, and a file is in one; write "
                     "its rows with append instead",
                     location=location,
                 )
@@ -126,9 +126,9 @@ class _Reading:
     def metrics(self, has_ids: bool) -> Metrics:
         """Its statistics by the table's field ids."""
         if has_ids:
-            told = self._reader.metrics()
-            if told.value_counts or not told.record_count:
-                return in_table_types(told, self._file_schema, self._schema)
+            stated = self._reader.metrics()
+            if stated.value_counts or not stated.record_count:
+                return in_table_types(stated, self._file_schema, self._schema)
         collector = MetricsCollector(self._projection.schema)
         for batch in self.batches():
             collector.update(batch)

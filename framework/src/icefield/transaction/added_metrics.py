@@ -1,4 +1,4 @@
-"""The bounds that a foreign file's footer tells, as values of the table's types."""
+"""The bounds that a foreign file's footer states, as values of the table's types."""
 
 from __future__ import annotations
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
 from icefield.manifest import schemas as f
-from icefield.manifest.data_file import DataFile, DataFileContent
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import FileSet
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+
+_log = logging.getLogger(__name__)
 
 
 class AddedFiles:
@@ -49,12 +54,29 @@ class AddedFiles:
     def refuse_live(self, head: Head) -> None:
         """Raise ``InvalidArgument`` when a file is in the table already: its rows would count twice.
 
-        Files with names that this operation drew cannot be, and are not looked for.
+        A file that a manifest of the head names as deleted comes back with a warning in the log (spec, "Manifests": a
+        location should not be used again). Files with names that this operation drew are not looked for.
         """
         for position, mask in self._foreign.find(head, (ManifestContent.DATA,)).items():
             entries = head.entries(head.manifests[position])
             path = entries.column(f.FILE_PATH).filter(pa.array(mask))[0].as_py()
             raise InvalidArgument(f"data file {path} is in the table already", location=path)
+        self._warn_of_deleted(head)
+
+    def _warn_of_deleted(self, head: Head) -> None:
+        if not len(self._foreign):
+            return
+        named = pa.array(self._foreign.paths, pa.string())
+        manifests = [each for each in head.manifests if each.content is ManifestContent.DATA and each.has_deleted_files]
+        for entries in head.read(manifests):
+            paths = entries.column(f.FILE_PATH)
+            mask = np.asarray(pc.is_in(paths, value_set=named)) & (entries.status() == EntryStatus.DELETED)
+            for path in paths.filter(pa.array(mask)).to_pylist():
+                _log.warning(
+                    "data file %s was deleted from the table and is added again: cleaning up the snapshot that deleted "
+                    "it may remove the file; write new data under a new name",
+                    path,
+                )
 
 
 class AppendFiles(SnapshotProducer):

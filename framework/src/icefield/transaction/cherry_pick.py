@@ -1,4 +1,4 @@
-"""Publishing a snapshot that was staged, or taking over the change of one that lies on another branch."""
+"""Publishing a snapshot that was staged, or taking over the change of one that is on another branch."""
 
 from __future__ import annotations
 
@@ -98,15 +98,15 @@ class CherryPick(SnapshotProducer):
                 "parent is the head can be picked; make the change again",
                 snapshot_id=source.snapshot_id,
             )
-        self._texts[SOURCE_SNAPSHOT_ID] = str(source.snapshot_id)
+        self._strings[SOURCE_SNAPSHOT_ID] = str(source.snapshot_id)
         if source.summary.get(STAGED_WAP_ID):
-            self._texts[PUBLISHED_WAP_ID] = source.summary[STAGED_WAP_ID]
+            self._strings[PUBLISHED_WAP_ID] = source.summary[STAGED_WAP_ID]
         self._operation = source.operation
         added, removed = _changed_files(head, source)
         added.refuse_live(head)
         if not replaces:
             return FileChanges(added.files())
-        self._texts[REPLACE_PARTITIONS] = "true"
+        self._strings[REPLACE_PARTITIONS] = "true"
         _refuse_changed(head, Since(source.parent_snapshot_id), added.files())
         gone = removed.find(head, (ManifestContent.DATA,))
         removed.require_all(head, gone, f"cannot take snapshot {source.snapshot_id} over")

@@ -7,7 +7,7 @@ the head of the branch are looked at. Spec: "Optimistic Concurrency", "Commit Co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,16 +15,17 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument, ValidationFailed
-from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
+from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestContent, ManifestEntries, ManifestFile
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.manifest_filter import manifest_workers
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import Mask
+from icefield.transaction.matching import Mask, PartitionSet
 
 
 class IsolationLevel(StrEnum):
@@ -38,7 +39,7 @@ class IsolationLevel(StrEnum):
 
     @classmethod
     def of(cls, value: IsolationLevel | str | None) -> IsolationLevel | None:
-        """The level that a text names. Raises ``InvalidArgument``."""
+        """The level that a string names. Raises ``InvalidArgument``."""
         try:
             return None if value is None else cls(value.lower())
         except (ValueError, AttributeError):
@@ -47,9 +48,13 @@ class IsolationLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The snapshot from which a change was made; None is the table before its first snapshot."""
+    """The snapshot from which a change was made; None is the table before its first snapshot.
+
+    ``own``: snapshots of the same transaction, which are no conflict.
+    """
 
     snapshot_id: int | None
+    own: Collection[int] = ()
 
     def snapshots(self, head: Head) -> list[Snapshot]:
         """The snapshots that came later, newest first.
@@ -72,9 +77,14 @@ class Since:
             raise self._unknown("the branch was rolled back, or its history has expired")
         return later
 
+    def others(self, head: Head, operations: tuple[Operation, ...]) -> list[Snapshot]:
+        """Those of ``snapshots`` that did one of some operations, in other transactions."""
+        later = self.snapshots(head)
+        return [one for one in later if one.operation in operations and one.snapshot_id not in self.own]
+
     def _unknown(self, why: str) -> ValidationFailed:
         return ValidationFailed(
-            f"cannot tell what was committed since snapshot {self.snapshot_id}: {why}; load the table again",
+            f"cannot know what was committed since snapshot {self.snapshot_id}: {why}; load the table again",
             snapshot_id=self.snapshot_id,
         )
 
@@ -89,45 +99,105 @@ class Concern(Protocol):
         """Which entries the change is concerned with."""
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What happened that a change does not tolerate, and what would make it tolerate that."""
+
+    what: str
+    remedy: str = ""
+
+
 _ADDING: Final = (Operation.APPEND, Operation.OVERWRITE)
 _REMOVING: Final = (Operation.OVERWRITE, Operation.DELETE)
 _DELETING: Final = (Operation.APPEND, Operation.OVERWRITE, Operation.DELETE)
 
 
-def no_new_data(head: Head, since: Since, concern: Concern) -> None:
-    """Raise ``ValidationFailed`` when files that the change is concerned with were added meanwhile."""
-    _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, "data was added")
+def no_new_data(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
+    """Raise ``ValidationFailed`` when files that the change is concerned with were added meanwhile.
+
+    ``remedy`` is said at the end of the message: what the caller can ask for to have the change made all the same.
+    """
+    _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, Refusal("data was added", remedy))
 
 
-def no_new_deletes(head: Head, since: Since, concern: Concern) -> None:
+def no_new_deletes(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when row-level deletes that the change is concerned with were added meanwhile."""
-    _refuse_added(head, since, concern, ManifestContent.DELETES, _DELETING, "row-level deletes were added")
+    refusal = Refusal("row-level deletes were added", remedy)
+    _refuse_added(head, since, concern, ManifestContent.DELETES, _DELETING, refusal)
 
 
-def no_removed_data(head: Head, since: Since, concern: Concern) -> None:
+def no_removed_data(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files that the change is concerned with were removed meanwhile."""
-    removing = [snapshot for snapshot in since.snapshots(head) if snapshot.operation in _REMOVING]
-    # What was removed is in the manifests of the removing snapshot only.
-    manifests = [
-        manifest
-        for snapshot, listed in zip(removing, _lists(head, removing), strict=True)
-        for manifest in listed.manifests
-        if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA
-    ]
-    for entries in concern.read(manifests):
-        by = entries_by(entries, {entries.manifest.added_snapshot_id})
-        mask = by & (entries.status() == EntryStatus.DELETED)
+    removing = since.others(head, _REMOVING)
+    for entries in concern.read(_removing_manifests(head, removing)):
+        mask = _removed_here(entries)
         if mask.any():
-            _refuse_any(head, since, entries, mask & concern.may_match(entries), "data was removed")
+            chosen = mask & concern.may_match(entries)
+            _refuse_any(head, since, entries, chosen, Refusal("data was removed", remedy))
 
 
-def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, equality: bool = True) -> None:
+def removed_files(head: Head, since: Since, paths: Collection[str]) -> dict[str, Snapshot]:
+    """Which of some data files were removed meanwhile, rewritten ones included, and by which snapshot."""
+    if not paths:
+        return {}
+    removing = [snapshot for snapshot in since.snapshots(head) if snapshot.operation is not Operation.APPEND]
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in removing}
+    wanted, found = pa.array([*paths], pa.string()), dict[str, Snapshot]()
+    for entries in head.read(_removing_manifests(head, removing)):
+        mask = _removed_here(entries)
+        mask[mask] = np.asarray(pc.is_in(entries.column(f.FILE_PATH).filter(pa.array(mask)), value_set=wanted))
+        for path in entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist():
+            found[path] = by_id[entries.manifest.added_snapshot_id]
+    return found
+
+
+def no_removed_files(head: Head, since: Since, removed: Mapping[str, Snapshot], remedy: str = "") -> None:
+    """Raise ``ValidationFailed`` when files in which rows are to be deleted were removed; see ``removed_files``."""
+    if removed:
+        first = next(iter(removed.values()))
+        paths = [path for path, snapshot in removed.items() if snapshot is first]
+        refusal = Refusal("data files in which rows are deleted were removed", remedy)
+        raise _conflict(head, since, refusal, paths, first.snapshot_id)
+
+
+def no_other_vectors(
+    head: Head, since: Since | None, vectors: Mapping[str, DataFile], removed: Mapping[int, Mask]
+) -> None:
+    """Raise ``ValidationFailed`` when a data file that is to get a deletion vector has one that stays.
+
+    ``vectors`` are the new ones by their data file; ``removed`` are masks by position of a manifest, of the entries
+    that go.
+    """
+    partitions = PartitionSet(head)
+    for vector in vectors.values():
+        partitions.add(vector.spec_id, vector.partition)
+    named = pa.array(vectors, pa.string())
+    chosen = partitions.manifests(ManifestContent.DELETES) if vectors else []
+    for (position, _), entries in zip(chosen, head.read([manifest for _, manifest in chosen]), strict=True):
+        referenced = pc.is_in(entries.column(f.REFERENCED_DATA_FILE), value_set=named, skip_nulls=True)
+        is_vector = pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin")
+        mask = np.asarray(referenced) & np.asarray(is_vector) & (entries.status() != EntryStatus.DELETED)
+        if position in removed:
+            mask &= ~removed[position]
+        if mask.any():
+            paths = entries.column(f.REFERENCED_DATA_FILE).filter(pa.array(mask)).to_pylist()
+            snapshot_id = entries.column(f.SNAPSHOT_ID).filter(pa.array(mask))[0].as_py()
+            refusal = Refusal(
+                "data files have deletion vectors already, and may have one each: they were added",
+                "or remove the vectors that are there and add what they delete to the new ones",
+            )
+            raise _conflict(head, since, refusal, paths, snapshot_id)
+
+
+def no_new_deletes_for(
+    head: Head, since: Since, files: Mapping[int, Mask], *, equality: bool = True, remedy: str = ""
+) -> None:
     """Raise ``ValidationFailed`` when row-level deletes that apply to data files of the head were added meanwhile.
 
     ``files`` are masks by position of their manifest. Without ``equality``, equality deletes are tolerated.
     """
     later = since.snapshots(head)
-    deleting = _ids(later, _DELETING)
+    deleting = _ids(since.others(head, _DELETING))
     new: list[ManifestEntries] = []
     added = _added_manifests(head, later, ManifestContent.DELETES) if deleting else []
     for entries in head.read(added, statistics=DELETE_STATISTICS):
@@ -145,7 +215,8 @@ def no_new_deletes_for(head: Head, since: Since, files: Mapping[int, Mask], *, e
         if assigned is not None:
             row = int(np.flatnonzero(assigned.counts())[0])
             path = chosen.column(f.FILE_PATH)[row].as_py()
-            raise _conflict(head, since, f"row-level deletes of {path} were added", [assigned.files(row)[0].file_path])
+            refusal = Refusal(f"row-level deletes of {path} were added", remedy)
+            raise _conflict(head, since, refusal, [assigned.files(row)[0].file_path])
 
 
 def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:
@@ -160,14 +231,14 @@ def _refuse_added(
     concern: Concern,
     content: ManifestContent,
     operations: tuple[Operation, ...],
-    what: str,
+    refusal: Refusal,
 ) -> None:
     later = since.snapshots(head)
-    adding = _ids(later, operations)
+    adding = _ids(since.others(head, operations))
     for entries in concern.read(_added_manifests(head, later, content) if adding else []):
         mask = entries_by(entries, adding) & (entries.status() != EntryStatus.DELETED)
         if mask.any():
-            _refuse_any(head, since, entries, mask & concern.may_match(entries), what)
+            _refuse_any(head, since, entries, mask & concern.may_match(entries), refusal)
 
 
 def _lists(head: Head, snapshots: Sequence[Snapshot]) -> list[ManifestList]:
@@ -187,8 +258,25 @@ def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent
     return [manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids]
 
 
-def _ids(snapshots: list[Snapshot], operations: tuple[Operation, ...]) -> set[int]:
-    return {snapshot.snapshot_id for snapshot in snapshots if snapshot.operation in operations}
+def _removing_manifests(head: Head, removing: Sequence[Snapshot]) -> list[ManifestFile]:
+    """What was removed is in the manifests of the removing snapshot only."""
+    return [
+        manifest
+        for snapshot, listed in zip(removing, _lists(head, removing), strict=True)
+        for manifest in listed.manifests
+        if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA
+    ]
+
+
+def _removed_here(entries: ManifestEntries) -> Mask:
+    removed: Mask = entries_by(entries, {entries.manifest.added_snapshot_id}) & (
+        entries.status() == EntryStatus.DELETED
+    )
+    return removed
+
+
+def _ids(snapshots: Iterable[Snapshot]) -> set[int]:
+    return {snapshot.snapshot_id for snapshot in snapshots}
 
 
 def entries_by(entries: ManifestEntries, snapshot_ids: set[int]) -> Mask:
@@ -196,22 +284,24 @@ def entries_by(entries: ManifestEntries, snapshot_ids: set[int]) -> Mask:
     return np.isin(np.asarray(entries.column(f.SNAPSHOT_ID)), np.fromiter(snapshot_ids, np.int64, len(snapshot_ids)))
 
 
-def _refuse_any(head: Head, since: Since, entries: ManifestEntries, mask: Mask, what: str) -> None:
+def _refuse_any(head: Head, since: Since, entries: ManifestEntries, mask: Mask, refusal: Refusal) -> None:
     if mask.any():
         paths = entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist()
         snapshot_id = entries.column(f.SNAPSHOT_ID).filter(pa.array(mask))[0].as_py()
-        raise _conflict(head, since, what, paths, snapshot_id)
+        raise _conflict(head, since, refusal, paths, snapshot_id)
 
 
 def _conflict(
-    head: Head, since: Since, what: str, paths: list[str], snapshot_id: int | None = None
+    head: Head, since: Since | None, refusal: Refusal, paths: list[str], snapshot_id: int | None = None
 ) -> ValidationFailed:
     snapshot = None if snapshot_id is None else head.metadata.snapshot_by_id(snapshot_id)
     by = "" if snapshot is None else f" by snapshot {snapshot_id} ({snapshot.operation})"
+    after = "" if since is None else f", since snapshot {since.snapshot_id}, where this change applies"
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    remedy = f", {refusal.remedy}" if refusal.remedy else ""
     return ValidationFailed(
-        f"{what} meanwhile{by}, since snapshot {since.snapshot_id}, where this change applies: "
-        f"{', '.join(paths[:3])}{more}; load the table again and repeat the change",
+        f"{refusal.what} meanwhile{by}{after}: {', '.join(paths[:3])}{more}; load the table again and repeat the "
+        f"change{remedy}",
         snapshot_id=snapshot_id,
         operation=None if snapshot is None else snapshot.operation.value,
         files=tuple(paths[:100]),

@@ -270,5 +270,5 @@ def _refuse_taken(refs: Refs, name: str) -> None:
 
 def _checked_name(name: str) -> str:
     if not isinstance(name, str) or not name:
-        raise InvalidArgument(f"a branch or tag is named by text, not {name!r}")
+        raise InvalidArgument(f"a branch or tag is named by a string, not {name!r}")
     return name

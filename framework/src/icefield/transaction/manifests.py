@@ -25,9 +25,8 @@ from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.writer import ManifestWriter
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
-from icefield.partitioning import PartitionSpec
+from icefield.metadata.table_metadata import schema_of_spec
 from icefield.scan.manifest_filter import manifest_workers
-from icefield.schema import Schema
 from icefield.storage import LocationProvider
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
@@ -45,7 +44,7 @@ class Remaining:
 
     @property
     def key(self) -> tuple[str, int, bytes]:
-        """What tells it from others."""
+        """What distinguishes it from others."""
         gone = b"" if self.gone is None else self.gone.tobytes()
         return self.manifest.manifest_path, self.manifest.sequence_number, gone
 
@@ -99,7 +98,8 @@ class ManifestAssembler:
         made: list[ManifestFile] = []
         for (spec_id, content), members in groups.items():
             # A group's files are the same on every attempt, or other files under other paths.
-            key = ("added", spec_id, content, data_sequence_number, tuple(file.file_path for file in members))
+            names = tuple((file.file_path, file.content_offset) for file in members)
+            key = ("added", spec_id, content, data_sequence_number, names)
             write = partial(self._write_added, spec_id, content, members, data_sequence_number)
             made += self._once(key, write)
         return made
@@ -188,7 +188,7 @@ class ManifestAssembler:
             context.io,
             location,
             spec,
-            schema_for(base, spec),
+            schema_of_spec(base, spec),
             base.format_version,
             self._now.snapshot_id,
             content,
@@ -257,14 +257,6 @@ def _carry(writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[An
     else:
         writer.existing(entries.filter(live & ~gone))
         writer.delete(entries.filter(live & gone))
-
-
-def schema_for(base: TableMetadata, spec: PartitionSpec) -> Schema:
-    """The schema for the header of a manifest: the current one, or the last that had the columns of the spec."""
-    sources = {source_id for field in spec.fields for source_id in field.source_ids}
-    current = base.schema()
-    known = [current, *sorted(base.schemas, key=lambda schema: schema.schema_id, reverse=True)]
-    return next((schema for schema in known if sources <= schema.field_ids), current)
 
 
 def _packed(parts: Sequence[Remaining], target: int) -> list[list[Remaining]]:

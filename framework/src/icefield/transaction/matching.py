@@ -28,10 +28,14 @@ Mask = np.ndarray[Any, Any]
 
 
 class FileSet:
-    """Files that are named: by path alone, or with what is known of their partition, which spares reading manifests."""
+    """Files that are named: by path alone, or with what is known of their partition, which spares reading manifests.
+
+    A deletion vector that is given as a plan gave it is that one alone of its Puffin file.
+    """
 
     def __init__(self) -> None:
         self._files: dict[str, DataFile | None] = {}
+        self._vectors: dict[tuple[str, int], DataFile] = {}
 
     def add(self, file: DataFile | str) -> None:
         """Name a file. Naming it twice is no error."""
@@ -39,10 +43,13 @@ class FileSet:
         if not path:
             raise InvalidArgument("a file is named by its location, which is empty")
         known = None if isinstance(file, str) else file
-        self._files[path] = self._files.get(path) or known
+        if known is not None and known.is_deletion_vector and known.content_offset is not None:
+            self._vectors[path, known.content_offset] = known
+        else:
+            self._files[path] = self._files.get(path) or known
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self._files) + len(self._vectors)
 
     def __contains__(self, path: str) -> bool:
         return path in self._files
@@ -55,15 +62,15 @@ class FileSet:
     def find(self, head: Head, contents: Iterable[ManifestContent] = ManifestContent) -> dict[int, Mask]:
         """Which live entries of which manifests (by position in the list) are named."""
         found: dict[int, Mask] = {}
-        if not self._files:
+        if not len(self):
             return found
-        wanted = pa.array(self._files, pa.string())
+        wanted, vectors = pa.array(self._files, pa.string()), _VectorNames(self._vectors)
         partitions = self._partitions(head)
         for content in contents:
             chosen = head.live(content) if partitions is None else partitions.manifests(content)
             read = head.read([manifest for _, manifest in chosen])
             for (position, _), entries in zip(chosen, read, strict=True):
-                mask = np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=wanted))
+                mask = np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=wanted)) | vectors.among(entries)
                 mask = mask & (entries.status() != EntryStatus.DELETED)
                 if mask.any():
                     found[position] = mask
@@ -71,16 +78,20 @@ class FileSet:
 
     def require_all(self, head: Head, found: Mapping[int, Mask], what: str) -> None:
         """Raise ``ValidationFailed`` that names the files of this set that are not live any more."""
-        if sum(int(mask.sum()) for mask in found.values()) >= len(self._files):
+        if sum(int(mask.sum()) for mask in found.values()) >= len(self):
             return
-        live: set[str] = set()
+        live: set[tuple[str, int | None]] = set()
         read = head.read([head.manifests[position] for position in found])
         for mask, entries in zip(found.values(), read, strict=True):
-            live.update(entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist())
-        missing = [path for path in self._files if path not in live]
+            chosen = entries.filter(mask)
+            paths, offsets = chosen.column(f.FILE_PATH).to_pylist(), chosen.column(f.CONTENT_OFFSET).to_pylist()
+            live.update(zip(paths, offsets, strict=True))
+            live.update((path, None) for path in paths)
+        missing = [path for path in self._files if (path, None) not in live]
+        missing += [path for path, offset in self._vectors if (path, offset) not in live]
         snapshot = head.snapshot.snapshot_id if head.snapshot is not None else None
         raise ValidationFailed(
-            f"{what}: {len(missing)} of {len(self._files)} files are not in snapshot {snapshot} (any more): "
+            f"{what}: {len(missing)} of {len(self)} files are not in snapshot {snapshot} (any more): "
             f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}; load the table again",
             files=tuple(missing[:100]),
             snapshot_id=snapshot,
@@ -89,15 +100,46 @@ class FileSet:
     def _partitions(self, head: Head) -> PartitionSet | None:
         """The partitions of the files; None when one is not known."""
         partitions = PartitionSet(head)
-        for file in self._files.values():
+        for file in (*self._files.values(), *self._vectors.values()):
             if file is None:
                 return None
             partitions.add(file.spec_id, file.partition)
         return partitions
 
 
+class _VectorNames:
+    """Deletion vectors by path and offset, looked for in whole columns."""
+
+    def __init__(self, named: Iterable[tuple[str, int]]) -> None:
+        pairs = [*named]
+        self._paths = pa.array([path for path, _ in pairs], pa.string()).unique()
+        self._offsets = np.unique(np.array([offset for _, offset in pairs], np.int64))
+        codes = self._codes(pa.array([path for path, _ in pairs], pa.string()), [offset for _, offset in pairs])
+        self._named = codes
+
+    def among(self, entries: ManifestEntries) -> Mask:
+        """Which entries are named."""
+        mask = np.zeros(len(entries), bool)
+        if len(self._named):
+            paths = entries.column(f.FILE_PATH)
+            rows = np.flatnonzero(np.asarray(pc.is_in(paths, value_set=self._paths)))
+            taken = pa.array(rows)
+            offsets = pc.fill_null(entries.column(f.CONTENT_OFFSET).take(taken), -1)
+            mask[rows] = np.isin(self._codes(paths.take(taken), offsets), self._named)
+        return mask
+
+    def _codes(self, paths: pa.Array, offsets: Any) -> np.ndarray[Any, Any]:
+        """A number for each pair of a path and an offset; -1 for an offset that none has."""
+        if not len(paths):
+            return np.zeros(0, np.int64)
+        held = np.asarray(offsets)
+        places = np.minimum(np.searchsorted(self._offsets, held), len(self._offsets) - 1)
+        numbers = np.asarray(pc.index_in(paths, value_set=self._paths), np.int64) * len(self._offsets) + places
+        return np.where(self._offsets[places] == held, numbers, -1)
+
+
 class PartitionSet:
-    """Partitions, each of one spec; tells which entries of a manifest lie in one of them.
+    """Partitions, each of one spec; states which entries of a manifest are in one of them.
 
     Floats are equal when their bits are, with NaN normalised (PART-24); values of unknown transforms count too.
     """
@@ -138,7 +180,7 @@ class PartitionSet:
         return self._head.read(manifests)
 
     def may_match(self, entries: ManifestEntries) -> Mask:
-        """Which entries lie in a named partition."""
+        """Which entries are in a named partition."""
         tuples = self._tuples.get(entries.spec_id)
         if tuples is None:
             return np.zeros(len(entries), bool)

@@ -1,4 +1,4 @@
-"""The first row id that is free, for tables of version 3 whose metadata does not tell it.
+"""The first row id that is free, for tables of version 3 whose metadata does not state it.
 
 Other engines have been met that leave ``next-row-id`` out. Their rows are read all the same; who adds a snapshot must
 give out no id that a row has already ("Row Lineage" of the table specification).
@@ -19,7 +19,7 @@ from icefield.types import StructType
 def next_row_id(base: TableMetadata, io: FileIO) -> int:
     """The first row id above all that rows of the table have.
 
-    Where the metadata does not tell it, it is found in the manifests of every snapshot that is there. The next commit
+    Where the metadata does not state it, it is found in the manifests of every snapshot that is there. The next commit
     writes it down.
     """
     if base.next_row_id is not None:

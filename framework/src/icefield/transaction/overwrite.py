@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Or, as_expression
-from icefield.manifest.data_file import DataFile
+from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import ActionContext
@@ -22,6 +22,9 @@ from icefield.transaction.conflicts import (
 from icefield.transaction.filtering import RowFilter, merged_masks, whole_files
 from icefield.transaction.matching import FileSet, Mask
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+
+_ADDED: Final = "or leave out validate_no_conflicting_data, which snapshot isolation does without"
+_DELETED: Final = "or leave out validate_no_conflicting_deletes, and bring deleted rows back"
 
 
 class OverwriteFiles(SnapshotProducer):
@@ -70,7 +73,7 @@ class OverwriteFiles(SnapshotProducer):
         return self
 
     def conflict_detection_filter(self, row_filter: str | BooleanExpression) -> Self:
-        """Which rows were read: only commits that may concern them are conflicts. All rows, unless told."""
+        """Which rows were read: only commits that may concern them are conflicts. All rows by default."""
         self._concern = as_expression(row_filter)
         return self
 
@@ -104,12 +107,12 @@ class OverwriteFiles(SnapshotProducer):
             raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
         concern = RowFilter(head, self._concern if self._concern is not None else self._whole())
         if self._no_data:
-            no_new_data(head, self._since, concern)
+            no_new_data(head, self._since, concern, _ADDED)
         if self._no_deletes:
-            no_new_deletes_for(head, self._since, named)
+            no_new_deletes_for(head, self._since, named, remedy=_DELETED)
             if self._concern is not None or not isinstance(self._filter, AlwaysFalse):
-                no_new_deletes(head, self._since, concern)
-                no_removed_data(head, self._since, concern)
+                no_new_deletes(head, self._since, concern, _DELETED)
+                no_removed_data(head, self._since, concern, _DELETED)
 
     def _whole(self) -> BooleanExpression:
         return AlwaysTrue() if isinstance(self._filter, AlwaysFalse) else self._filter
@@ -117,6 +120,7 @@ class OverwriteFiles(SnapshotProducer):
 
 def operation_of(changes: FileChanges) -> Operation:
     """What a change of files is called by what it does in effect."""
-    if not changes.removed:
+    data = sum(file.content is DataFileContent.DATA for file in changes.added)
+    if not changes.removed and data == len(changes.added):
         return Operation.APPEND
-    return Operation.OVERWRITE if changes.added else Operation.DELETE
+    return Operation.OVERWRITE if data else Operation.DELETE

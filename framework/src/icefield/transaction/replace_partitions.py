@@ -1,4 +1,4 @@
-"""Dynamic partition overwrite: new files take the place of all that the partitions they lie in held before."""
+"""Dynamic partition overwrite: new files take the place of all that the partitions they are in held before."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 
 
 class ReplacePartitions(SnapshotProducer):
-    """Add files and remove every live file of the partitions that they lie in, of the same spec.
+    """Add files and remove every live file of the partitions that they are in, of the same spec.
 
     Files of other specs stay, since no partition of theirs is a partition of this one. Evaluated anew on each base.
     Without partitions the whole table is replaced.
     """
 
     def _prepare(self) -> None:
-        self._texts.setdefault(REPLACE_PARTITIONS, "true")
+        self._strings.setdefault(REPLACE_PARTITIONS, "true")
         self._added = AddedFiles()
         self._since: Since | None = None
         self._no_data = False
@@ -82,10 +82,11 @@ class ReplacePartitions(SnapshotProducer):
         if self._since is None:
             raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
         if self._no_data:
-            no_new_data(head, self._since, partitions)
+            no_new_data(head, self._since, partitions, "or leave out validate_no_conflicting_data")
         if self._no_deletes:
-            no_new_deletes(head, self._since, partitions)
-            no_removed_data(head, self._since, partitions)
+            remedy = "or leave out validate_no_conflicting_deletes"
+            no_new_deletes(head, self._since, partitions, remedy)
+            no_removed_data(head, self._since, partitions, remedy)
 
 
 def _live_files(head: Head, partitions: PartitionSet | None) -> dict[int, Mask]:

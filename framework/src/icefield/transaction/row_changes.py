@@ -15,16 +15,23 @@ from icefield.metadata.refs import MAIN_BRANCH
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
+from icefield.transaction.change_stream.apply_changes import StreamOfChanges, apply_changes, delete_key_ids
 from icefield.transaction.conflicts import IsolationLevel
-from icefield.transaction.overwrite_rows import OverwriteRows
 from icefield.transaction.replace_partitions import ReplacePartitions
+from icefield.transaction.row_delta import RowDelta
+from icefield.transaction.row_level.action import since_head
+from icefield.transaction.row_level.merge_rows import Merge
+from icefield.transaction.row_level.overwrite_rows import OverwriteRows
+from icefield.transaction.row_level.update_rows import UpdateResult, UpdateRows
+from icefield.transaction.row_level.upsert import UpsertResult, UpsertRows, key_names
 from icefield.transaction.rows import Rows, batches_of, table_of, write_rows
 from icefield.transaction.update_properties import UpdateProperties
 from icefield.transaction.update_snapshot import UpdateSnapshot
-from icefield.transaction.upsert import UpsertResult, UpsertRows, key_names
+from icefield.types.reserved import CHANGE_TYPE
+from icefield.writing.deletes import DeleteContext, write_equality_deletes
 
-Texts = Mapping[str, str]
-_NO_TEXTS: Texts = {}
+Strings = Mapping[str, str]
+_NO_STRINGS: Strings = {}
 
 
 class RowChanges(ABC):
@@ -54,7 +61,7 @@ class RowChanges(ABC):
     def expect_branch(self, branch: str | None) -> None:
         """Raise what the commit would for a branch that takes none, before anything is written for it."""
 
-    def append(self, df: Rows, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH) -> None:
+    def append(self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH) -> None:
         """Add rows."""
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.append_fresh(self._write(df, branch)).commit()
@@ -63,16 +70,17 @@ class RowChanges(ABC):
         self,
         df: Rows,
         overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Texts = _NO_TEXTS,
+        snapshot_properties: Strings = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> None:
-        """Delete the rows that match a filter (all, unless told) and add others, in one step.
+        """Delete the rows that match a filter (all by default) and add others, in one step.
 
         The filter is evaluated on the table as it is when the change is committed. With ``isolation_level``
         ``serializable`` the change fails when rows that may match were added, changed or removed since the table was
-        loaded; with ``snapshot`` it fails when such rows were changed or removed.
+        loaded; with ``snapshot`` it fails when such rows were changed or removed. By default the table property
+        ``write.delete.isolation-level`` counts where it is set. So with all changes of rows.
         """
         files = self._write(df, branch)
         self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
@@ -80,26 +88,55 @@ class RowChanges(ABC):
     def delete(
         self,
         delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Texts = _NO_TEXTS,
+        snapshot_properties: Strings = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> None:
-        """Delete the rows that match a filter; all, unless told. A row for which it is unknown (null) stays.
+        """Delete the rows that match a filter; all by default. A row for which it is unknown (null) stays.
 
-        Files all of whose rows match are dropped; those that hold others too are written anew without them.
+        Files all of whose rows match are dropped. Those that hold others too are written anew without them, or by the
+        table property ``write.delete.mode`` their rows are marked as deleted.
         """
         self._overwrite(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level, ())
 
+    def update(
+        self,
+        where: BooleanExpression | str,
+        set: Mapping[Any, Any],
+        snapshot_properties: Strings = _NO_STRINGS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> UpdateResult:
+        """Give columns of the rows that match a filter other values. A row for which it is unknown (null) stays.
+
+        ``set`` maps names of columns, and of fields of structs (``"a.b"``), to what they are to be: a literal, a
+        ``pyarrow.compute.Expression`` over the table's columns, or a function of a record batch of the rows that match
+        which gives an Arrow array. All are worked out from the rows as they were. Raises ``InvalidArgument`` for what a
+        column cannot hold.
+        """
+        action = UpdateRows(
+            self.stage,
+            self.shape.schema(),
+            where,
+            set,
+            case_sensitive=case_sensitive,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+        )
+        action.isolate(isolation_level, since_head(self.shape, branch)).commit()
+        return action.result
+
     def dynamic_partition_overwrite(
-        self, df: Rows, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+        self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
         """Replace the partitions that rows are given for, and leave all others as they are."""
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.add_fresh(self._write(df, branch)).commit()
 
     def append_files(
-        self, files: Iterable[DataFile], snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+        self, files: Iterable[DataFile], snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
         """Add data files that were written elsewhere with the table's ``write_context``."""
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
@@ -109,7 +146,7 @@ class RowChanges(ABC):
         self,
         files: Iterable[DataFile],
         overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Texts = _NO_TEXTS,
+        snapshot_properties: Strings = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
@@ -125,15 +162,16 @@ class RowChanges(ABC):
         when_not_matched_insert_all: bool = True,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Texts = _NO_TEXTS,
+        snapshot_properties: Strings = _NO_STRINGS,
+        isolation_level: IsolationLevel | str | None = None,
     ) -> UpsertResult:
         """Replace the rows that have the key of a given row, and add the given rows with new keys.
 
-        ``join_cols`` are the columns of the key; the schema's identifier fields, unless told. Raises
+        ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises
         ``InvalidArgument`` for a key that is given twice.
         """
         if not (when_matched_update_all or when_not_matched_insert_all):
-            raise InvalidArgument("an upsert updates, or inserts, or both; it was told to do neither")
+            raise InvalidArgument("an upsert updates, or inserts, or both; it was asked to do neither")
         schema = self.shape.schema()
         action = UpsertRows(
             self.stage,
@@ -145,19 +183,102 @@ class RowChanges(ABC):
             branch=branch,
             snapshot_properties=snapshot_properties,
         )
-        action.commit()
+        action.isolate(isolation_level, since_head(self.shape, branch)).commit()
         return action.result
+
+    def merge(
+        self,
+        source: Rows,
+        on: Sequence[str] | Mapping[str, str] | str | None = None,
+        *,
+        source_name: str = "source",
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Strings = _NO_STRINGS,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> Merge:
+        """Begin a merge of rows into the table, by MERGE's rules in SQL; its ``commit`` stages it.
+
+        ``on`` are the columns of the key, or a mapping of the table's to those of the source; the schema's identifier
+        fields by default. ``source_name`` is what conditions and values call the source.
+        """
+        return Merge(
+            self.stage,
+            self.shape,
+            source,
+            on,
+            source_name=source_name,
+            case_sensitive=case_sensitive,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            isolation_level=isolation_level,
+        )
+
+    def delete_by_equality(
+        self,
+        df: Rows,
+        columns: Sequence[str] | None = None,
+        snapshot_properties: Strings = _NO_STRINGS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Delete the rows that equal given ones in some columns, without reading the table; null equals null.
+
+        Writes equality delete files: cheap to write, and dear to read until they are compacted. ``columns`` are
+        names, of nested ones full names; the schema's identifier fields, unless given. In a partitioned table the rows
+        need the columns by which it is partitioned, too, and rows of other partitions stay. Not for tables of version
+        1. Raises ``InvalidArgument``, ``UnsupportedFeature``.
+        """
+        self.expect_branch(branch)
+        ids = delete_key_ids(self.shape.schema(), columns, case_sensitive)
+        deletes = DeleteContext.from_metadata(self.shape, self.context.io)
+        files = write_equality_deletes(deletes, ids, batches_of(df), note=self.context.written.add)
+        action = RowDelta(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        action.add_deletes(*files).commit()
+
+    def apply_changes(
+        self,
+        changes: StreamOfChanges,
+        columns: Sequence[str] | None = None,
+        operation_column: str = CHANGE_TYPE.name,
+        upsert: bool | None = None,
+        snapshot_properties: Strings = _NO_STRINGS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Bring a stream of changes into the table, in its order and without reading the table.
+
+        ``changes`` are rows with a column that says what happened to each (INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE
+        as in a changelog, or the short forms of Flink and Debezium), or pairs of such an operation and rows.
+        ``columns`` identify a row; the schema's identifier fields, unless given. With ``upsert`` (by default as
+        ``write.upsert.enabled`` says) inserts and updates replace whatever has their key; see
+        ``icefield.transaction.ChangeWriter``. A very long stream becomes several snapshots of one commit.
+
+        Rows of earlier commits are deleted by equality, rows of the stream by position. Not for tables of version 1.
+        Raises ``InvalidArgument``, ``UnsupportedFeature``.
+        """
+        self.expect_branch(branch)
+        apply_changes(
+            self.shape,
+            self.context,
+            self.stage,
+            changes,
+            delete_key_ids(self.shape.schema(), columns, case_sensitive),
+            operation_column=operation_column,
+            upsert=upsert,
+            options={"branch": branch, "snapshot_properties": snapshot_properties},
+        )
 
     def add_files(
         self,
         file_paths: Iterable[str],
-        snapshot_properties: Texts = _NO_TEXTS,
+        snapshot_properties: Strings = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
     ) -> None:
-        """Take files that were written elsewhere into the table, where they lie; the format is told by their names.
+        """Take files that were written elsewhere into the table, as they are; the format follows from their names.
 
-        Each must lie in one partition. Where a file has no field ids and the table no name mapping, one is stored.
+        Each must be in one partition. Where a file has no field ids and the table no name mapping, one is stored.
         ``check_duplicate_files`` makes sure on commit that no file is in the table already. Raises
         ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from, ``FileMissing``.
         """
@@ -165,12 +286,12 @@ class RowChanges(ABC):
         describer = FileDescriber(self.shape, self.context.io)
         files = [describer.describe(location) for location in distinct_locations(file_paths)]
         if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
-            UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_text()}).commit()
+            UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         (action.append_file(*files) if check_duplicate_files else action.append_fresh(files)).commit()
 
     def update_snapshot(
-        self, snapshot_properties: Texts = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+        self, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:
         """Changes of files, for whoever has written the files themselves."""
         return UpdateSnapshot(self.stage, branch=branch, snapshot_properties=snapshot_properties)
@@ -178,16 +299,16 @@ class RowChanges(ABC):
     def _overwrite(
         self,
         row_filter: BooleanExpression | str,
-        texts: Texts,
+        strings: Strings,
         case_sensitive: bool,
         branch: str | None,
         level: IsolationLevel | str | None,
         files: Iterable[DataFile],
     ) -> None:
         action = OverwriteRows(
-            self.stage, row_filter, case_sensitive=case_sensitive, branch=branch, snapshot_properties=texts
+            self.stage, row_filter, case_sensitive=case_sensitive, branch=branch, snapshot_properties=strings
         )
-        action.add_fresh(files).isolate(level, self.shape.head(branch or MAIN_BRANCH)).commit()
+        action.add_fresh(files).isolate(level, since_head(self.shape, branch)).commit()
 
     def _write(self, df: Any, branch: str | None) -> list[DataFile]:
         self.expect_branch(branch)

@@ -46,7 +46,7 @@ def table_of(df: Any) -> pa.Table:
         return rows.read_all()
     batches = [rows] if isinstance(rows, pa.RecordBatch) else list(rows)
     if not batches:
-        raise InvalidArgument("no record batch tells the columns of these rows; give an empty pyarrow table instead")
+        raise InvalidArgument("no record batch states the columns of these rows; give an empty pyarrow table instead")
     return pa.Table.from_batches(batches)
 
 
@@ -74,6 +74,14 @@ def conformed(schema: Schema, rows: pa.Table) -> pa.Table:
     conforming = Conforming(schema, rows.schema)
     batches = [conforming.apply(batch) for batch in rows.combine_chunks().to_batches()]
     return pa.Table.from_batches(batches, schema=conforming.schema)
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece; ``combine_chunks`` gives another column where it has none."""
+    made = column.combine_chunks()
+    if isinstance(made, pa.ChunkedArray):
+        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.nulls(0, made.type)
+    return made
 
 
 def _checked(batches: Iterable[Any]) -> Iterable[pa.RecordBatch]:

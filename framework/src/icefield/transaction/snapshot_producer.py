@@ -38,7 +38,7 @@ from icefield.transaction.summary import ChangeCounter
 class FileChanges:
     """What a snapshot does to the files of one base.
 
-    ``removed`` tells, by a manifest's position in the base's list, which of its entries go.
+    ``removed`` states, by a manifest's position in the base's list, which of its entries go.
     """
 
     added: Sequence[DataFile] = ()
@@ -55,7 +55,7 @@ class SnapshotProducer(Action):
     """An action that adds a snapshot to a branch, or with ``branch=None`` stages it: then no branch names it.
 
     A table with ``write.wap.enabled`` also stages what would go to ``main`` and has a ``wap.id`` in its summary.
-    A subclass tells which files come and go on a given base (``find``), and what that is called (``operation``).
+    A subclass states which files come and go on a given base (``find``), and what that is called (``operation``).
     """
 
     shapes = False
@@ -74,7 +74,7 @@ class SnapshotProducer(Action):
     ) -> None:
         super().__init__(stage)
         self._branch = checked_branch(branch)
-        self._texts: dict[str, str] = {}
+        self._strings: dict[str, str] = {}
         for name, value in (snapshot_properties or {}).items():
             self.set_snapshot_property(name, value)
         self._assembler = ManifestAssembler()
@@ -99,7 +99,7 @@ class SnapshotProducer(Action):
             raise InvalidArgument(f"the name of a snapshot property must be a non-empty string, not {name!r}")
         if not isinstance(value, str):
             raise InvalidArgument(f"snapshot property '{name}' must be a string, not {type(value).__name__}")
-        self._texts[name] = value
+        self._strings[name] = value
         return self
 
     def apply(self, base: TableMetadata, context: ActionContext) -> Changes:
@@ -119,14 +119,14 @@ class SnapshotProducer(Action):
 
     def _target(self, base: TableMetadata) -> str | None:
         """The branch that the snapshot goes to; None stages it. Raises ``InvalidArgument`` where that is not clear."""
-        if STAGED_WAP_ID not in self._texts or not get_bool(base.properties, WRITE_WAP_ENABLED):
+        if STAGED_WAP_ID not in self._strings or not get_bool(base.properties, WRITE_WAP_ENABLED):
             return self._branch
-        if not self._texts[STAGED_WAP_ID]:
+        if not self._strings[STAGED_WAP_ID]:
             raise InvalidArgument(f"the {STAGED_WAP_ID} of a change is empty; name the change, or leave it out")
         if self._branch not in (None, MAIN_BRANCH):
             raise InvalidArgument(
                 f"a change goes to the branch '{self._branch}' or is staged under the {STAGED_WAP_ID} "
-                f"'{self._texts[STAGED_WAP_ID]}', not both; leave one of them out"
+                f"'{self._strings[STAGED_WAP_ID]}', not both; leave one of them out"
             )
         return None
 
@@ -135,6 +135,7 @@ class SnapshotProducer(Action):
         context.written.retire(*self._lists)
         if self._snapshot_id is None or base.snapshot_by_id(self._snapshot_id) is not None:
             self._snapshot_id = base.new_snapshot_id()
+        context.snapshots.add(self._snapshot_id)
         self._assembler.begin(base, context, self._snapshot_id)
         return self._snapshot_id
 
@@ -144,7 +145,7 @@ class SnapshotProducer(Action):
 
     def _snapshot(self, head: Head, changes: FileChanges, context: ActionContext, snapshot_id: int) -> Snapshot:
         base, parent = head.metadata, head.snapshot
-        counter = ChangeCounter(base, self._texts)
+        counter = ChangeCounter(base, self._strings)
         counter.added(changes.added)
         new = self._assembler.of_added(changes.added, changes.data_sequence_number)
         kept = self._remaining(head, changes, counter, len(new))

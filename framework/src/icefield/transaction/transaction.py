@@ -31,6 +31,7 @@ from icefield.transaction.update_properties import UpdateProperties
 from icefield.transaction.update_schema import UpdateSchema
 from icefield.transaction.update_sort_order import UpdateSortOrder
 from icefield.transaction.update_spec import UpdateSpec
+from icefield.transaction.update_statistics import UpdateStatistics
 from icefield.transaction.upgrade_format_version import UpgradeTableVersion
 
 R = TypeVar("R")
@@ -145,6 +146,10 @@ class Transaction(RowChanges, Generic[R]):
         """Begin a change of branches, tags and the current snapshot."""
         return ManageSnapshots(self.stage)
 
+    def update_statistics(self) -> UpdateStatistics:
+        """Begin a change of the statistics files of snapshots."""
+        return UpdateStatistics(self.stage)
+
     # -- the end --------------------------------------------------------------------------------------------------
 
     def commit_transaction(self) -> R:
@@ -191,7 +196,7 @@ class Transaction(RowChanges, Generic[R]):
             return None
         current = load_table(self._handle, self._state)
         if current is None:
-            raise NoSuchTable(f"table '{self._handle.text}' was dropped", table=self._handle.name)
+            raise NoSuchTable(f"table '{self._handle.full_name}' was dropped", table=self._handle.name)
         return current
 
     def _build(self, base: TableMetadata | None) -> Proposal | None:

@@ -28,12 +28,12 @@ class UpdateProperties(Action):
         self._old = OldSnapshots()
 
     def set(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Self:
-        """Set properties; numbers and booleans are written as text. Raises ``InvalidArgument`` for other values."""
-        texts = check_properties(property_texts({**(properties or {}), **more}))
-        for key, value in texts.items():
+        """Set properties; numbers and booleans are written as a string. Raises ``InvalidArgument`` for other values."""
+        strings = check_properties(property_strings({**(properties or {}), **more}))
+        for key, value in strings.items():
             self._not_both(key, self._removals)
             self._sets[key] = value
-        warn_of_names(texts)
+        warn_of_names(strings)
         return self
 
     def remove(self, *keys: str) -> Self:
@@ -64,11 +64,11 @@ class UpdateProperties(Action):
             raise InvalidArgument(f"table property '{key}' cannot be both set and removed", property=key)
 
 
-def property_texts(properties: Mapping[str, Any]) -> dict[str, str]:
+def property_strings(properties: Mapping[str, Any]) -> dict[str, str]:
     """Properties as the metadata holds them: text, always. Raises ``InvalidArgument``."""
     for key in properties:
         check_key(key)
-    return {key: _text(key, value) for key, value in properties.items()}
+    return {key: _string(key, value) for key, value in properties.items()}
 
 
 def check_key(key: object) -> None:
@@ -77,9 +77,9 @@ def check_key(key: object) -> None:
         raise InvalidArgument(f"the name of a property must be a non-empty string, not {key!r}")
 
 
-def _text(key: str, value: Any) -> str:
+def _string(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise InvalidArgument(f"property {key!r} must be text, a number or a boolean, not {type(value).__name__}")
+    raise InvalidArgument(f"property {key!r} must be a string, a number or a boolean, not {type(value).__name__}")

@@ -143,7 +143,7 @@ class UpdateSchema(Action):
         return self
 
     def set_identifier_fields(self, *fields: FieldName) -> Self:
-        """Make these the fields that tell rows apart."""
+        """Make these the fields that identify a row."""
         self._update.set_identifier_fields(*fields)
         return self
 
@@ -180,7 +180,7 @@ def _properties_follow(base: TableMetadata, before: Schema, after: Schema) -> li
     removals: list[str] = []
     mapping = base.properties.get(NAME_MAPPING_DEFAULT.name)
     if mapping is not None:
-        updated = update_name_mapping(parse_name_mapping(mapping), after).to_text()
+        updated = update_name_mapping(parse_name_mapping(mapping), after).to_string()
         if updated != mapping:
             sets[NAME_MAPPING_DEFAULT.name] = updated
     prefixes = tuple(declared.name for declared in TABLE_PROPERTIES.values() if declared.per_column)

@@ -12,6 +12,7 @@ from icefield.transaction.delete_files import DeleteFiles
 from icefield.transaction.overwrite import OverwriteFiles
 from icefield.transaction.replace import RewriteFiles
 from icefield.transaction.replace_partitions import ReplacePartitions
+from icefield.transaction.row_delta import RowDelta
 
 
 class UpdateSnapshot:
@@ -38,6 +39,10 @@ class UpdateSnapshot:
     def overwrite(self) -> OverwriteFiles:
         """Remove files and add others."""
         return OverwriteFiles(self._stage, **self._options)
+
+    def row_delta(self) -> RowDelta:
+        """Add data files and delete files, and remove others."""
+        return RowDelta(self._stage, **self._options)
 
     def rewrite(self) -> RewriteFiles:
         """Exchange files for others that hold the same rows."""

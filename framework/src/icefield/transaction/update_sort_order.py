@@ -35,7 +35,7 @@ class UpdateSortOrder(Action):
         transform: str | Transform = "identity",
         null_order: NullOrder | str | None = None,
     ) -> Self:
-        """Add a key, smallest values first; nulls first unless told otherwise."""
+        """Add a key, smallest values first; nulls first by default."""
         self._update.asc(source_column_name, transform, null_order)
         return self
 
@@ -45,7 +45,7 @@ class UpdateSortOrder(Action):
         transform: str | Transform = "identity",
         null_order: NullOrder | str | None = None,
     ) -> Self:
-        """Add a key, greatest values first; nulls last unless told otherwise."""
+        """Add a key, greatest values first; nulls last by default."""
         self._update.desc(source_column_name, transform, null_order)
         return self
 

@@ -416,13 +416,13 @@ class TestDamage:
             table.scan().to_arrow()
         assert good.is_deletion_vector
 
-    def test_a_vector_whose_place_is_not_told(self) -> None:
+    def test_a_vector_whose_place_is_not_stated(self) -> None:
         table = table_of(rows(range(4)), version=3)
         task = next(iter(table.scan().plan_files()))
         (vector,) = deletion_vectors(table, {task.file: [1]})
         for wrong in ({"content_offset": None}, {"content_size_in_bytes": None}, {"content_offset": -1}):
             broken = FileScanTask(task.file, delete_files=(replace(vector, **wrong),))
-            with pytest.raises(InvalidMetadata, match="where a deletion vector lies"):
+            with pytest.raises(InvalidMetadata, match="where a deletion vector is"):
                 list(read_tasks([broken], table.scan().context))
 
     def test_equality_deletes_without_columns(self) -> None:

@@ -1,6 +1,6 @@
 """Equality delete files: their keys in memory, shared by the tasks of a scan, or handed out in passes.
 
-Spec: "Equality Delete Files". The keys of all files that find rows by the same columns lie together, each with the
+Spec: "Equality Delete Files". The keys of all files that find rows by the same columns are together, each with the
 number of its file, since nearly every data file has other delete files that apply to it.
 """
 

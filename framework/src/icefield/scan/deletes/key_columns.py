@@ -1,4 +1,4 @@
-"""The columns by which equality deletes find rows: where they lie in a schema, and those that were dropped since.
+"""The columns by which equality deletes find rows: where they are in a schema, and those that were dropped since.
 
 Spec: "Equality Delete Files": a column that was dropped still counts, one that was added later reads as its default or
 as null in older files, and a promoted one is compared as what it was promoted to.
@@ -21,7 +21,7 @@ from icefield.types import NestedField, StructType
 def dropped_fields(schema: Schema, schemas: Iterable[Schema]) -> dict[int, NestedField]:
     """The fields that a schema lacks and others of its table have, by id, as the latest of these had them.
 
-    Each comes with what lies around it, and without what lies next to it.
+    Each comes with what is around it, and without what is next to it.
     """
     known, found = set(schema.field_ids), dict[int, NestedField]()
     for other in sorted(schemas, key=_schema_id, reverse=True):

@@ -50,7 +50,7 @@ def check_type(kind: IcebergType, location: str) -> None:
     """Raise ``UnsupportedFeature`` for a column by which no rows can be found."""
     if kind.is_nested or isinstance(kind, VariantType):
         raise UnsupportedFeature(
-            f"{location} deletes rows by a column of type {kind}; only columns of primitive types tell rows apart",
+            f"{location} deletes rows by a column of type {kind}; only columns of primitive types identify a row",
             location=location,
         )
 

@@ -1,7 +1,7 @@
 """Positions of deleted rows: position delete files and deletion vectors.
 
 Spec: "Position Delete Files" and "Deletion Vectors". Files are compared with the path that a delete names byte for
-byte. A position that comes twice, or lies beyond the end of the data file, is harmless in a position delete file; a
+byte. A position that comes twice, or is beyond the end of the data file, is harmless in a position delete file; a
 deletion vector is of one data file, so that such a position in it is damage.
 """
 
@@ -39,11 +39,11 @@ _BATCH_ROWS: Final = 1 << 20
 def read_vector(io: FileIO, vector: DataFile, file: DataFile) -> Positions:
     """The positions in a deletion vector of a data file.
 
-    Raises ``InvalidFile`` for damage, and ``InvalidMetadata`` for an entry that does not tell where the vector lies.
+    Raises ``InvalidFile`` for damage, and ``InvalidMetadata`` for an entry that does not state where the vector is.
     """
     offset, length, location = vector.content_offset, vector.content_size_in_bytes, vector.file_path
     if offset is None or length is None or offset < 0 or length < 0:
-        raise InvalidMetadata(f"{location}: its manifest does not tell where a deletion vector lies", location=location)
+        raise InvalidMetadata(f"{location}: its manifest does not state where a deletion vector is", location=location)
     if length > MAX_PUFFIN_BLOB_BYTES:
         raise InvalidFile(f"{location}: a deletion vector of {length:,} bytes", location=location)
     source = io.open_input(location)

@@ -16,19 +16,30 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionKey;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.PartitionSpecParser;
+import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.catalog.Namespace;
+import org.apache.iceberg.catalog.TableIdentifier;
+import org.apache.iceberg.data.BaseDeleteLoader;
 import org.apache.iceberg.data.GenericAppenderFactory;
 import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.data.IcebergGenerics;
 import org.apache.iceberg.data.InternalRecordWrapper;
 import org.apache.iceberg.data.Record;
+import org.apache.iceberg.deletes.BaseDVFileWriter;
+import org.apache.iceberg.deletes.EqualityDeleteWriter;
+import org.apache.iceberg.deletes.PositionDelete;
+import org.apache.iceberg.deletes.PositionDeleteWriter;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
 import org.apache.iceberg.hadoop.HadoopFileIO;
@@ -36,6 +47,8 @@ import org.apache.iceberg.hadoop.HadoopTables;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.DataWriter;
 import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.iceberg.jdbc.JdbcCatalog;
+import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 
 /** Answers requests, a JSON object a line, until its input ends. A failure is an answer with the key "error". */
@@ -71,6 +84,15 @@ public final class Judge {
         case "evolve":
           evolve(request);
           break;
+        case "delete":
+          delete(request);
+          break;
+        case "deleteEqual":
+          deleteEqual(request);
+          break;
+        case "jdbc":
+          made.set("names", jdbc(request));
+          break;
         default:
           throw new IllegalArgumentException("an unknown request");
       }
@@ -89,10 +111,15 @@ public final class Judge {
       Expression filter = ExpressionParser.fromJson(request.get("filter").toString(), table.schema());
       scan = scan.where(filter);
     }
+    Schema schema = table.schema();
+    if (request.path("lineage").booleanValue()) {
+      schema = TypeUtil.join(schema, new Schema(MetadataColumns.ROW_ID, MetadataColumns.LAST_UPDATED_SEQUENCE_NUMBER));
+      scan = scan.project(schema);
+    }
     ArrayNode rows = MAPPER.createArrayNode();
     try (CloseableIterable<Record> records = scan.build()) {
       for (Record record : records) {
-        rows.add(Values.structToJson(table.schema().asStruct(), record));
+        rows.add(Values.structToJson(schema.asStruct(), record));
       }
     }
     return rows;
@@ -112,12 +139,23 @@ public final class Judge {
   /** Writes rows, one file a partition value, in the format that is named. */
   private static void append(JsonNode request) throws Exception {
     Table table = new HadoopTables(CONF).load(request.get("location").textValue());
-    FileFormat format = FileFormat.fromString(request.get("format").textValue());
+    AppendFiles append = table.newAppend();
+    for (DataFile file : written(table, formatOf(request), request.get("rows"))) {
+      append.appendFile(file);
+    }
+    append.commit();
+  }
+
+  private static FileFormat formatOf(JsonNode request) {
+    return FileFormat.fromString(request.get("format").textValue());
+  }
+
+  private static List<DataFile> written(Table table, FileFormat format, JsonNode rows) throws Exception {
     Types.StructType struct = table.schema().asStruct();
     Map<PartitionKey, List<Record>> groups = new HashMap<>();
     InternalRecordWrapper wrapper = new InternalRecordWrapper(struct);
     PartitionKey key = new PartitionKey(table.spec(), table.schema());
-    for (JsonNode row : request.get("rows")) {
+    for (JsonNode row : rows) {
       GenericRecord record = Values.structFromJson(struct, row);
       key.partition(wrapper.wrap(record));
       groups.computeIfAbsent(key.copy(), made -> new ArrayList<>()).add(record);
@@ -125,17 +163,131 @@ public final class Judge {
     GenericAppenderFactory factory = new GenericAppenderFactory(table.schema(), table.spec());
     factory.setAll(table.properties());
     OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(format).build();
-    AppendFiles append = table.newAppend();
+    List<DataFile> made = new ArrayList<>();
     for (Map.Entry<PartitionKey, List<Record>> group : groups.entrySet()) {
       DataWriter<Record> writer =
           factory.newDataWriter(files.newOutputFile(group.getKey()), format, group.getKey());
       try (writer) {
         writer.write(group.getValue());
       }
-      DataFile file = writer.toDataFile();
-      append.appendFile(file);
+      made.add(writer.toDataFile());
     }
-    append.commit();
+    return made;
+  }
+
+  /**
+   * Deletes rows by their positions, {"positions": {path: [position]}}, and adds the "rows" that are given, in one
+   * commit: position delete files in version 2, deletion vectors in version 3.
+   */
+  private static void delete(JsonNode request) throws Exception {
+    BaseTable table = (BaseTable) new HadoopTables(CONF).load(request.get("location").textValue());
+    FileFormat format = formatOf(request);
+    Map<String, FileScanTask> tasks = new HashMap<>();
+    try (CloseableIterable<FileScanTask> planned = table.newScan().planFiles()) {
+      planned.forEach(task -> tasks.put(task.file().location(), task));
+    }
+    RowDelta delta = table.newRowDelta().validateFromSnapshot(table.currentSnapshot().snapshotId());
+    delta.validateDeletedFiles().validateNoConflictingDataFiles().validateNoConflictingDeleteFiles();
+    if (request.hasNonNull("rows")) {
+      written(table, format, request.get("rows")).forEach(delta::addRows);
+    }
+    if (table.operations().current().formatVersion() > 2) {
+      BaseDeleteLoader loader = new BaseDeleteLoader(file -> table.io().newInputFile(file.location()));
+      OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(FileFormat.PUFFIN).build();
+      BaseDVFileWriter writer =
+          new BaseDVFileWriter(
+              files,
+              path -> {
+                List<DeleteFile> deletes = tasks.get(path).deletes();
+                return deletes.isEmpty() ? null : loader.loadPositionDeletes(deletes, path);
+              });
+      try (writer) {
+        eachPosition(request, tasks, (file, spec, position) ->
+            writer.delete(file.location(), position, spec, file.partition()));
+      }
+      writer.result().deleteFiles().forEach(delta::addDeletes);
+      writer.result().rewrittenDeleteFiles().forEach(delta::removeDeletes);
+      delta.validateDataFilesExist(writer.result().referencedDataFiles());
+    } else {
+      OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(format).build();
+      Map<String, PositionDeleteWriter<Record>> writers = new HashMap<>();
+      eachPosition(request, tasks, (file, spec, position) -> {
+        PositionDeleteWriter<Record> writer =
+            writers.computeIfAbsent(file.location(), path ->
+                new GenericAppenderFactory(table.schema(), spec)
+                    .newPosDeleteWriter(files.newOutputFile(spec, file.partition()), format, file.partition()));
+        writer.write(PositionDelete.<Record>create().set(file.location(), position, null));
+      });
+      for (PositionDeleteWriter<Record> writer : writers.values()) {
+        writer.close();
+        delta.addDeletes(writer.toDeleteFile());
+        delta.validateDataFilesExist(writer.referencedDataFiles());
+      }
+    }
+    delta.commit();
+  }
+
+  private interface AtPosition {
+    void accept(DataFile file, PartitionSpec spec, long position);
+  }
+
+  private static void eachPosition(JsonNode request, Map<String, FileScanTask> tasks, AtPosition each) {
+    request.get("positions").fields().forEachRemaining(
+        entry -> {
+          FileScanTask task = tasks.get(entry.getKey());
+          entry.getValue().forEach(position -> each.accept(task.file(), task.spec(), position.longValue()));
+        });
+  }
+
+  /** Deletes the rows that have the values of a row of "rows" in the columns "names"; of tables without partitions. */
+  private static void deleteEqual(JsonNode request) throws Exception {
+    Table table = new HadoopTables(CONF).load(request.get("location").textValue());
+    FileFormat format = formatOf(request);
+    List<String> names = new ArrayList<>();
+    request.get("names").forEach(name -> names.add(name.textValue()));
+    Schema keys = table.schema().select(names);
+    int[] ids = keys.columns().stream().mapToInt(Types.NestedField::fieldId).toArray();
+    OutputFileFactory files = OutputFileFactory.builderFor(table, 1, 1).format(format).build();
+    EqualityDeleteWriter<Record> writer =
+        new GenericAppenderFactory(table.schema(), table.spec(), ids, keys, null)
+            .newEqDeleteWriter(files.newOutputFile(), format, null);
+    try (writer) {
+      for (JsonNode row : request.get("rows")) {
+        writer.write(Values.structFromJson(keys.asStruct(), row));
+      }
+    }
+    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit();
+  }
+
+  /**
+   * The views of a namespace in a JDBC catalog with views; first those of "create" are created, in a namespace that is
+   * created too, each of one column.
+   */
+  private static ArrayNode jdbc(JsonNode request) throws Exception {
+    Namespace namespace = Namespace.of(request.get("namespace").textValue());
+    ArrayNode names = MAPPER.createArrayNode();
+    try (JdbcCatalog catalog = new JdbcCatalog()) {
+      catalog.setConf(CONF);
+      catalog.initialize(
+          request.get("catalog").textValue(),
+          Map.of(
+              "uri", request.get("uri").textValue(),
+              "warehouse", request.get("warehouse").textValue(),
+              "jdbc.schema-version", "V1"));
+      if (!catalog.namespaceExists(namespace)) {
+        catalog.createNamespace(namespace);
+      }
+      request.path("create").forEach(
+          name ->
+              catalog
+                  .buildView(TableIdentifier.of(namespace, name.textValue()))
+                  .withSchema(new Schema(Types.NestedField.required(1, "one", Types.IntegerType.get())))
+                  .withDefaultNamespace(namespace)
+                  .withQuery("spark", "SELECT 1 AS one")
+                  .create());
+      catalog.listViews(namespace).forEach(view -> names.add(view.name()));
+    }
+    return names;
   }
 
   /** Renames and promotes columns: {"rename": {old: new}, "promote": {name: type}, "drop": [name]}. */

@@ -10,7 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction
+from icefield.schema import Schema
+from icefield.transaction.rows import one_array
 from icefield.types.arrow.nested import times_as_numbers
+from icefield.types.values import from_arrow_scalar
 
 Ints = np.ndarray[Any, Any]
 
@@ -24,12 +28,32 @@ class Keys:
         self._indexed = self._with_row_numbers(self.table, "given")
 
     def refuse_duplicates(self) -> None:
-        """Raise ``InvalidArgument`` when two given rows have the same key: it would not be told which one counts."""
+        """Raise ``InvalidArgument`` when two given rows have the same key: it would not be known which one counts."""
         groups = self.table.drop_null().group_by(self.names).aggregate([([], "count_all")])
         repeated = groups.filter(pc.greater(groups["count_all"], 1))
         if repeated.num_rows:
-            example = {name: _text(repeated[name][0]) for name in self.names}
+            example = self.shown(repeated, 0)
             raise InvalidArgument(f"{repeated.num_rows} keys are given more than once, such as {example}")
+
+    def shown(self, rows: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
+        """The key of a row, for a message."""
+        return {name: _string(rows.column(name)[row]) for name in self.names}
+
+    def range(self, schema: Schema) -> BooleanExpression:
+        """The rows of a table between the least and the greatest key, column by column; bound."""
+        parts: list[BooleanExpression] = []
+        for name in self.names:
+            field, column = schema.find_field((name,)), self.table[name]
+            bounds = pc.min_max(column) if _is_ordered(column.type) else None
+            if column.null_count == len(column):
+                return AlwaysFalse()
+            if bounds is None:
+                continue
+            for op, end in ((Op.GT_EQ, "min"), (Op.LT_EQ, "max")):
+                value = from_arrow_scalar(field.field_type, bounds[end])
+                if value == value:  # NaN bounds nothing
+                    parts.append(BoundPredicate(op, field, (field.name,), value))
+        return conjunction(parts)
 
     def join(self, batch: pa.RecordBatch) -> tuple[Ints, Ints]:
         """The pairs of rows of the batch and given rows that have the same key."""
@@ -55,9 +79,7 @@ def differing(left: pa.RecordBatch, left_rows: Ints, right: pa.Table, right_rows
     differ = np.zeros(len(left_rows), bool)
     for position in range(left.num_columns):
         one = left.column(position).take(pa.array(left_rows))
-        other = right.column(position).take(pa.array(right_rows)).combine_chunks()
-        if isinstance(other, pa.ChunkedArray):
-            other = pa.concat_arrays(other.chunks) if other.num_chunks else pa.nulls(0, other.type)
+        other = one_array(right.column(position).take(pa.array(right_rows)))
         differ |= _unequal(one, other)
     return np.flatnonzero(differ)
 
@@ -76,7 +98,7 @@ def _unequal(one: pa.Array, other: pa.Array) -> Ints:
     return np.asarray(pc.or_(pc.fill_null(unequal, False), nulls))
 
 
-def _text(scalar: pa.Scalar) -> Any:
+def _string(scalar: pa.Scalar) -> Any:
     """A value for a message: Python cannot hold every time that a column can."""
     return scalar.cast(pa.string()).as_py() if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
@@ -86,3 +108,7 @@ def _joinable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
     return column
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    return not (pa.types.is_null(kind) or pa.types.is_fixed_size_binary(kind))

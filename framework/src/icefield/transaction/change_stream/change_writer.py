@@ -1,0 +1,228 @@
+"""A writer of streams of changes: inserts, updates and deletes become files that one commit adds.
+
+What Flink's writers do: rows that are deleted are deleted by equality, without the table being read, unless the stream
+itself wrote them before. Equality deletes apply to earlier commits alone, so that rows of this stream get position
+deletes, or deletion vectors. Spec: "Row-level Deletes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.manifest.data_file import DataFile
+from icefield.partitioning.tuples import tuple_groups
+from icefield.scan.deletes.key_columns import column_of
+from icefield.scan.deletes.keys import hash_keys, plain
+from icefield.transaction.change_stream.key_index import KeyIndex
+from icefield.transaction.change_stream.kinds import ChangeKind, Kinds
+from icefield.writing.conforming import Conforming
+from icefield.writing.context import WriteContext
+from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
+from icefield.writing.deletes.equality_files import EqualityColumns, EqualityFiles, equality_context
+from icefield.writing.files import FileSet, Note
+from icefield.writing.ordered_writer import OrderedWriter
+
+INDEX_BYTES: Final = 256 << 20
+"""Of keys and places of rows that a writer holds before it says that it is full."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """What a writer has written: for ``RowDelta.add_fresh_rows`` and ``RowDelta.add_deletes``."""
+
+    data_files: list[DataFile]
+    delete_files: list[DataFile]
+
+    @property
+    def all_files(self) -> list[DataFile]:
+        """All of them."""
+        return [*self.data_files, *self.delete_files]
+
+
+@dataclass(slots=True)
+class _Shape:
+    """What is settled once for the schema of incoming rows."""
+
+    incoming: pa.Schema
+    keys: Callable[[pa.RecordBatch], pa.RecordBatch]
+    rows: Conforming | None = None
+
+
+class ChangeWriter:
+    """Writes a stream of changes whose rows are distinguished by the columns ``equality_ids``.
+
+    Of the rows of a key the last one stays. With ``upsert`` an insert and an update replace whatever has their key, and
+    rows before an update may be left out; a row to delete needs no more than its key, which must hold the columns by
+    which the table is partitioned. Without it the stream says of each row that goes what it was.
+
+    Memory is bounded but for the keys of the rows that were written: when ``is_full`` says so, ``close`` the writer,
+    commit its files, and go on with another one. On an error ``abandon`` it; as a context manager it does so by itself.
+    Used by one thread. Raises what ``write_batches`` and ``write_equality_deletes`` raise.
+    """
+
+    def __init__(
+        self,
+        context: WriteContext,
+        deletes: DeleteContext,
+        equality_ids: Collection[int],
+        *,
+        upsert: bool = False,
+        task_id: int = 0,
+        attempt: int = 0,
+        note: Note | None = None,
+        index_bytes: int = INDEX_BYTES,
+    ) -> None:
+        self._context = context
+        self._deletes = deletes
+        self._columns = EqualityColumns(context.schema, context.spec, equality_ids)
+        self._upsert = upsert
+        self._named = {"task_id": task_id, "attempt": attempt}
+        self._note = note
+        self._index_bytes = index_bytes
+        if upsert and not self._columns.sources <= set(self._columns.ids):
+            source = min(self._columns.sources - set(self._columns.ids))
+            raise InvalidArgument(
+                f"the table is partitioned by '{context.schema.find_column_name(source)}', which is no column of the "
+                "key: a row that is replaced may be in another partition. Add it to the key, or give the rows before "
+                "an update and write without upsert"
+            )
+        self._types = [context.schema.find_type(id_) for id_ in self._columns.ids]
+        target = equality_context(deletes, self._columns)
+        self._rows = OrderedWriter(context, FileSet(context, task_id, attempt, note))
+        self._equality = OrderedWriter(target, EqualityFiles(target, self._columns.ids, task_id, attempt, note))
+        self._index = KeyIndex()
+        self._shape: _Shape | None = None
+        self._open = True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the keys take as much memory as they may."""
+        return self._index.nbytes >= self._index_bytes
+
+    def write(self, batch: pa.RecordBatch, kinds: Kinds | ChangeKind) -> None:
+        """Take changes in their order: rows, and the kind of each or of all.
+
+        Columns are matched by name. Rows that go need the columns of the key and those by which the table is
+        partitioned; the others may hold anything.
+        """
+        if not self._open:
+            raise InvalidArgument("this writer of changes has ended; begin a new one")
+        codes = np.full(batch.num_rows, kinds, np.int8) if isinstance(kinds, ChangeKind) else np.asarray(kinds, np.int8)
+        if len(codes) != batch.num_rows:
+            raise InvalidArgument(f"{len(codes)} operations for {batch.num_rows} changes")
+        shape = self._shape_of(batch.schema)
+        if self._upsert:
+            batch, codes = _without(batch, codes, ChangeKind.UPDATE_BEFORE)
+        if not batch.num_rows:
+            return
+        keyed = shape.keys(batch)
+        columns = [plain(column_of(self._columns.schema, keyed, id_)) for id_ in self._columns.ids]
+        step = _Step(columns, codes, self._upsert)
+        # Of each key the first change stands for it.
+        taken = pa.array(step.firsts)
+        keys = [column.take(taken) for column in columns]
+        hashes = hash_keys(keys, self._types)
+        had = self._index.remove(hashes, keys)
+        chosen = step.to_delete(had)
+        if len(chosen):
+            self._equality.add(keyed.take(pa.array(chosen)))
+        rows, groups = step.to_write()
+        if len(rows):
+            if shape.rows is None:
+                shape.rows = Conforming(self._context.schema, batch.schema)
+            whole = len(rows) == batch.num_rows
+            written = self._rows.add(shape.rows.apply(batch if whole else batch.take(pa.array(rows))))
+            some = pa.array(groups)
+            self._index.add(hashes[groups], [key.take(some) for key in keys], written)
+
+    def close(self) -> ChangedFiles:
+        """Complete the files, and describe them for a commit. After an error nothing stays."""
+        with self._ending():
+            data, deletes = self._rows.close(), self._equality.close()
+            gone = self._index.gone()
+            own = [DeletedRows(file, positions) for file, positions in self._rows.found(gone)]
+            write = write_position_deletes if self._deletes.format_version < 3 else write_deletion_vectors
+            return ChangedFiles(data, [*deletes, *write(self._deletes, own, note=self._note, **self._named)])
+
+    def abandon(self) -> None:
+        """Give the changes up, and delete every file."""
+        self._open = False
+        for writer in (self._rows, self._equality):
+            # The error that led here is what the caller must hear of.
+            with suppress(IcefieldError, OSError):
+                writer.abandon()
+
+    def __enter__(self) -> ChangeWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._open:
+            self.abandon()
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        if not self._open:
+            raise InvalidArgument("this writer of changes has ended; begin a new one")
+        try:
+            yield
+        except BaseException:
+            self.abandon()
+            raise
+        self._open = False
+
+    def _shape_of(self, incoming: pa.Schema) -> _Shape:
+        if self._shape is None or not incoming.equals(self._shape.incoming, check_metadata=True):
+            self._shape = _Shape(incoming, self._columns.conforming(incoming))
+        return self._shape
+
+
+class _Step:
+    """Changes of one batch, grouped by key; the groups are numbered, and keep their order in each."""
+
+    def __init__(self, columns: list[pa.Array], codes: Kinds, upsert: bool) -> None:
+        names = [str(number) for number in range(len(columns))]
+        self._groups, self.firsts = tuple_groups(pa.StructArray.from_arrays(columns, names))
+        self._order = np.argsort(self._groups, kind="stable")
+        self._codes = codes
+        self._begins = np.searchsorted(self._groups[self._order], np.arange(len(self.firsts)))
+        self._upsert = upsert
+
+    def to_delete(self, had: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """The rows that equal ones in the table which go; ``had`` are the keys of which this stream wrote a row before.
+
+        A row that goes, and that the stream has not written, was in the table. So may be, with ``upsert``, one that an
+        insert replaces.
+        """
+        ordered = self._codes[self._order]
+        goes = np.ones(len(ordered), bool) if self._upsert else _is_removal(ordered)
+        # Before a change there is a row of the stream if the change before it wrote one.
+        written = np.concatenate(([False], ~_is_removal(ordered[:-1])))
+        written[self._begins] = had
+        chosen: npt.NDArray[np.int64] = np.sort(self._order[goes & ~written])
+        return chosen
+
+    def to_write(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The rows that stay, ascending, and the group of each: the last of their key, unless it goes."""
+        ends = np.append(self._begins[1:], len(self._order)) - 1
+        last = self._order[ends]
+        groups = np.flatnonzero(~_is_removal(self._codes[last]))
+        order = np.argsort(last[groups], kind="stable")
+        return last[groups][order], groups[order]
+
+
+def _is_removal(codes: Kinds) -> npt.NDArray[np.bool_]:
+    removal: npt.NDArray[np.bool_] = (codes == ChangeKind.DELETE) | (codes == ChangeKind.UPDATE_BEFORE)
+    return removal
+
+
+def _without(batch: pa.RecordBatch, codes: Kinds, kind: ChangeKind) -> tuple[pa.RecordBatch, Kinds]:
+    kept = codes != kind
+    return (batch, codes) if kept.all() else (batch.filter(pa.array(kept)), codes[kept])

@@ -1,0 +1,123 @@
+"""The keys of rows that a writer has written, and where the rows are.
+
+Keys are in a few sorted runs of their hashes; a run is united with its neighbour when both have about the same size, so
+that a batch is looked up in few runs and each key is moved few times. A hash only finds candidates: whether a key is
+equal is decided by its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icefield.scan.deletes.keys import Ints, Mask, Words, equal_keys
+from icefield.writing.ordered_writer import Places
+
+
+@dataclass(slots=True)
+class _Run:
+    """Keys in the order of their hashes; ``live`` are those whose row is still there."""
+
+    hashes: Words
+    columns: list[pa.Array]
+    partitions: Ints
+    ordinals: Ints
+    live: Mask
+
+    @classmethod
+    def of(cls, hashes: Words, columns: Sequence[pa.Array], places: Places) -> _Run:
+        order = np.argsort(hashes, kind="stable")
+        taken = pa.array(order)
+        return cls(
+            hashes[order],
+            [column.take(taken) for column in columns],
+            places.partitions[order],
+            places.ordinals[order],
+            np.ones(len(hashes), bool),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        held: int = sum(column.nbytes for column in self.columns)
+        return held + sum(part.nbytes for part in (self.hashes, self.partitions, self.ordinals, self.live))
+
+    def find(self, hashes: Words, columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:
+        """Which of some keys have a live row here, and the place of each in the run."""
+        rows = np.arange(len(hashes))
+        places = np.searchsorted(self.hashes, hashes)
+        found, there = [], []
+        while len(rows):
+            inside = places < len(self.hashes)
+            inside[inside] = self.hashes[places[inside]] == hashes[rows[inside]]
+            rows, places = rows[inside], places[inside]
+            good = self.live[places]
+            if good.any():
+                mine, theirs = pa.array(rows[good]), pa.array(places[good])
+                good[good] = equal_keys(
+                    [column.take(mine) for column in columns], [column.take(theirs) for column in self.columns]
+                )
+            found.append(rows[good])
+            there.append(places[good])
+            rows, places = rows[~good], places[~good] + 1
+        none = np.zeros(0, np.int64)
+        return (np.concatenate(found), np.concatenate(there)) if found else (none, none)
+
+    def kept(self) -> _Run:
+        """The run without keys whose row is gone."""
+        if self.live.all():
+            return self
+        rows = np.flatnonzero(self.live)
+        columns = [column.take(pa.array(rows)) for column in self.columns]
+        return _Run(self.hashes[rows], columns, self.partitions[rows], self.ordinals[rows], self.live[rows])
+
+    def united(self, other: _Run) -> _Run:
+        """The keys of both."""
+        mine, theirs = self.kept(), other.kept()
+        places = Places(
+            np.concatenate((mine.partitions, theirs.partitions)), np.concatenate((mine.ordinals, theirs.ordinals))
+        )
+        columns = [pa.concat_arrays(pair) for pair in zip(mine.columns, theirs.columns, strict=True)]
+        return _Run.of(np.concatenate((mine.hashes, theirs.hashes)), columns, places)
+
+
+class KeyIndex:
+    """Keys of written rows, each of one row that is there."""
+
+    def __init__(self) -> None:
+        self._runs: list[_Run] = []
+        self._gone: list[Places] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the keys take."""
+        return sum(run.nbytes for run in self._runs) + sum(2 * part.ordinals.nbytes for part in self._gone)
+
+    def add(self, hashes: Words, columns: Sequence[pa.Array], places: Places) -> None:
+        """Take keys that have no row so far, each once."""
+        if not len(hashes):
+            return
+        self._runs.append(_Run.of(hashes, columns, places))
+        while len(self._runs) > 1 and len(self._runs[-2].hashes) < 2 * len(self._runs[-1].hashes):
+            self._runs[-2:] = [self._runs[-2].united(self._runs[-1])]
+
+    def remove(self, hashes: Words, columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
+        """Give up the rows of some keys, each given once; states which of the keys had one."""
+        had = np.zeros(len(hashes), bool)
+        for run in self._runs:
+            rows, places = run.find(hashes, columns)
+            had[rows] = True
+            run.live[places] = False
+            self._gone.append(Places(run.partitions[places], run.ordinals[places]))
+        return had
+
+    def gone(self) -> Places:
+        """Where the rows are that were given up."""
+        none = [np.zeros(0, np.int64)]
+        return Places(
+            np.concatenate([part.partitions for part in self._gone] or none),
+            np.concatenate([part.ordinals for part in self._gone] or none),
+        )

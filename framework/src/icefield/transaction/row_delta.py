@@ -1,0 +1,234 @@
+"""Row-level changes by files: data files and delete files come, and others go, in one step.
+
+Spec: "Row-level Deletes". For writers that have written the files themselves: engines, and writers of change streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Self
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
+from icefield.manifest.data_file import DataFile, DataFileContent
+from icefield.manifest.manifest_file import ManifestContent
+from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.transaction.action import ActionContext
+from icefield.transaction.append import AddedFiles
+from icefield.transaction.branch_head import Head
+from icefield.transaction.conflicts import (
+    Since,
+    no_new_data,
+    no_new_deletes,
+    no_new_deletes_for,
+    no_other_vectors,
+    no_removed_files,
+    removed_files,
+)
+from icefield.transaction.filtering import RowFilter, merged_masks
+from icefield.transaction.matching import FileSet, Mask
+from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+
+_ADDED: Final = "or leave out validate_no_conflicting_data_files, which snapshot isolation does without"
+_DELETED: Final = "or leave out validate_no_conflicting_delete_files where the deletes do not depend on each other"
+_DROPPED: Final = "or leave out validate_deleted_files, since rows of a file that was dropped are deleted anyway"
+
+
+class RowDelta(SnapshotProducer):
+    """Add data files and delete files, and remove others. What is removed by name must still be live.
+
+    Position deletes and deletion vectors name data files that their writer has read. Name the snapshot that was read by
+    ``validate_from_snapshot``: a commit since then that has rewritten such a file is a conflict, and one that has
+    dropped it makes the deletes of it needless, so that its deletion vector is left out. The other validations make
+    the isolation level. A data file has one deletion vector: the one that a new one replaces is removed with
+    ``remove_deletes``, and any other is a conflict.
+    """
+
+    def _prepare(self) -> None:
+        self._rows = AddedFiles()
+        self._deletes: dict[tuple[str, int | None], DataFile] = {}
+        self._vectors: dict[str, DataFile] = {}
+        self._removed_rows = FileSet()
+        self._removed_deletes = FileSet()
+        self._paths: set[str] = set()
+        self._since: Since | None = None
+        self._concern: BooleanExpression = AlwaysTrue()
+        self._case_sensitive = True
+        self._no_data = False
+        self._no_deletes = False
+        self._no_dropped = False
+
+    def add_rows(self, *files: DataFile) -> Self:
+        """Add data files. On commit it is made sure that the table does not have them yet."""
+        self._rows.add(files)
+        return self
+
+    def add_fresh_rows(self, files: Iterable[DataFile]) -> Self:
+        """Add data files under names that the caller drew at random, which need not be looked for in the table."""
+        self._rows.add(files, fresh=True)
+        return self
+
+    def add_deletes(self, *files: DataFile) -> Self:
+        """Add delete files: position deletes, equality deletes or deletion vectors.
+
+        Raises ``InvalidArgument`` for a file that holds no deletes, that comes twice or lacks what the format demands.
+        """
+        for file in files:
+            _check_deletes(file)
+            key = (file.file_path, file.content_offset)
+            if key in self._deletes:
+                raise InvalidArgument(f"delete file {file.file_path} is added twice", location=file.file_path)
+            if file.is_deletion_vector:
+                path = str(file.referenced_data_file)
+                if path in self._vectors:
+                    raise InvalidArgument(f"data file {path} gets two deletion vectors", location=path)
+                self._vectors[path] = file
+            self._deletes[key] = file
+        return self
+
+    def remove_rows(self, *files: DataFile | str) -> Self:
+        """Remove data files, with the deletion vectors and the position delete files of them alone."""
+        for file in files:
+            self._removed_rows.add(file)
+        return self
+
+    def remove_deletes(self, *files: DataFile | str) -> Self:
+        """Remove delete files. A deletion vector is given as a plan gave it: its Puffin file may hold others."""
+        for file in files:
+            self._removed_deletes.add(file)
+        return self
+
+    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
+        """Name the snapshot that was read; None is the table before its first."""
+        self._since = Since(snapshot_id)
+        return self
+
+    def conflict_detection_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
+        """Which rows were read: only commits that may concern them are conflicts. All rows, unless given."""
+        self._concern = as_expression(row_filter)
+        self._case_sensitive = case_sensitive
+        return self
+
+    def validate_data_files_exist(self, paths: Iterable[str | DataFile]) -> Self:
+        """Fail when one of these data files was rewritten meanwhile: deletes of its positions would be lost.
+
+        The data files that deletion vectors and position delete files of one data file name are looked for anyway.
+        """
+        self._paths.update(path if isinstance(path, str) else path.file_path for path in paths)
+        return self
+
+    def validate_deleted_files(self) -> Self:
+        """Fail also when such a data file was dropped meanwhile, for a change that puts rows in place of its rows."""
+        self._no_dropped = True
+        return self
+
+    def validate_no_conflicting_data_files(self) -> Self:
+        """Fail when files that may hold rows of the conflict filter were added meanwhile."""
+        self._no_data = True
+        return self
+
+    def validate_no_conflicting_delete_files(self) -> Self:
+        """Fail when rows of the conflict filter, or of a removed data file, were deleted meanwhile."""
+        self._no_deletes = True
+        return self
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The files that come and go on this base."""
+        self._check_version(head.metadata.format_version)
+        self._rows.refuse_live(head)
+        rows = self._removed_rows.find(head, (ManifestContent.DATA,))
+        deletes = self._removed_deletes.find(head, (ManifestContent.DELETES,))
+        dropped = self._dropped(head)
+        vectors = {path: vector for path, vector in self._vectors.items() if path not in dropped}
+        no_other_vectors(head, self._since, vectors, deletes)
+        self._removed_rows.require_all(head, rows, "cannot remove data files")
+        self._removed_deletes.require_all(head, deletes, "cannot remove delete files")
+        self._refuse_deletes_of_removed()
+        self._validate(head, rows)
+        kept = [file for file in self._deletes.values() if file.referenced_data_file not in dropped]
+        return FileChanges([*self._rows.files(), *kept], merged_masks(rows, deletes))
+
+    def operation(self, changes: FileChanges) -> Operation:
+        """Append where only rows come, delete where only deletes come, else overwrite."""
+        rows = any(file.content is DataFileContent.DATA for file in changes.added)
+        deletes = any(file.content is not DataFileContent.DATA for file in changes.added)
+        if deletes and not rows:
+            return Operation.DELETE
+        return Operation.APPEND if rows and not deletes and not changes.removed else Operation.OVERWRITE
+
+    def _check_version(self, version: int) -> None:
+        positions = [file for file in self._deletes.values() if file.content is DataFileContent.POSITION_DELETES]
+        if self._deletes and version < 2:
+            raise UnsupportedFeature("a table of format version 1 has no row-level deletes; upgrade it to 2 or 3")
+        if version < 3 and self._vectors:
+            raise UnsupportedFeature(
+                f"a table of format version {version} has no deletion vectors; upgrade it to version 3, or write "
+                "position delete files"
+            )
+        if version > 2 and len(positions) > len(self._vectors):
+            path = next(file.file_path for file in positions if not file.is_deletion_vector)
+            raise UnsupportedFeature(
+                f"a table of format version {version} takes no new position delete file, which {path} is; write "
+                "deletion vectors",
+                location=path,
+            )
+
+    def _refuse_deletes_of_removed(self) -> None:
+        for file in self._deletes.values():
+            if file.referenced_data_file is not None and file.referenced_data_file in self._removed_rows:
+                path = file.referenced_data_file
+                raise InvalidArgument(f"data file {path} is removed, and deletes of it are added", location=path)
+
+    def _dropped(self, head: Head) -> frozenset[str]:
+        """The data files whose rows are to be deleted and that were dropped since; others must still be there."""
+        referenced = {file.referenced_data_file for file in self._deletes.values()}
+        own = {file.file_path for file in self._rows.files()}
+        paths = (self._paths | {path for path in referenced if path is not None}) - own
+        if self._since is None:
+            # What is live now was there when it was read; no more is known.
+            live = FileSet()
+            for path in paths:
+                live.add(path)
+            live.require_all(head, live.find(head, (ManifestContent.DATA,)), "cannot delete rows of data files")
+            return frozenset()
+        removed = removed_files(head, self._since, paths)
+        tolerated = {} if self._no_dropped else _by_delete(removed)
+        rewritten = {path: snapshot for path, snapshot in removed.items() if path not in tolerated}
+        no_removed_files(head, self._since, rewritten, _DROPPED if _by_delete(rewritten) else "")
+        return frozenset(tolerated)
+
+    def _validate(self, head: Head, removed: dict[int, Mask]) -> None:
+        if not (self._no_data or self._no_deletes):
+            return
+        if self._since is None:
+            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
+        concern = RowFilter(head, self._concern, self._case_sensitive)
+        if self._no_data:
+            no_new_data(head, self._since, concern, _ADDED)
+        if self._no_deletes:
+            no_new_deletes_for(head, self._since, removed, remedy=_DELETED)
+            no_new_deletes(head, self._since, concern, _DELETED)
+
+
+def _by_delete(removed: dict[str, Snapshot]) -> dict[str, Snapshot]:
+    return {path: snapshot for path, snapshot in removed.items() if snapshot.operation is Operation.DELETE}
+
+
+def _check_deletes(file: DataFile) -> None:
+    """Raise ``InvalidArgument`` for what is no whole description of a delete file."""
+    path = file.file_path
+    why = None
+    if file.content is DataFileContent.DATA:
+        why = "holds data, not deletes"
+    elif file.record_count < 0:
+        why = f"has {file.record_count} deletes; count them first"
+    elif file.content is DataFileContent.EQUALITY_DELETES and not file.equality_ids:
+        why = "deletes rows by equality, and names no column"
+    elif file.is_deletion_vector and None in (
+        file.referenced_data_file,
+        file.content_offset,
+        file.content_size_in_bytes,
+    ):
+        why = "is a deletion vector, and lacks referenced_data_file, content_offset or content_size_in_bytes"
+    if why is not None:
+        raise InvalidArgument(f"{path} {why}", location=path)

@@ -1,0 +1,1 @@
+"""Changes of single rows: which rows of which files go, and what comes in their place."""

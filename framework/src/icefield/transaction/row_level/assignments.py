@@ -1,0 +1,154 @@
+"""New values of columns: what a user gives, as Arrow columns under the table's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# Of pyarrow.acero, which imports pandas where that is installed.
+from pyarrow._acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions
+
+from icefield.errors import InvalidArgument
+from icefield.schema import Schema
+from icefield.transaction.rows import one_array
+from icefield.types import NestedField
+from icefield.types.arrow.nested import settled
+from icefield.types.arrow.types import to_arrow_type
+from icefield.types.values import constant_array, to_internal
+from icefield.writing.conforming import Conforming
+
+Value: TypeAlias = Any
+"""A literal, a ``pyarrow.compute.Expression``, or a function of a record batch that gives an Arrow array."""
+
+Make: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class _Assignment:
+    """One field and what it is to be. ``path``: the names from the column to the field."""
+
+    path: tuple[str, ...]
+    make: Make
+
+
+class Assignments:
+    """What some columns of a table are to be, evaluated on whole batches.
+
+    Every value is worked out from the rows as they were. Fields of structs are named ``"a.b"``; a struct that is null
+    gets a value by it, in which the other fields are null.
+    """
+
+    def __init__(self, schema: Schema, values: Mapping[Any, Value], case_sensitive: bool = True) -> None:
+        """Settle it for a schema. Raises ``InvalidArgument`` for a column that is not there and for a literal that is
+        no value of its column.
+        """
+        if not isinstance(values, Mapping) or not values:
+            raise InvalidArgument("name the columns to set, and what they are to be: {'column': value}")
+        self._made: list[_Assignment] = []
+        for name, value in values.items():
+            if not isinstance(name, str | tuple):
+                raise InvalidArgument(f"a column to set is named by a string, not {name!r}")
+            field = schema.find_field(name, case_sensitive)
+            path = schema.accessor_path(field.field_id)
+            for other in self._made:
+                if path[: len(other.path)] == other.path[: len(path)]:
+                    raise InvalidArgument(
+                        f"column '{'.'.join(path)}' is set twice, once through '{'.'.join(other.path)}'",
+                        column=".".join(path),
+                    )
+            self._made.append(_Assignment(path, maker(field, ".".join(path), value)))
+
+    def apply(self, rows: pa.RecordBatch, seen: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with the new values, which are worked out from ``seen``.
+
+        Raises ``InvalidArgument`` that names the column, for values that it cannot hold.
+        """
+        for each in self._made:
+            at = rows.schema.get_field_index(each.path[0])
+            column = _with_child(rows.column(at), each.path[1:], each.make(seen))
+            # Where a struct may be null, so may its required fields be in Arrow.
+            rows = rows.set_column(at, pa.field(each.path[0], column.type), column)
+        return rows
+
+    def columns(self, seen: pa.RecordBatch) -> pa.RecordBatch:
+        """The new values alone, by names of columns. Raises ``InvalidArgument`` for a field that is in a struct."""
+        for each in self._made:
+            if len(each.path) > 1:
+                name = ".".join(each.path)
+                raise InvalidArgument(f"a new row is given by whole columns, and '{name}' lies in one", column=name)
+        names = [each.path[0] for each in self._made]
+        return pa.RecordBatch.from_arrays([each.make(seen) for each in self._made], names=names)
+
+
+def maker(field: NestedField, name: str, value: Value) -> Make:
+    """What gives the new values of a field for a batch."""
+    if isinstance(value, pc.Expression):
+        return lambda seen: _conformed(field, name, computed(value, seen, name))
+    if callable(value):
+        return lambda seen: _conformed(field, name, called(value, seen, name))
+    constant = _literal(field, name, value)
+    return lambda seen: pc.take(constant, pa.repeat(pa.scalar(0, pa.int64()), seen.num_rows))
+
+
+def computed(expression: pc.Expression, rows: pa.RecordBatch, name: str) -> pa.Array:
+    """The values of an Arrow expression for the rows of a batch, in their order. Raises ``InvalidArgument``."""
+    try:
+        source = Declaration("table_source", TableSourceNodeOptions(pa.Table.from_batches([rows])))
+        project = Declaration("project", ProjectNodeOptions([expression], ["value"]), [source])
+        return one_array(project.to_table(use_threads=False).column(0))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InvalidArgument(f"'{name}' cannot be computed by {expression}: {error}", column=name) from error
+
+
+def called(function: Callable[[pa.RecordBatch], Any], rows: pa.RecordBatch, name: str) -> pa.Array:
+    """The values that a function gives for the rows of a batch. Raises ``InvalidArgument`` for what are none."""
+    made = function(rows)
+    if isinstance(made, pa.ChunkedArray):
+        made = one_array(made)
+    if not isinstance(made, pa.Array) or len(made) != rows.num_rows:
+        given = f"{len(made)} values" if isinstance(made, pa.Array) else type(made).__name__
+        raise InvalidArgument(
+            f"the function for '{name}' must give an Arrow array with a value for each of {rows.num_rows} rows, "
+            f"not {given}",
+            column=name,
+        )
+    return made
+
+
+def _literal(field: NestedField, name: str, value: Any) -> pa.Array:
+    """The value alone in an array of the field's type."""
+    kind = field.field_type
+    if value is None and field.required:
+        raise InvalidArgument(f"column '{name}' is required and cannot be set to null", column=name)
+    try:
+        if kind.is_nested and value is not None:
+            plain = value.as_py() if isinstance(value, pa.Scalar) else value
+            return _conformed(field, name, pa.array([plain], to_arrow_type(kind)))
+        return constant_array(kind, to_internal(kind, value), 1)
+    except (InvalidArgument, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        why = error.message if isinstance(error, InvalidArgument) else str(error)
+        raise InvalidArgument(f"column '{name}' cannot be set to {value!r:.200}: {why}", column=name) from error
+
+
+def _conformed(field: NestedField, name: str, values: pa.Array) -> pa.Array:
+    """Values under the type of a field."""
+    conforming = Conforming(Schema(field), pa.schema([pa.field(field.name, values.type)]))
+    batch = pa.RecordBatch.from_arrays([values], names=[field.name])
+    return conforming.apply(batch).column(0)
+
+
+def _with_child(column: pa.Array, path: tuple[str, ...], values: pa.Array) -> pa.Array:
+    """A column with one field in its structs exchanged."""
+    if not path:
+        return values
+    kind = column.type
+    # Not `field`: this makes what is in a null struct null.
+    children = [pc.struct_field(column, [at]) for at in range(kind.num_fields)]
+    at = kind.get_field_index(path[0])
+    children[at] = _with_child(children[at], path[1:], values)
+    fields = [kind.field(place).with_nullable(True) for place in range(kind.num_fields)]
+    return settled(pa.StructArray.from_arrays(children, fields=fields))

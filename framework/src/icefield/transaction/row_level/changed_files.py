@@ -1,0 +1,250 @@
+"""Making of each file what an operation on rows makes of it, once, however often its action is applied.
+
+By copy-on-write a file is written anew: its rows that stay, and what the others become. By merge-on-read it stays
+where it is, and the positions of the rows that go are marked as deleted; what the rows of all files become is written
+together.
+"""
+
+# See docs/decisions/0070.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import UnsupportedFeature
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.manifest.data_file import DataFile
+from icefield.manifest.entries import ManifestEntries
+from icefield.metadata.properties import COPY_ON_WRITE, Property, get_str
+from icefield.scan import FileScanTask
+from icefield.scan.deletes.positions import NONE, Positions, ordered
+from icefield.scan.parallel import in_order
+from icefield.scan.reading import read_task
+from icefield.schema import Schema
+from icefield.schema.row_lineage import with_lineage
+from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
+from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, keeps_lineage
+from icefield.types.reserved import POS, ROW_ID
+from icefield.writing.context import BUFFER_BYTES, WriteContext
+from icefield.writing.data_writer import write_batches
+from icefield.writing.threads import processors
+
+_MOST_AT_ONCE: Final = 4
+"""Files that are changed at once: each takes the memory of the batches and files that are written for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """What became of a file.
+
+    ``met``: which rows of the operation's own have a row in it. ``deleted`` and ``updated`` count its rows.
+    ``files`` are those that replace it. ``positions`` are to be marked as deleted where the file stays, and None where
+    it goes. ``marked``: by merge-on-read, so that what its rows become is still to be written.
+    """
+
+    key: Any
+    task: FileScanTask
+    met: Ints = field(default_factory=lambda: NO_ROWS)
+    deleted: int = 0
+    updated: int = 0
+    files: tuple[DataFile, ...] = ()
+    positions: Positions | None = None
+    marked: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether any row of it changes."""
+        return self.deleted + self.updated > 0
+
+
+class ChangedFiles:
+    """The files that an operation on rows changes."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, ChangedFile] = {}
+        self._used: set[Any] = set()
+        self._together: dict[tuple[Any, ...], tuple[DataFile, ...]] = {}
+        self._succeeding: tuple[Any, ...] = ()
+        self._numbers = count()
+        self.uuid = str(uuid4())
+        """What marks the names of this operation's files."""
+
+    def begin(self, head: Head, context: ActionContext, mode: Property) -> None:
+        """Begin an attempt on a head; ``mode`` is the table property that says how files are changed."""
+        self._head, self._context, self._mode = head, context, mode
+        self._marks = get_str(head.metadata.properties, mode).lower() != COPY_ON_WRITE
+        self.deletes = HeadDeletes(head)
+        self._used.clear()
+
+    def finish(self) -> None:
+        """End an attempt: what it did not use is retired."""
+        written = self._context.written
+        for key, changed in self._made.items():
+            note = written.add if key in self._used else written.retire
+            note(*(file.file_path for file in changed.files))
+        for keys, files in self._together.items():
+            note = written.add if keys == self._succeeding else written.retire
+            note(*(file.file_path for file in files))
+
+    def next_number(self) -> int:
+        """A number for the names of the files of one more call of a writer."""
+        return next(self._numbers)
+
+    def of(self, entries: ManifestEntries, edit: Edit) -> list[ChangedFile]:
+        """What becomes of files, in their order; several are looked at and written at once."""
+        tasks = {(file_key(self._head, task), self._marks): task for task in self.deletes.tasks(entries)}
+        self._used.update(tasks)
+        missing = [key for key in tasks if key not in self._made]
+        self._workers = min(len(missing), processors(), _MOST_AT_ONCE)
+        if self._workers < 2:
+            for key in missing:
+                self._made[key] = self._make(key, tasks[key], edit)
+        else:
+            self._make_all({key: tasks[key] for key in missing}, edit)
+        return [self._made[key] for key in tasks]
+
+    def successors(self, changed: Sequence[ChangedFile], edit: Edit) -> tuple[DataFile, ...]:
+        """What the rows become that are updated in files of which rows are marked: of all together, in few files."""
+        updated = [one for one in changed if one.marked and one.updated]
+        self._succeeding = tuple(one.key for one in updated)
+        if updated and self._succeeding not in self._together:
+            lineage = any(keeps_lineage(one.task) for one in updated)
+            rows = in_order(updated, lambda one: self._successors(one.task, edit))
+            self._together[self._succeeding] = self._written(rows, lineage, 1)
+        return self._together.get(self._succeeding, ())
+
+    def _make_all(self, tasks: Mapping[Any, FileScanTask], edit: Edit) -> None:
+        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-change")
+        try:
+            futures = {key: pool.submit(self._make, key, task, edit) for key, task in tasks.items()}
+            for key, future in futures.items():
+                self._made[key] = future.result()
+        finally:
+            # What is begun is waited for, so that nothing is written after an error was raised.
+            pool.shutdown(cancel_futures=True)
+
+    def _make(self, key: Any, task: FileScanTask, edit: Edit) -> ChangedFile:
+        """Most files that may be changed are not, and reading a column or two shows it."""
+        met = self._met(task, edit)
+        if not edit.may_change(met):
+            return ChangedFile(key, task, met)
+        deleted = updated = 0
+        places: list[Ints] = []
+        for batch in self._read(task, self._with_positions(edit.deciding), edit.row_filter):
+            found = edit.found(batch)
+            deleted += len(found.gone) - len(found.updated)
+            updated += len(found.updated)
+            if self._marks:
+                places.append(batch.column(batch.num_columns - 1).to_numpy()[found.gone])
+        changed = ChangedFile(key, task, met, deleted, updated)
+        if not changed.changes:
+            return changed
+        if not self._marks:
+            rows = self._rewritten(task, edit)
+            return replace(changed, files=self._written(rows, keeps_lineage(task), self._workers))
+        if self._head.metadata.format_version < 2:
+            raise self._no_delete_files()
+        return replace(changed, marked=True, positions=self._marked(task, np.concatenate(places)))
+
+    def _no_delete_files(self) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"the table property '{self._mode.name}' asks for row-level deletes in files of their own (merge-on-read), "
+            f"which a table of format version 1 does not have: set it to '{COPY_ON_WRITE}' to let the files that hold "
+            "such rows be rewritten, or upgrade the table to version 2. Nothing was changed; whole files are dropped "
+            "either way",
+            property=self._mode.name,
+        )
+
+    def _marked(self, task: FileScanTask, gone: Positions) -> Positions | None:
+        """The positions to mark for rows that go; None where no row of the file is left, so that it goes itself.
+
+        A deletion vector also holds what was deleted before.
+        """
+        file = task.file
+        deletes = self.deletes.store.of(task, file)
+        older = NONE if deletes is None else deletes.positions
+        if file.record_count >= 0:
+            older = older[: np.searchsorted(older, file.record_count)]  # position deletes may be beyond the end
+        every = ordered([gone, older]) if len(older) else gone
+        if len(every) == file.record_count:
+            return None
+        return every if self._head.metadata.format_version >= 3 else gone
+
+    def _met(self, task: FileScanTask, edit: Edit) -> Ints:
+        if edit.keys is None:
+            return NO_ROWS
+        narrow = self._head.metadata.schema().select_ids(edit.keys)
+        found = [edit.met(batch) for batch in self._read(task, narrow, edit.row_filter)]
+        return np.unique(np.concatenate(found)) if found else NO_ROWS
+
+    def _rewritten(self, task: FileScanTask, edit: Edit) -> Iterator[pa.RecordBatch]:
+        """All rows that the file is to have."""
+        for batch, edited in self._edited(task, edit, AlwaysTrue()):
+            stays = np.ones(batch.num_rows, bool)
+            stays[edited.gone] = False
+            yield batch.filter(pa.array(stays))
+            yield from _continued(batch, edited, keeps_lineage(task))
+
+    def _successors(self, task: FileScanTask, edit: Edit) -> Iterator[pa.RecordBatch]:
+        """What the rows that are updated become."""
+        for batch, edited in self._edited(task, edit, edit.row_filter):
+            yield from _continued(batch, edited, keeps_lineage(task))
+
+    def _edited(
+        self, task: FileScanTask, edit: Edit, row_filter: BooleanExpression
+    ) -> Iterator[tuple[pa.RecordBatch, Edited]]:
+        schema = self._head.metadata.schema()
+        columns = with_lineage(schema) if keeps_lineage(task) else schema
+        for batch in self._read(task, columns, row_filter):
+            yield batch, edit.edited(batch.select(range(len(schema))))
+
+    def _written(self, rows: Iterator[pa.RecordBatch], lineage: bool, at_once: int) -> tuple[DataFile, ...]:
+        writing = WriteContext.from_metadata(self._head.metadata, self._context.io, operation_id=self.uuid)
+        writing = replace(writing, buffer_bytes=BUFFER_BYTES // max(1, at_once))
+        if lineage:
+            writing = writing.with_row_lineage()
+        return tuple(write_batches(writing, rows, task_id=self.next_number(), note=self._context.written.add))
+
+    def _read(self, task: FileScanTask, columns: Schema, row_filter: BooleanExpression) -> Iterator[pa.RecordBatch]:
+        filtered = FileScanTask(
+            task.file,
+            residual=row_filter,
+            delete_files=task.delete_files,
+            data_sequence_number=task.data_sequence_number,
+        )
+        return read_task(filtered, replace(self.deletes.scan, projection=columns), self.deletes.store)
+
+    def _with_positions(self, ids: frozenset[int]) -> Schema:
+        """Some columns, and after them the rows' positions in their file where they are to be marked."""
+        schema = self._head.metadata.schema()
+        narrow = schema.select_ids(ids)
+        if not self._marks:
+            return narrow
+        if schema.has_field(POS.name):
+            raise UnsupportedFeature(
+                f"the table has a column '{POS.name}', the name of the positions by which rows are marked as deleted; "
+                f"rename it, or set the table property '{self._mode.name}' to '{COPY_ON_WRITE}'",
+                field_id=schema.find_field(POS.name).field_id,
+            )
+        return Schema(*narrow.fields, POS)
+
+
+def _continued(batch: pa.RecordBatch, edited: Edited, lineage: bool) -> Iterator[pa.RecordBatch]:
+    """What rows that are updated become. They keep their ids, and their last change, being null, is this commit."""
+    rows = edited.rows
+    if rows is None or not rows.num_rows:
+        return
+    if lineage:
+        ids = batch.column(ROW_ID.name).take(pa.array(edited.updated))
+        rows = rows.append_column(pa.field(ROW_ID.name, pa.int64()), ids)
+    yield rows

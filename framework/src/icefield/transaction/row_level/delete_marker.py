@@ -1,0 +1,93 @@
+"""Marking rows as deleted: position deletes in version 2, deletion vectors in version 3.
+
+Spec: "Position Delete Files" and "Deletion Vectors".
+"""
+
+# See docs/decisions/0070.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.manifest import schemas as f
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.manifest_file import ManifestContent
+from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.matching import Mask
+from icefield.transaction.row_level.changed_files import ChangedFile, ChangedFiles
+from icefield.types.reserved import DELETE_FILE_PATH
+from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The delete files that mark rows, and by position of their manifest those that they take the place of."""
+
+    files: Sequence[DataFile]
+    superseded: dict[int, Mask]
+
+
+class DeleteMarker:
+    """Writes the delete files of an operation: those of an attempt together, and the same ones once."""
+
+    def __init__(self, files: ChangedFiles) -> None:
+        self._files = files
+        self._made: dict[tuple[Any, ...], list[DataFile]] = {}
+
+    def mark(self, head: Head, context: ActionContext, changed: Iterable[ChangedFile]) -> Marks:
+        """Mark the rows of files that stay where they are. What was written for other attempts is retired.
+
+        A deletion vector holds all positions that are deleted in its file. It takes the place of the vector that was
+        there, and of position delete files of that file alone.
+        """
+        marked = [one for one in changed if one.positions is not None]
+        # Properties say how delete files look; those of another attempt will do.
+        key = (head.metadata.format_version, *(one.key for one in marked))
+        if marked and key not in self._made:
+            self._made[key] = self._write(head, context, marked)
+        for made, files in self._made.items():
+            note = context.written.add if made == key else context.written.retire
+            note(*(file.file_path for file in files))
+        return Marks(self._made.get(key, []), _superseded(head, marked))
+
+    def _write(self, head: Head, context: ActionContext, marked: Sequence[ChangedFile]) -> list[DataFile]:
+        writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=self._files.uuid)
+        write = write_position_deletes if head.metadata.format_version < 3 else write_deletion_vectors
+        rows = [DeletedRows(one.task.file, one.positions) for one in marked if one.positions is not None]
+        return write(writing, rows, task_id=self._files.next_number(), note=context.written.add)
+
+
+def _superseded(head: Head, marked: Sequence[ChangedFile]) -> dict[int, Mask]:
+    """The delete files of single data files for which a new deletion vector counts, by position of their manifest."""
+    if head.metadata.format_version < 3:
+        return {}
+    paths = [file.file_path for one in marked for file in one.task.delete_files if _is_of(file, one.task.file)]
+    targets = [one.task.file.file_path for one in marked]
+    found: dict[int, Mask] = {}
+    manifests = head.live(ManifestContent.DELETES) if paths else []
+    for (position, _), entries in zip(manifests, head.read([one for _, one in manifests]), strict=True):
+        named = pc.is_in(entries.column(f.FILE_PATH), value_set=pa.array(paths, pa.string()))
+        referred = entries.column(f.REFERENCED_DATA_FILE)
+        # A Puffin file holds the vectors of many data files.
+        fits = pc.or_(referred.is_null(), pc.is_in(referred, value_set=pa.array(targets, pa.string())))
+        mask = np.asarray(pc.and_(named, fits)) & (entries.status() != EntryStatus.DELETED)
+        if mask.any():
+            found[position] = mask
+    return found
+
+
+def _is_of(delete: DataFile, file: DataFile) -> bool:
+    """Whether positions are of one data file alone."""
+    if delete.content is not DataFileContent.POSITION_DELETES:
+        return False
+    if delete.referenced_data_file is not None:
+        return delete.referenced_data_file == file.file_path
+    id_, path = DELETE_FILE_PATH.field_id, file.file_path.encode()
+    return delete.lower_bounds.get(id_) == path == delete.upper_bounds.get(id_)

@@ -1,0 +1,63 @@
+"""The row-level deletes of a head, and the tasks to read its files with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from icefield.manifest.entries import ManifestEntries
+from icefield.manifest.manifest_file import ManifestContent
+from icefield.manifest.schemas import SEQUENCE_NUMBER
+from icefield.scan import FileScanTask, ScanContext, TableScan
+from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.deletes.store import DeleteStore
+from icefield.transaction.branch_head import Head
+from icefield.transaction.conflicts import delete_index
+
+
+class HeadDeletes:
+    """The row-level deletes of a head, read when they are first needed, and each delete file once."""
+
+    def __init__(self, head: Head) -> None:
+        self._head = head
+
+    @cached_property
+    def scan(self) -> ScanContext:
+        """What all rows of the head are read with."""
+        return TableScan(metadata=self._head.metadata, io=self._head.io).context
+
+    @cached_property
+    def store(self) -> DeleteStore:
+        """What was read of delete files."""
+        return DeleteStore(self.scan)
+
+    @cached_property
+    def _index(self) -> DeleteIndex | None:
+        head = self._head
+        manifests = [manifest for _, manifest in head.live(ManifestContent.DELETES)]
+        if not manifests:
+            return None
+        parts = head.read(manifests, statistics=DELETE_STATISTICS)
+        return delete_index(head, [part.filter(part.live()) for part in parts])
+
+    def tasks(self, entries: ManifestEntries) -> Iterator[FileScanTask]:
+        """A task for each data file, with the deletes that apply to it."""
+        assigned = None if self._index is None else self._index.assign(entries)
+        numbers = entries.column(SEQUENCE_NUMBER).to_pylist()
+        for row, file in enumerate(entries.data_files()):
+            deletes = () if assigned is None else assigned.files(row)
+            yield FileScanTask(file, delete_files=deletes, data_sequence_number=numbers[row])
+
+
+def file_key(head: Head, task: FileScanTask) -> tuple[Any, ...]:
+    """What makes the outcome for a file another one: its row ids, the deletes for it, the schema, spec and version."""
+    deletes = tuple((file.file_path, file.content_offset) for file in task.delete_files)
+    file, metadata = task.file, head.metadata
+    version = metadata.format_version
+    return file.file_path, file.first_row_id, deletes, metadata.current_schema_id, metadata.default_spec_id, version
+
+
+def keeps_lineage(task: FileScanTask) -> bool:
+    """Whether the rows of a file have ids, which go with them into another file."""
+    return task.file.first_row_id is not None

@@ -1,0 +1,124 @@
+"""What a merge does to the rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysTrue, BooleanExpression, disjunction
+from icefield.schema import Schema
+from icefield.transaction.row_level.clauses import BoundClause, first_that_holds
+from icefield.transaction.row_level.edits import Edit, Edited, Ints
+from icefield.transaction.row_level.merge_source import MergeSource
+from icefield.writing.conforming import Conforming
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClauses:
+    """The clauses for rows of the table that a row of the source meets, and for those that none meets."""
+
+    matched: list[BoundClause]
+    by_source: list[BoundClause]
+
+
+@dataclass(frozen=True, slots=True)
+class _Concerned:
+    """Rows of a batch that one clause concerns, with the rows of the source that they are to be merged with."""
+
+    clause: BoundClause
+    rows: Ints
+    given: Ints | None
+
+
+class MergeEdit(Edit):
+    """Each row becomes what the first clause says whose condition holds of it."""
+
+    def __init__(self, schema: Schema, source: MergeSource, clauses: MergeClauses, everything: pa.Table) -> None:
+        """``everything``: the columns of the source that ``ALL`` takes, under the table's types."""
+        parts: list[BooleanExpression] = [source.keys.range(schema)]
+        parts += [AlwaysTrue() if clause.row_filter is None else clause.row_filter for clause in clauses.by_source]
+        super().__init__(disjunction(parts))
+        self._schema, self._source, self._clauses, self._everything = schema, source, clauses, everything
+        self._keys = frozenset(schema.find_field((name,)).field_id for name in source.keys.names)
+        self._deciding = self._keys
+        for clause in (*clauses.matched, *clauses.by_source):
+            ids = clause.field_ids
+            self._deciding |= schema.field_ids if ids is None else ids & schema.field_ids
+
+    @property
+    def keys(self) -> frozenset[int]:
+        """The columns of the key."""
+        return self._keys
+
+    @property
+    def deciding(self) -> frozenset[int]:
+        """The columns of the key and of all conditions."""
+        return self._deciding
+
+    def met(self, batch: pa.RecordBatch) -> Ints:
+        """The rows of the source whose keys the batch has."""
+        return np.unique(self._source.keys.join(batch)[1])
+
+    def may_change(self, met: Ints) -> bool:
+        """Whether a clause may concern a row of the file."""
+        return bool(self._clauses.by_source) or (bool(self._clauses.matched) and len(met) > 0)
+
+    def found(self, batch: pa.RecordBatch) -> Edited:
+        """The rows that change."""
+        return _edited(self._concerned(batch))
+
+    def edited(self, batch: pa.RecordBatch) -> Edited:
+        """The rows that change, and what they become."""
+        concerned = self._concerned(batch)
+        made = [self._made(batch, each) for each in concerned if not each.clause.deletes]
+        found = _edited(concerned)
+        return Edited(found.gone, found.updated, pa.concat_batches(made) if made else None)
+
+    def _concerned(self, batch: pa.RecordBatch) -> list[_Concerned]:
+        here, given = self._source.keys.join(batch)
+        concerned: list[_Concerned] = []
+        if self._clauses.matched and len(here):
+            seen = self._source.beside(batch.take(pa.array(here)), given)
+            chosen = first_that_holds(self._clauses.matched, seen)
+            self._refuse_several(batch, here[chosen >= 0])
+            for number, clause in enumerate(self._clauses.matched):
+                mask = chosen == number
+                concerned.append(_Concerned(clause, here[mask], given[mask]))
+        if self._clauses.by_source:
+            alone = np.setdiff1d(np.arange(batch.num_rows), here)
+            chosen = first_that_holds(self._clauses.by_source, batch.take(pa.array(alone)))
+            for number, clause in enumerate(self._clauses.by_source):
+                concerned.append(_Concerned(clause, alone[chosen == number], None))
+        return [each for each in concerned if len(each.rows)]
+
+    def _made(self, batch: pa.RecordBatch, each: _Concerned) -> pa.RecordBatch:
+        """What the rows of an update become."""
+        rows = batch.take(pa.array(each.rows))
+        if each.clause.assignments is not None:
+            seen = rows if each.given is None else self._source.beside(rows, each.given)
+            rows = each.clause.assignments.apply(rows, seen)
+        else:
+            assert each.given is not None
+            taken = self._everything.take(pa.array(each.given)).combine_chunks()
+            for name in taken.column_names:
+                at = rows.schema.get_field_index(name)
+                column = taken[name]
+                rows = rows.set_column(at, name, column.chunk(0) if column.num_chunks else pa.nulls(0, column.type))
+        return Conforming(self._schema, rows.schema).apply(rows)
+
+    def _refuse_several(self, batch: pa.RecordBatch, rows: Ints) -> None:
+        """Refuse a row of the table that several rows of the source would change: which one counts, nobody said."""
+        repeated = rows[1:][rows[1:] == rows[:-1]]
+        if len(repeated):
+            key = self._source.keys.shown(batch, int(repeated[0]))
+            raise InvalidArgument(f"several rows of the source would change the row of the table with the key {key}")
+
+
+def _edited(concerned: list[_Concerned]) -> Edited:
+    none = np.zeros(0, np.int64)
+    gone = np.concatenate([none, *(each.rows for each in concerned)])
+    updated = np.concatenate([none, *(each.rows for each in concerned if not each.clause.deletes)])
+    return Edited(np.sort(gone), updated)

@@ -1,0 +1,215 @@
+"""Merging rows into a table: MERGE of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.manifest.data_file import DataFile
+from icefield.metadata import TableMetadata
+from icefield.metadata.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.schema import Schema
+from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.conflicts import IsolationLevel
+from icefield.transaction.row_level.action import RowLevelAction, since_head
+from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.clauses import ALL, DELETE, BoundClause, Clause, Condition, first_that_holds
+from icefield.transaction.row_level.edits import Edit, Ints
+from icefield.transaction.row_level.inserted_rows import InsertedRows
+from icefield.transaction.row_level.merge_edit import MergeClauses, MergeEdit
+from icefield.transaction.row_level.merge_source import MergeSource
+from icefield.transaction.row_level.upsert import key_names
+from icefield.transaction.rows import Rows, conformed, table_of
+
+
+@dataclass(slots=True)
+class MergeResult:
+    """How many rows a merge changed; of one that is staged in a transaction, once that commits."""
+
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    rows_inserted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The clauses as they were given, in their order."""
+
+    matched: list[Clause]
+    not_matched: list[Clause]
+    by_source: list[Clause]
+
+
+class MergeRows(RowLevelAction):
+    """Change the rows that rows of a source meet, or do not meet, and insert those of the source that meet none."""
+
+    mode = MERGE_MODE
+    isolation = MERGE_ISOLATION_LEVEL
+
+    def __init__(
+        self,
+        stage: Callable[[Action], None],
+        schema: Schema,
+        source: MergeSource,
+        clauses: _Given,
+        *,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
+        self._source, self._clauses, self._case_sensitive = source, clauses, case_sensitive
+        self._inserted = InsertedRows(self._files)
+        self.result = MergeResult()
+        self._bound(schema)  # what is wrong with the clauses is said before the commit
+        self._inserting(schema)
+
+    def _edit(self, head: Head) -> Edit:
+        return self._bound(head.metadata.schema())
+
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+        schema = head.metadata.schema()
+        new = np.ones(len(self._source), bool)
+        for one in changed:
+            new[one.met] = False
+        clauses = self._inserting(schema)
+        rows = np.flatnonzero(new)
+        chosen = first_that_holds(clauses, self._source.alone(rows))
+        new[rows[chosen < 0]] = False
+        files = self._inserted.write(
+            head, context, new, lambda: [self._new(schema, one, rows[chosen == at]) for at, one in enumerate(clauses)]
+        )
+        self.result.rows_updated = sum(one.updated for one in changed)
+        self.result.rows_deleted = sum(one.deleted for one in changed)
+        self.result.rows_inserted = int(new.sum())
+        return files
+
+    def _bound(self, schema: Schema) -> MergeEdit:
+        seen = self._source.seen_schema(schema)
+        matched = [BoundClause(one, seen, schema, self._case_sensitive) for one in self._clauses.matched]
+        by_source = [BoundClause(one, schema, schema, self._case_sensitive) for one in self._clauses.by_source]
+        everything = pa.table({})
+        if any(one.takes_all for one in matched):
+            named = self._source.named()
+            unknown = [name for name in named.column_names if not schema.has_field((name,))]
+            if unknown:
+                raise InvalidArgument(
+                    f"the table has no column '{unknown[0]}' to take over from the source; leave it out, or name the "
+                    "columns to set",
+                    column=unknown[0],
+                )
+            fields = [schema.find_field((name,)) for name in named.column_names]
+            everything = conformed(Schema(*fields), named)
+        return MergeEdit(schema, self._source, MergeClauses(matched, by_source), everything)
+
+    def _inserting(self, schema: Schema) -> list[BoundClause]:
+        """Conditions of inserts are over the source alone."""
+        seen = Schema(self._source.seen_schema(schema).find_field((self._source.name,)))
+        return [BoundClause(one, seen, schema, self._case_sensitive) for one in self._clauses.not_matched]
+
+    def _new(self, schema: Schema, clause: BoundClause, rows: Ints) -> pa.Table:
+        """What is inserted for rows of the source."""
+        if clause.takes_all:
+            return self._source.named().take(pa.array(rows))
+        assert clause.assignments is not None
+        return pa.Table.from_batches([clause.assignments.columns(self._source.alone(rows))])
+
+
+class Merge:
+    """A merge to be filled with clauses and then committed.
+
+    Rows of the table and of the source meet where their keys are equal; a null equals nothing. Of the clauses of a
+    kind, in the order in which they were added, the first one counts whose condition holds; where none does, nothing
+    happens. Conditions are filters (``"source.day > '2020-01-01'"``), Arrow expressions
+    (``pc.field("source", "n") > pc.field("n")``) or functions of a record batch. Columns of the table have their own
+    names there, and those of the source are in the struct ``source``. Values are literals, Arrow expressions, or
+    functions of a record batch that give an array.
+    """
+
+    def __init__(
+        self,
+        stage: Callable[[Action], None],
+        metadata: TableMetadata,
+        source: Rows,
+        on: Sequence[str] | Mapping[str, str] | str | None,
+        *,
+        source_name: str = "source",
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> None:
+        schema = metadata.schema()
+        given = [on] if isinstance(on, str) else on
+        names = key_names(schema, None if given is None else list(given), case_sensitive)
+        own = given.values() if isinstance(given, Mapping) else names if given is None else given
+        self._source = MergeSource(table_of(source), dict(zip(names, own, strict=True)), schema, source_name)
+        self._level = IsolationLevel.of(isolation_level)
+        self._stage, self._metadata, self._case_sensitive = stage, metadata, case_sensitive
+        self._branch, self._strings = branch, snapshot_properties
+        self._clauses = _Given([], [], [])
+
+    def when_matched_update(self, set: Mapping[Any, Any], condition: Condition = None) -> Self:
+        """Give columns of rows that are met other values."""
+        return self._add(self._clauses.matched, Clause(condition, dict(set)))
+
+    def when_matched_update_all(self, condition: Condition = None) -> Self:
+        """Give every column that the source has the value of the source. Other columns stay as they are."""
+        return self._add(self._clauses.matched, Clause(condition, ALL))
+
+    def when_matched_delete(self, condition: Condition = None) -> Self:
+        """Delete rows that are met."""
+        return self._add(self._clauses.matched, Clause(condition, DELETE))
+
+    def when_not_matched_insert(self, values: Mapping[str, Any], condition: Condition = None) -> Self:
+        """Insert a row for rows of the source that meet none; columns that are not named get their write default.
+
+        Conditions and values are over the source alone: ``pc.field("source", "n")``.
+        """
+        return self._add(self._clauses.not_matched, Clause(condition, dict(values)))
+
+    def when_not_matched_insert_all(self, condition: Condition = None) -> Self:
+        """Insert the rows of the source that meet none, by the names of their columns."""
+        return self._add(self._clauses.not_matched, Clause(condition, ALL))
+
+    def when_not_matched_by_source_update(
+        self,
+        set: Mapping[Any, Any],
+        condition: Condition = None,
+    ) -> Self:
+        """Give columns of rows that no row of the source meets other values. The condition is over the table alone."""
+        return self._add(self._clauses.by_source, Clause(condition, dict(set)))
+
+    def when_not_matched_by_source_delete(self, condition: Condition = None) -> Self:
+        """Delete rows that no row of the source meets. The condition is over the table alone."""
+        return self._add(self._clauses.by_source, Clause(condition, DELETE))
+
+    def commit(self) -> MergeResult:
+        """Merge. Raises ``InvalidArgument`` for a row of the table that several rows of the source would change, for
+        values that a column cannot hold, and for a merge without clauses.
+        """
+        clauses = self._clauses
+        if not (clauses.matched or clauses.not_matched or clauses.by_source):
+            raise InvalidArgument("this merge does nothing: say what is to become of rows by its when_... methods")
+        action = MergeRows(
+            self._stage,
+            self._metadata.schema(),
+            self._source,
+            clauses,
+            case_sensitive=self._case_sensitive,
+            branch=self._branch,
+            snapshot_properties=self._strings,
+        )
+        action.isolate(self._level, since_head(self._metadata, self._branch)).commit()
+        return action.result
+
+    def _add(self, clauses: list[Clause], clause: Clause) -> Self:
+        clauses.append(clause)
+        return self

@@ -1,0 +1,88 @@
+"""Updating the rows that match a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.expressions import BooleanExpression, as_expression, bind, evaluate, field_ids
+from icefield.manifest.data_file import DataFile
+from icefield.metadata.properties import UPDATE_ISOLATION_LEVEL, UPDATE_MODE
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.schema import Schema
+from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.row_level.action import RowLevelAction
+from icefield.transaction.row_level.assignments import Assignments
+from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.edits import Edit, Edited
+
+
+@dataclass(slots=True)
+class UpdateResult:
+    """How many rows an update changed; of one that is staged in a transaction, once that commits."""
+
+    rows_updated: int = 0
+
+
+class UpdateRows(RowLevelAction):
+    """Give columns of the rows that match a filter other values. A row for which it is unknown (null) stays."""
+
+    mode = UPDATE_MODE
+    isolation = UPDATE_ISOLATION_LEVEL
+
+    def __init__(
+        self,
+        stage: Callable[[Action], None],
+        schema: Schema,
+        row_filter: str | BooleanExpression,
+        values: Mapping[Any, Any],
+        *,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
+        self._filter = as_expression(row_filter)
+        self._values = dict(values)
+        self._case_sensitive = case_sensitive
+        bind(schema, self._filter, case_sensitive)
+        Assignments(schema, self._values, case_sensitive)  # what is wrong with it is said before the commit
+        self.result = UpdateResult()
+
+    def _edit(self, head: Head) -> Edit:
+        schema = head.metadata.schema()
+        assignments = Assignments(schema, self._values, self._case_sensitive)
+        return _RowsChange(bind(schema, self._filter, self._case_sensitive), assignments)
+
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+        self.result.rows_updated = sum(one.updated for one in changed)
+        return []
+
+
+class _RowsChange(Edit):
+    """The rows that match a filter get other values."""
+
+    def __init__(self, row_filter: BooleanExpression, assignments: Assignments) -> None:
+        super().__init__(row_filter)
+        self._assignments = assignments
+
+    @property
+    def deciding(self) -> frozenset[int]:
+        """The columns of the filter."""
+        return field_ids(self.row_filter)
+
+    def found(self, batch: pa.RecordBatch) -> Edited:
+        """The rows that match."""
+        rows = np.flatnonzero(evaluate(self.row_filter, batch))
+        return Edited(rows, rows)
+
+    def edited(self, batch: pa.RecordBatch) -> Edited:
+        """The rows that match, and what they become."""
+        found = self.found(batch)
+        chosen = batch if len(found.gone) == batch.num_rows else batch.take(pa.array(found.gone))
+        return Edited(found.gone, found.updated, self._assignments.apply(chosen, chosen))

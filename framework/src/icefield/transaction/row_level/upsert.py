@@ -1,0 +1,133 @@
+"""Upserts: rows whose key is in the table replace what is there, the others are added.
+
+A join of whole columns, pruned by the bounds of the keys; never a filter with a literal for each key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.manifest.data_file import DataFile
+from icefield.metadata.properties import MERGE_ISOLATION_LEVEL, MERGE_MODE
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.schema import Schema
+from icefield.transaction.action import Action, ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.row_level.action import RowLevelAction
+from icefield.transaction.row_level.changed_files import ChangedFile
+from icefield.transaction.row_level.edits import Edit, Edited, Ints
+from icefield.transaction.row_level.inserted_rows import InsertedRows
+from icefield.transaction.row_level.key_join import Keys, differing
+from icefield.transaction.rows import conformed
+
+
+@dataclass(slots=True)
+class UpsertResult:
+    """How many rows an upsert changed and added; of one that is staged in a transaction, once that commits."""
+
+    rows_updated: int = 0
+    rows_inserted: int = 0
+
+
+class UpsertRows(RowLevelAction):
+    """Replace the rows that have the key of a given row and differ from it, and add the given rows with new keys.
+
+    A null in a key equals nothing.
+    """
+
+    mode = MERGE_MODE
+    isolation = MERGE_ISOLATION_LEVEL
+
+    def __init__(
+        self,
+        stage: Callable[[Action], None],
+        schema: Schema,
+        rows: pa.Table,
+        keys: Sequence[str],
+        *,
+        update: bool = True,
+        insert: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
+        self._rows = conformed(schema, rows)
+        self._keys = Keys(self._rows, keys)
+        self._keys.refuse_duplicates()
+        self._update, self._insert = update, insert
+        self._inserted = InsertedRows(self._files, schema)
+        self.result = UpsertResult()
+
+    def _edit(self, head: Head) -> Edit:
+        return _RowsByKey(head.metadata.schema(), self._keys, self._rows, self._update)
+
+    def _others(self, head: Head, context: ActionContext, changed: Sequence[ChangedFile]) -> list[DataFile]:
+        new = np.full(len(self._rows), self._insert)
+        for one in changed:
+            new[one.met] = False
+        files = self._inserted.write(head, context, new, lambda: [self._rows.filter(pa.array(new))])
+        self.result.rows_updated = sum(one.updated for one in changed)
+        self.result.rows_inserted = sum(file.record_count for file in files)
+        return files
+
+
+class _RowsByKey(Edit):
+    """The rows that have the key of a given row and differ from it become that row."""
+
+    def __init__(self, schema: Schema, keys: Keys, rows: pa.Table, update: bool) -> None:
+        super().__init__(keys.range(schema))
+        self._keys, self._rows, self._update = keys, rows, update
+        self._key_ids = frozenset(schema.find_field((name,)).field_id for name in keys.names)
+        compared = [name for name in rows.column_names if name not in keys.names and schema.has_field((name,))]
+        self._others = rows.select(compared)
+        self._ids = self._key_ids | {schema.find_field((name,)).field_id for name in compared}
+
+    @property
+    def keys(self) -> frozenset[int]:
+        """The columns of the key."""
+        return self._key_ids
+
+    @property
+    def deciding(self) -> frozenset[int]:
+        """All columns that a given row has: they are compared."""
+        return self._ids
+
+    def met(self, batch: pa.RecordBatch) -> Ints:
+        """The given rows whose keys the batch has."""
+        return np.unique(self._keys.join(batch)[1])
+
+    def may_change(self, met: Ints) -> bool:
+        """Whether any row is to be replaced."""
+        return self._update and len(met) > 0
+
+    def found(self, batch: pa.RecordBatch) -> Edited:
+        """The rows that are to be replaced."""
+        return self._found(batch)[0]
+
+    def edited(self, batch: pa.RecordBatch) -> Edited:
+        """The rows that are to be replaced, and the given rows that take their places."""
+        found, given = self._found(batch)
+        (rows,) = self._rows.take(pa.array(given)).combine_chunks().to_batches() or [None]
+        return Edited(found.gone, found.updated, rows)
+
+    def _found(self, batch: pa.RecordBatch) -> tuple[Edited, Ints]:
+        here, given = self._keys.join(batch)
+        changes = differing(batch.select(self._others.column_names), here, self._others, given)
+        return Edited(here[changes], here[changes]), given[changes]
+
+
+def key_names(schema: Schema, given: Sequence[str] | None, case_sensitive: bool) -> list[str]:
+    """The columns that identify a row: those named, else the identifier fields. Raises ``InvalidArgument``."""
+    names = list(given) if given is not None else sorted(schema.identifier_field_names())
+    if not names:
+        raise InvalidArgument("name the columns that identify a row: join_cols, or the schema's identifier fields")
+    fields = [schema.find_field(name, case_sensitive) for name in names]
+    for name, field in zip(names, fields, strict=True):
+        if schema.parent_of(field.field_id) is not None or not field.field_type.is_primitive:
+            raise InvalidArgument(f"'{name}' cannot identify a row: only top-level columns of primitive types can")
+    return [field.name for field in fields]
