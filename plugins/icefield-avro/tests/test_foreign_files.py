@@ -116,7 +116,7 @@ def test_both_forms_of_a_map_with_string_keys_read_alike():
 
 
 @pytest.mark.spec("AVRO-22")
-def test_a_variant_of_two_byte_strings_is_told():
+def test_a_variant_of_two_byte_strings_is_reported():
     parts = [field("metadata", "bytes"), field("value", "bytes")]
     arrow = schema_of(field("v", {"type": "record", "name": "r1", "logicalType": "variant", "fields": parts}))
     assert arrow.field("v").metadata[b"icefield.type"] == b"variant"
@@ -124,7 +124,7 @@ def test_a_variant_of_two_byte_strings_is_told():
 
 
 @pytest.mark.spec("AVRO-25")
-def test_metadata_that_nobody_knows_is_tolerated_and_told():
+def test_metadata_that_nobody_knows_is_tolerated_and_stated():
     data = container(record(field("a", "int")), [[b"\2"]], metadata={"iceberg.schema": b"{}", "x": b"\xff\x00"})
     reader = open_file(data)
     assert reader.metadata["x"] == b"\xff\x00"

@@ -2,12 +2,12 @@
 
 import json
 
-import pyarrow as pa
 import pytest
 from avro_files import FORMAT, SYNC
 from bounded import bounded
 from icefield.abc import ReadRequest
 from icefield.errors import IcefieldError
+from icefield.toolkit import BytesInput
 from icefield_avro.varints import encode_bytes, encode_long
 
 MOST = 2**62
@@ -15,7 +15,7 @@ MEBI = 1 << 20
 
 
 def rows_of(data):
-    with FORMAT.open_reader(pa.BufferReader(data), "memory://avro/file", size=len(data)) as reader:
+    with FORMAT.open_reader(BytesInput(data), "memory://avro/file", size=len(data)) as reader:
         return sum(batch.num_rows for batch in reader.read(ReadRequest(reader.schema)))
 
 
@@ -49,6 +49,9 @@ HOSTILE = {
     "a block of fewer than no bytes": lambda: ONE + block(1, b"\2", -1),
     "a block of fewer than no records": lambda: ONE + block(-1, b"\2"),
     "very many blocks without a record": lambda: ONE + block(0, b"") * MEBI,
+    "very many records without a byte": lambda: header(record("null")) + block(2**40, b""),
+    "very many blocks of records without a byte": lambda: header(record("null")) + block(MEBI, b"") * 50_000,
+    "very many blocks of records without a field": lambda: header(record()) + block(MEBI, b"") * 50_000,
 }
 
 
@@ -62,3 +65,19 @@ def test_a_file_that_claims_very_much_is_refused_soon(name):
 def test_a_thousand_columns_are_read_in_bounded_time():
     with bounded():
         assert rows_of(header(record(*["long"] * 1_000)) + block(1, b"\2" * 1_000)) == 1
+
+
+NO_BYTES = {"type": "fixed", "name": "no", "size": 0}
+INNER = {"type": "record", "name": "inner", "fields": [{"name": "f", "type": NO_BYTES}]}
+
+
+@pytest.mark.parametrize(("kinds", "row"), [((), []), (("null",), [None]), (("null", INNER), [None, {"f": b""}])])
+def test_records_that_take_no_byte_are_read_all_at_once(kinds, row):
+    data = header(record(*kinds)) + block(MEBI, b"") * 4 + block(3, b"")
+    with bounded(seconds=1), FORMAT.open_reader(BytesInput(data), "memory://avro/file", size=len(data)) as reader:
+        batches = list(reader.read(ReadRequest(reader.schema, positions=True)))
+    assert sum(batch.num_rows for batch in batches) == 4 * MEBI + 3
+    for batch in batches[-2:]:
+        batch.validate(full=True)
+        assert [column[-1].as_py() for column in batch.columns[:-1]] == row
+    assert batches[-1].column("_pos").to_pylist() == [4 * MEBI, 4 * MEBI + 1, 4 * MEBI + 2]

@@ -317,7 +317,7 @@ def test_entries_of_several_snapshots_are_read():
 
 @pytest.mark.spec("MAN-01")
 def test_manifests_whose_bounds_hold_paths_are_read():
-    """As those of position deletes: the same bytes begin a record and lie inside it."""
+    """As those of position deletes: the same bytes begin a record and are inside it."""
     data, rows = manifest_like(700, bounds=lambda path, i: [(2147483546, path.encode()), (2147483545, b"\0" * 8)])
     table = check(data)
     assert [row["path"] for row in table.column("file").to_pylist()] == [row[2][0] for row in rows]
@@ -360,7 +360,7 @@ def test_many_integers_are_passed_at_once(count):
 
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 1024, 2500])
-def test_bytes_that_differ_among_rows_are_told_from_those_that_do_not(rows):
+def test_bytes_that_differ_among_rows_are_stated_from_those_that_do_not(rows):
     payload = bytearray(random.Random(3).randbytes(16) * rows)
     buffer = ByteBuffer([bytes(payload)], 64, Memory())
     at = np.arange(rows) * 16

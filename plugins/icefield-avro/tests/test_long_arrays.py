@@ -8,6 +8,7 @@ import pytest
 from avro_files import by_value, container, encode, in_lock_step, long, read_file, sized
 from icefield.errors import InvalidFile
 from icefield_avro.vectorized import nested
+from icefield_avro.vectorized.chains import Chain
 
 
 def record(**fields):
@@ -180,6 +181,7 @@ def test_more_than_a_few_long_arrays_of_different_lengths_are_read():
         check(file_with(kind, [laid_out(kind, items_of(kind, n)) for n in lengths], 1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bounds", "counts", "integers", "summaries", "lists", "doubles"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_long_array_that_is_damaged_anywhere_is_read_by_both_decoders_alike(kind, layout):
@@ -233,3 +235,67 @@ def test_keys_and_bounds_of_any_length_are_passed_however_often_they_are_rare(of
     table = check(data)
     assert table.column("a").to_pylist()[0] == items
     check(data, columns=table.select(["z"]).schema)
+
+
+def bounds_of(count, number):
+    return [(i + 1, b"%013d" % (number * i) if i % 3 else number.to_bytes(8, "big")) for i in range(count)]
+
+
+def test_maps_whose_keys_and_lengths_are_those_of_the_one_before_are_passed_without_a_walk(monkeypatch):
+    walks, walk = [], Chain.walk
+    monkeypatch.setattr(Chain, "walk", lambda *args: walks.append(args) or walk(*args))
+    rows = [bounds_of(300, number) for number in range(200)]
+    data = file_with("bounds", [laid_out("bounds", row) for row in rows], 70)
+    table = read_file(data)
+    assert table.column("a").to_pylist() == rows
+    assert len(walks) < 80  # a decoder that was kept compares some maps only, where that was in vain
+    walks.clear()
+    assert read_file(data, columns=table.select(["z"]).schema).column("z").to_pylist() == list(range(200))
+    assert len(walks) < 80
+
+
+def changed(rng, items):
+    """The map with some entries longer, gone, new, of another key, or none of that."""
+    items = list(items)
+    for _ in range(rng.choice((0, 0, 1, 2, 7, 8, 9, 300))):
+        at = rng.randrange(len(items))
+        key, value = items[at]
+        match rng.randrange(5):
+            case 0:
+                items[at] = key, value[: rng.randrange(9)] * rng.choice((1, 20, 200))
+            case 1:
+                del items[at]
+            case 2:
+                items.insert(at, (rng.choice((7, 70_000, -1)), b""))
+            case 3:
+                items[at] = rng.choice((key + 1, 2**31 - 1)), value
+            case 4:
+                items[at] = key, bytes(rng.randrange(256) for _ in value)
+    return items[: rng.choice((len(items), len(items), 100, 63, 64))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_maps_that_are_like_the_one_before_but_for_some_entries_are_read(seed):
+    rng = random.Random(seed)
+    rows = [changed(rng, bounds_of(1000, number)) for number in range(25)]
+    data = file_with(
+        "bounds", [laid_out("bounds", row, rng.choice([None, 500])) for row in rows], rng.choice((1, 5, 50))
+    )
+    table = check(data)
+    assert table.column("a").to_pylist() == rows
+    check(data, columns=table.select(["z"]).schema)
+
+
+def test_a_map_that_is_damaged_after_others_like_it_is_read_by_both_decoders_alike():
+    rng = random.Random(5)
+    whole = laid_out("bounds", bounds_of(600, 1))
+    for cut in [False] * 15 + [True] * 5:
+        array = bytearray(whole)
+        array[rng.randrange(len(array))] ^= 1 << rng.randrange(8)
+        data = file_with(
+            "bounds", [whole, whole, bytes(array[: rng.randrange(len(array))] if cut else array), whole], 4
+        )
+        with in_lock_step(strictly=False):
+            got = outcome(data)
+        with by_value():
+            assert outcome(data) == got

@@ -13,6 +13,7 @@ from icefield.abc import ReadRequest, Split
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
 from icefield.manifest.schemas import entry_schema
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import BytesInput, as_input_file
 from icefield.types import DateType, LongType, NestedField, StringType, StructType
 from icefield.types.arrow.types import field_id
 from icefield_avro import reader as reader_module
@@ -80,7 +81,7 @@ def test_a_column_asked_for_twice_is_an_error_of_the_caller():
         read_file(file_of(3), batch_rows=0)
 
 
-def test_columns_of_one_name_are_told_apart_by_their_ids():
+def test_columns_of_one_name_are_distinguished_by_their_ids():
     fields = [
         {"name": "x", "type": "long", "field-id": 1},
         {"name": "y", "type": "long", "field-id": 2, "iceberg-field-name": "x"},
@@ -177,13 +178,12 @@ def test_large_files_are_read_in_chunks(monkeypatch):
 
 
 def test_a_file_shorter_than_it_is_said_to_be_is_refused():
-    import io
 
     from avro_files import FORMAT
 
     data = file_of(10)
     with pytest.raises(InvalidFile, match="instead of"):
-        FORMAT.open_reader(io.BytesIO(data), "memory://x", size=len(data) + 5)
+        FORMAT.open_reader(BytesInput(data), "memory://x", size=len(data) + 5)
 
 
 def test_groups_of_blocks_make_no_difference(monkeypatch):
@@ -293,7 +293,7 @@ def snappy(data):
 
 
 def streamed_zstandard(data):
-    """Frames that do not tell their size, two of them."""
+    """Frames that do not state their size, two of them."""
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as stream:
         stream.write(data)
@@ -360,22 +360,20 @@ def test_an_unknown_codec_is_named():
 
 
 def test_a_closed_reader_has_closed_its_input():
-    import io
 
     from avro_files import FORMAT
 
-    source = io.BytesIO(file_of(3))
+    source = BytesInput(file_of(3))
     with FORMAT.open_reader(source, "memory://x"):
         assert not source.closed
     assert source.closed
 
 
 def test_an_input_that_is_no_avro_file_is_closed():
-    import io
 
     from avro_files import FORMAT
 
-    source = io.BytesIO(b"junk")
+    source = BytesInput(b"junk")
     with pytest.raises(InvalidFile):
         FORMAT.open_reader(source, "memory://x")
     assert source.closed
@@ -394,6 +392,6 @@ def test_pyarrow_inputs_are_read():
     schema = Schema(NestedField(1, "a", LongType()), NestedField(2, "b", StringType()))
     written = pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", None]}, schema=schema_to_arrow(schema))
     data = write_file(schema, [written])
-    with FORMAT.open_reader(pa.BufferReader(data), "memory://x") as reader:
+    with FORMAT.open_reader(as_input_file(pa.BufferReader(data)), "memory://x") as reader:
         (batch,) = reader.read(ReadRequest(reader.schema))
     assert batch.to_pylist() == [{"a": 1, "b": "x"}, {"a": 2, "b": None}]

@@ -1,4 +1,4 @@
-"""Where a run of bytes is found in a buffer, beside Python's own search."""
+"""Where a run of bytes is found in a buffer, next to Python's own search."""
 
 import pytest
 from hypothesis import given

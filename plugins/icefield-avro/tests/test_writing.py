@@ -122,7 +122,7 @@ def test_rows_that_take_no_bytes_are_cut_into_blocks(monkeypatch):
 
 
 @pytest.mark.spec("AVRO-25")
-def test_a_data_file_tells_the_table_schema_in_its_header():
+def test_a_data_file_states_the_table_schema_in_its_header():
     metadata = open_file(write_file(SCHEMA, [], metadata={"k": "ü"})).metadata
     assert schema_from_json(json.loads(metadata["iceberg.schema"])) == SCHEMA
     assert metadata["k"] == "ü".encode()
@@ -230,7 +230,7 @@ def nested_table(rng, rows):
 
 @pytest.mark.spec("AVRO-11", "AVRO-12", "AVRO-14")
 @pytest.mark.parametrize("seed", range(4))
-def test_what_lies_below_nulls_is_not_written(seed):
+def test_what_is_below_nulls_is_not_written(seed):
     rng = random.Random(seed)
     schema, whole = nested_table(rng, 300)
     piece = whole.slice(17, 200)
@@ -260,7 +260,7 @@ def test_both_ways_of_encoding_give_the_same_bytes(made):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_both_ways_of_encoding_pass_over_what_lies_below_nulls(seed):
+def test_both_ways_of_encoding_pass_over_what_is_below_nulls(seed):
     schema, whole = nested_table(random.Random(seed), 80)
     for rows in (whole, whole.slice(5, 9), whole.slice(70), whole.slice(3, 1), whole.slice(2, 0)):
         assert encoded(schema, rows, 0) == encoded(schema, rows, 1 << 30)

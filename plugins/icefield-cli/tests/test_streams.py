@@ -42,6 +42,7 @@ def test_a_closed_output_is_one_line_and_status_1(many, arguments):
     assert (ran.returncode, ran.stderr) == (1, b"icefield: the standard output is closed, and nothing was done\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&-", "<&- 2>&-"])
 def test_an_error_that_nobody_reads_is_not_printed_elsewhere(many, redirection):
     missing = ["db.none" if each == "db.many" else each for each in many]
@@ -64,6 +65,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(many, lines):
         assert (process.stderr.read(), process.wait()) == (b"", 0)
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_any_time_is_one_line_and_status_130(many):
     # Told when the script has begun: what Python does before that is beyond it.
     started = (

@@ -70,7 +70,7 @@ def bare(tmp_path: Path, lock_properties: dict[str, str]) -> Bench:
 
 
 class Paused:
-    """Pauses whoever comes by first, until it is told to go on."""
+    """Pauses whoever comes by first, until it is asked to go on."""
 
     def __init__(self) -> None:
         self.reached, self.go_on = threading.Event(), threading.Event()
@@ -300,7 +300,7 @@ def test_other_engines_find_each_version_by_its_name(bench: Bench) -> None:
     assert (bench.version_file(1).parent / "version-hint.text").read_text() == "4"
 
 
-def test_namespaces_of_a_directory_catalog_lie_on_storage_without_a_fence(
+def test_namespaces_of_a_directory_catalog_are_on_storage_without_a_fence(
     tmp_path: Path, lock_properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("icefield.builtin.local.LocalFileSystem.abilities", BareFileSystem.abilities)

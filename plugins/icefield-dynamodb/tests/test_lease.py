@@ -174,7 +174,7 @@ def test_a_wrong_property_is_named(given: dict[str, str], said: str) -> None:
         LockOptions.of(given)
 
 
-def test_a_server_that_cannot_be_reached_is_an_error_in_time_and_tells_no_secret(
+def test_a_server_that_cannot_be_reached_is_an_error_in_time_and_states_no_secret(
     lock_properties: dict[str, str],
 ) -> None:
     lost = {**lock_properties, "dynamodb.endpoint": "http://127.0.0.1:9"}

@@ -40,7 +40,7 @@ class DoneThenThrottled:
 
 @pytest.mark.slow
 class TestLockWithFence(CommitFaults):
-    """The table lies on a local disk; what fails stands before DynamoDB."""
+    """The table is on a local disk; what fails stands before DynamoDB."""
 
     prefix = "file"
     commit = "dynamodb-lock"

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from botocore.retries.standard import ExponentialBackoff
+from icefield import load_catalog
 from icefield.abc import CommitStrategy, FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import StorageError
 from icefield.testing import CommitStrategySuite, LossyProxy, RequestFaults
 from icefield_dynamodb import items
+from icefield_dynamodb.lease import Lease
 from icefield_dynamodb.options import ClientOptions
 from icefield_dynamodb.strategy import DynamoDbLockStrategy
 
@@ -101,3 +107,28 @@ def test_the_region_of_the_properties_reaches_the_session(monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
     options = ClientOptions.of({"dynamodb.region": "eu-central-1"})
     assert items._session(options).get_config_variable("region") == "eu-central-1"
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_writers_with_a_map_and_without_one_take_the_same_lock(
+    bare: bool, tmp_path: Path, lock_properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bare:
+        monkeypatch.setattr(LocalFileSystem, "abilities", BareFileSystem.abilities)
+    taken: list[set[str]] = []
+    acquire = Lease.acquire
+
+    def noting(lease: Lease, *given: Any) -> bool:
+        taken[-1].add(lease.entity)
+        return acquire(lease, *given)
+
+    monkeypatch.setattr(Lease, "acquire", noting)
+    place = f"file://{tmp_path}/own"
+    given = {"type": "directory", "warehouse": place, "commit": "dynamodb-lock", **lock_properties}
+    for maps in ({}, {f"location.map.{place}": f"file://{tmp_path}/there"}):
+        taken.append(set())
+        catalog = load_catalog("test", **{**given, **maps, "lock.table": f"locks-{uuid4().hex}"})
+        catalog.create_namespace("db")
+        catalog.create_table("db.t", pa.schema([("id", pa.int64())])).append(pa.table({"id": [1]}))
+        shutil.rmtree(tmp_path / ("there" if maps else "own"))
+    assert taken[0] == taken[1] != set()

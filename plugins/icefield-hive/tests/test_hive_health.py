@@ -1,4 +1,4 @@
-"""The examination of a catalog in a Hive Metastore: all is well there, and what is wrong is told."""
+"""The examination of a catalog in a Hive Metastore: all is well there, and what is wrong is stated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_metastore_is_well_and_left_as_it_was(hive: str, tmp_path: Path) -> No
     assert not [path for path in (tmp_path / "warehouse").rglob("*") if path.is_file()]
 
 
-def test_a_metastore_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+def test_a_metastore_that_is_not_there_is_reported(tmp_path: Path) -> None:
     properties = {"type": "hive", "uri": "thrift://127.0.0.1:1", "warehouse": f"file://{tmp_path}/warehouse"}
     found = [each for each in examine("test", **properties) if each.result is Result.FAILED]
     assert found

@@ -40,6 +40,17 @@ class TestHiveCatalog(CatalogSuite):
         drop_databases(hive)
         made.close()
 
+    @pytest.fixture
+    def service(self, hive: str) -> Iterator[LossyProxy]:
+        with LossyProxy(int(hive.rpartition(":")[2])) as proxy:
+            yield proxy
+
+    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
+        assert isinstance(service, LossyProxy)
+        soon = {f"iceberg.hive.lock-creation-{name}-ms": "200" for name in ("timeout", "min-wait", "max-wait")}
+        properties = {**backend.properties, **soon, "uri": f"thrift://127.0.0.1:{service.port}"}
+        return HiveBackend("test", properties, FileIO(Plugins.installed(), properties))
+
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-05", "FS-10", "META-34")
 class TestHiveStrategy(CommitStrategySuite):

@@ -12,7 +12,7 @@ from icefield.errors import InvalidMetadata
 from icefield.storage import FileIO
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
-from icefield_hive.messages import GET_DATABASE, GET_TABLE
+from icefield_hive.messages import GET_ALL_DATABASES, GET_ALL_TABLES, GET_DATABASE, GET_TABLE
 
 HUGE = "s3://b/" + "x" * (64 << 20)
 
@@ -59,3 +59,27 @@ def test_a_namespace_with_a_huge_property_is_an_error_that_names_it(
     with pytest.raises(InvalidMetadata, match="namespace db has more than") as raised:
         catalog.load_namespace_properties("db")
     assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a"] * 1_000_001, "more names than 1,000,000"),
+        (["a" * 60_000] * 2_000, "names of more characters than 67,108,864"),
+        (["a" * 65_537], "a name of more characters than 65,536"),
+    ],
+)
+def test_a_listing_without_end_is_an_error_that_says_of_what(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, names: list[str], said: str
+) -> None:
+    call = Metastore.call
+
+    def listing(metastore: Metastore, method: Any, *values: Any) -> Any:
+        listed = {GET_ALL_DATABASES.name, GET_ALL_TABLES.name}
+        return names if method.name in listed else call(metastore, method, *values)
+
+    monkeypatch.setattr(Metastore, "call", listing)
+    with pytest.raises(InvalidMetadata, match=f"the tables of db in catalog 'test' hold {said}"):
+        catalog.list_tables("db")
+    with pytest.raises(InvalidMetadata, match=f"the namespaces of catalog 'test' hold {said}"):
+        catalog.list_namespaces()

@@ -79,7 +79,7 @@ def test_a_new_table_is_what_javas_library_would_make(catalog: Catalog, seen: An
 
 
 @pytest.mark.spec("COMMIT-05")
-def test_a_commit_keeps_statistics_and_tells_of_the_snapshot(catalog: Catalog, seen: Any) -> None:
+def test_a_commit_keeps_statistics_and_states_of_the_snapshot(catalog: Catalog, seen: Any) -> None:
     table = catalog.create_table("db.t", ROWS.schema, partition_spec=["kind"], sort_order=["id"])
     before = table.metadata_location
     table.append(ROWS)
@@ -192,7 +192,7 @@ def test_a_long_comment_and_a_wide_struct_fit(catalog: Catalog, seen: Any) -> No
     assert catalog.load_table("db.t").schema().find_field("id").doc == "é" * 300
 
 
-def test_columns_that_hive_cannot_tell_apart_are_refused_before_anything_is_made(
+def test_columns_that_hive_cannot_state_apart_are_refused_before_anything_is_made(
     catalog: Catalog, tmp_path: Path
 ) -> None:
     with pytest.raises(UnsupportedFeature, match="'Id' and 'iD'"):
@@ -291,7 +291,7 @@ def test_a_namespace_is_a_database(catalog: Catalog, seen: Any, tmp_path: Path) 
     assert seen.get_database("db").locationUri == f"file:{tmp_path}/warehouse/db.db"
 
 
-def test_a_namespace_without_a_warehouse_lies_where_the_metastore_says(hive: str, catalog: Catalog) -> None:
+def test_a_namespace_without_a_warehouse_is_where_the_metastore_says(hive: str, catalog: Catalog) -> None:
     with load_catalog("test", type="hive", uri=hive) as bare:
         bare.create_namespace("nowhere")
         location = bare.load_namespace_properties("nowhere")["location"]

@@ -200,6 +200,7 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(monkeypatch: pytest.M
         ask(reply("get_all_databases", names(*["x" * 100] * 20)))
 
 
+@pytest.mark.slow
 def test_a_server_that_drips_does_not_hold_a_call_beyond_its_time() -> None:
     asked: list[float] = []
 

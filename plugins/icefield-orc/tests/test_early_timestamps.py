@@ -1,4 +1,4 @@
-"""Fractions of seconds before 1970: stored by the format's rule, in whatever stripe, column or codec they lie."""
+"""Fractions of seconds before 1970: stored by the format's rule, in whatever stripe, column or codec they are."""
 
 import datetime as dt
 import io
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import BytesInput
 from icefield.types import ListType, MapType, NestedField, StructType, TimestampNanoType
 from icefield_orc.early_timestamps import stored_parts
 from icefield_orc.stripes import INDEXES, read_footers
@@ -97,7 +98,7 @@ class TestFiles:
 
     @CODECS
     def test_no_stored_fraction_is_negative_but_in_the_last_second(self, codec):
-        """Seen from outside: a peer's library is told to make nothing of what it reads."""
+        """Seen from outside: a peer's library is asked to make nothing of what it reads."""
         schema = Schema(NestedField(1, "t", "timestamp"))
         rows = [{"t": OLD - dt.timedelta(microseconds=number)} for number in range(1_500)]
         data, _ = write_rows(schema, rows, properties={"write.orc.compression-codec": codec})
@@ -109,8 +110,8 @@ class TestFiles:
         schema = Schema(NestedField(1, "t", "timestamp"))
         for timestamp, kept in ((OLD, False), (OLD.replace(microsecond=0), True), (dt.datetime(2020, 1, 1, 1), True)):
             data, _ = write_rows(schema, [{"t": timestamp}])
-            tail = read_tail(pa.BufferReader(data), len(data))
-            (footer,) = read_footers(pa.BufferReader(data), tail)
+            tail = read_tail(BytesInput(data), len(data))
+            (footer,) = read_footers(BytesInput(data), tail)
             assert any(stream.kind in INDEXES for stream in footer.streams) is kept
             with reader_of(data) as reader:
                 assert bool(reader.metrics().lower_bounds) is kept
@@ -144,10 +145,10 @@ class TestSizes:
         rows = [{"n": number, "s": {"text": sha256(b"%d" % number).hexdigest(), "t": timestamp},
                  "l": [number / 3, None]} for number in range(6_000)]  # fmt: skip
         data, written = write_rows(self.SCHEMA, rows, batch_rows=batch_rows, properties=SMALL)
-        tail = read_tail(pa.BufferReader(data), len(data))
+        tail = read_tail(BytesInput(data), len(data))
         assert len(tail.stripes) > 3
         sizes = {}
-        for footer in read_footers(pa.BufferReader(data), tail):
+        for footer in read_footers(BytesInput(data), tail):
             for stream in footer.streams:
                 if stream.kind not in INDEXES:
                     sizes[stream.column] = sizes.get(stream.column, 0) + stream.length

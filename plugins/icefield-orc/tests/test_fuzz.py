@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidFile
 from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table
+from icefield.toolkit import BytesInput
 from icefield.types import NestedField, StructType
 from icefield_orc.compression import NONE, unpack
 from icefield_orc.run_lengths import sum_of_lengths
@@ -68,8 +69,8 @@ def test_damaged_files_give_rows_or_one_typed_error_and_never_end_the_process():
 class TestLengths:
     def streams(self, data):
         """The bytes of each stream of lengths in a file, and whether they are of the second encoding."""
-        tail = read_tail(pa.BufferReader(data), len(data))
-        for stripe, footer in zip(tail.stripes, read_footers(pa.BufferReader(data), tail), strict=True):
+        tail = read_tail(BytesInput(data), len(data))
+        for stripe, footer in zip(tail.stripes, read_footers(BytesInput(data), tail), strict=True):
             position = stripe.start
             for stream in footer.streams:
                 if stream.kind == LENGTH:
@@ -132,8 +133,8 @@ class TestLengths:
         name = {"none": "uncompressed"}.get(codec, codec)
         po.write_table(pa.table({"c": held[kind]}), out, compression=name, dictionary_key_size_threshold=0.9)
         data = bytes(out.getvalue())
-        tail = read_tail(pa.BufferReader(data), len(data))
-        ((stripe, footer),) = zip(tail.stripes, read_footers(pa.BufferReader(data), tail), strict=True)
+        tail = read_tail(BytesInput(data), len(data))
+        ((stripe, footer),) = zip(tail.stripes, read_footers(BytesInput(data), tail), strict=True)
         position = stripe.start
         for stream in footer.streams:
             if stream.kind == LENGTH:
@@ -151,8 +152,8 @@ class TestLengths:
     def test_a_string_that_claims_an_exabyte_is_refused_before_it_reaches_the_library(self):
         rows = [{"s": "x" * length} for length in (1, 300, 2, 7, 40, 9, 5_000)]
         data, _ = write_rows(Schema(NestedField(1, "s", "string")), rows, properties=compressed("none"))
-        tail = read_tail(pa.BufferReader(data), len(data))
-        (footer,) = read_footers(pa.BufferReader(data), tail)
+        tail = read_tail(BytesInput(data), len(data))
+        (footer,) = read_footers(BytesInput(data), tail)
         position = tail.stripes[0].start
         for stream in footer.streams:
             if stream.kind == LENGTH:

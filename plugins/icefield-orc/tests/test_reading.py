@@ -19,7 +19,7 @@ from icefield.schema import Schema, schema_to_arrow
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, TimestampNanoType
 from icefield.types.values import decimal_from_unscaled
 from icefield_orc.compression import pack_plain
-from icefield_orc.picking import select
+from icefield_orc.picking import decoded, select
 from icefield_orc.protobuf import write_bytes, write_integer, write_varint
 from orc_files import described, peer, peer_write, read, read_as, reader_of, write, write_rows
 
@@ -62,7 +62,7 @@ class TestTimestamps:
         assert read(data).column("t").to_pylist() == written
 
     @pytest.mark.spec("ORC-06")
-    def test_nanoseconds_fall_back_to_the_microsecond_they_lie_in_unless_the_unit_says_nanos(self):
+    def test_nanoseconds_fall_back_to_the_microsecond_they_are_in_unless_the_unit_says_nanos(self):
         nanos = [-1, -1500, 1999, None]
         out = pa.BufferOutputStream()
         fields = [
@@ -86,7 +86,7 @@ class TestTimestamps:
             None,
         ]
 
-    def test_distant_timestamps_inside_nested_columns_come_with_everything_beside_them(self):
+    def test_distant_timestamps_inside_nested_columns_come_with_everything_next_to_them(self):
         inner = StructType(NestedField(11, "t", "timestamp"), NestedField(12, "d", "decimal(9,2)"),
                            NestedField(13, "c", "time"), NestedField(14, "u", "uuid"))  # fmt: skip
         schema = Schema(
@@ -259,7 +259,9 @@ class TestColumns:
             deep = s.with_type(pa.struct([y.with_type(pa.struct([y.type.field("w")]))]))
             element = lists.type.value_field
             some = lists.with_type(pa.list_(element.with_type(pa.struct([element.type.field("q")]))))
-            assert select(reader._root, pa.schema([some, deep])).paths == ("l.q", "s.y.w")
+            selection = select(reader._root, pa.schema([some, deep]))
+            assert selection.paths == ("l.q", "s.y.w")
+            assert [node.name for node in decoded(reader._root, selection)] == ["", "s", "y", "w", "l", "element", "q"]
 
     def test_columns_whose_names_hold_dots_are_not_mixed_up(self):
         inner = StructType(NestedField(3, "b", "int"), NestedField(4, "c", "int"))

@@ -10,7 +10,8 @@ from bounded import bounded
 from icefield.errors import IcefieldError, UnsupportedFeature
 from icefield_orc.compression import NONE, ZLIB, ZSTD, pack
 from icefield_orc.protobuf import write_bytes, write_integer
-from icefield_orc.schema import Kind
+from icefield_orc.schema import Kind, read_tree
+from icefield_orc.tail import TypeEntry
 from orc_files import read, reader_of
 
 MOST = 2**63
@@ -84,6 +85,7 @@ def bomb():
 BOMB = bomb() * 256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_tail_that_claims_very_much_is_refused_soon(name):
     data = HOSTILE[name]()
@@ -117,3 +119,12 @@ def test_a_file_with_encrypted_columns_is_refused(codec):
     packed = plain if codec == NONE else pack(plain, codec, BLOCK)
     with pytest.raises(UnsupportedFeature, match=r"memory://orc/file.* encrypted"):
         read(data[:start] + packed + postscript(len(packed), codec=codec))
+
+
+def test_a_name_that_would_stand_in_very_many_paths_is_refused():
+    count, name = 2_000, "x" * (1 << 20)
+    leaf = TypeEntry(Kind.INT, (), (), 0, 0, {})
+    inner = TypeEntry(Kind.STRUCT, tuple(range(2, 2 + count)), tuple(map(str, range(count))), 0, 0, {})
+    types = [TypeEntry(Kind.STRUCT, (1,), (name,), 0, 0, {}), inner, *[leaf] * count]
+    with bounded(seconds=5), pytest.raises(UnsupportedFeature, match="too long"):
+        read_tree(types, {})

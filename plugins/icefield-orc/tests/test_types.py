@@ -104,7 +104,7 @@ class TestWhatIsWritten:
 
 class TestWhatIsRead:
     @pytest.mark.spec("ORC-02")
-    def test_small_integers_and_bounded_texts_are_read_as_int_and_string(self):
+    def test_small_integers_and_bounded_strings_are_read_as_int_and_string(self):
         data = peer_write(
             "struct<a:tinyint,b:smallint,c:varchar(9),d:char(3)>", [(-128, 32767, "ü", "abc"), (None,) * 4]
         )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.schema import Schema
+from icefield.toolkit import BytesInput, as_input_file
 from icefield.types import DecimalType, FixedType, MapType, NestedField, parse_type
 from icefield_parquet.annotations import most_digits
 from icefield_parquet.footer import ParquetWarning
@@ -308,7 +309,7 @@ class TestTimes:
     def test_the_input_of_a_file_that_is_not_supported_is_closed(self):
         from icefield_parquet.parquet_format import ParquetFormat
 
-        source = pa.BufferReader(forge("required int64 v (TIME(true,4));", []))
+        source = BytesInput(forge("required int64 v (TIME(true,4));", []))
         with pytest.raises(UnsupportedFeature):
             ParquetFormat().open_reader(source, "memory://x")
         assert source.closed
@@ -352,7 +353,7 @@ class TestTimes:
 
 class TestBytes:
     @pytest.mark.spec("PLT-07")
-    def test_a_uuid_has_its_bytes_in_the_order_of_its_text(self):
+    def test_a_uuid_has_its_bytes_in_the_order_of_its_string(self):
         data = forge("required fixed_len_byte_array(16) v (UUID) = 1;", [{"v": bytes(range(0, 256, 17))}])
         (found,) = read_as(one("uuid"), data)["v"].to_pylist()
         assert found.hex() == "00112233445566778899aabbccddeeff"
@@ -373,7 +374,7 @@ class TestBytes:
 
     @pytest.mark.spec("PLT-06")
     @pytest.mark.parametrize("annotation", ["ENUM", "@ENUM"])
-    def test_an_enum_is_text_to_whoever_asks_the_file_alone(self, annotation):
+    def test_an_enum_is_strings_to_whoever_asks_the_file_alone(self, annotation):
         assert stored(f"required binary v ({annotation});", b"RED") == (pa.string(), "RED")
 
     @pytest.mark.spec("PLT-66")
@@ -436,7 +437,7 @@ class TestOpening:
                 return getattr(self.source, name)
 
         source = Counting()
-        with ParquetFormat().open_reader(source, "memory://x") as reader:
+        with ParquetFormat().open_reader(as_input_file(source, is_remote=True), "memory://x") as reader:
             assert len(reader.schema) == columns
             assert len(source.lengths) == requests
             assert sum(source.lengths) <= max(64 << 10, int.from_bytes(data[-8:-4], "little") + 8)

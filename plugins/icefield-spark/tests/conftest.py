@@ -82,7 +82,7 @@ def options(properties: dict[str, str]) -> dict[str, str]:
 
 @pytest.fixture
 def data_files(tmp_path: Path) -> Callable[[], set[str]]:
-    """The data files that lie in the warehouse, whether a table knows them or not."""
+    """The data files that are in the warehouse, whether a table knows them or not."""
 
     def found() -> set[str]:
         return {f"file://{path}" for path in (tmp_path / "warehouse").rglob("*.parquet")}

@@ -53,12 +53,12 @@ def test_a_schema_of_ones_own_reads_fewer_columns(read: Any) -> None:
     assert sorted(frame.collect(), key=lambda row: row[1]) == [((150,), 1), (None, 2), ((7,), 3)]
 
 
-def test_a_schema_that_does_not_fit_is_told_by_icefield(read: Any) -> None:
+def test_a_schema_that_does_not_fit_is_stated_by_icefield(read: Any) -> None:
     with pytest.raises(PySparkException, match=r"icefield\.errors\.InvalidArgument: column 'id' is bigint, not int"):
         read(schema="id int").collect()
 
 
-def test_a_table_that_is_not_there_is_told_when_it_is_named(read: Any) -> None:
+def test_a_table_that_is_not_there_is_stated_when_it_is_named(read: Any) -> None:
     with pytest.raises(AnalysisException, match=r"icefield\.errors\.NoSuchTable: no table db\.nosuch"):
         read("db.nosuch")
 
@@ -93,7 +93,7 @@ def test_the_other_modes_get_what_spark_gives(spark: Any, people: icefield.Table
     assert ids(people) == [1, 2, 3]
 
 
-def test_columns_that_do_not_fit_are_told_before_the_job(spark: Any, people: icefield.Table, write: Any) -> None:
+def test_columns_that_do_not_fit_are_stated_before_the_job(spark: Any, people: icefield.Table, write: Any) -> None:
     with pytest.raises(AnalysisException, match="'nosuch' cannot be written: the table has no such column"):
         write(spark.sql("select cast(raise_error('computed') as bigint) as id, 1 as nosuch"), "append")
 

@@ -162,7 +162,7 @@ def test_earlier_states_are_read_by_snapshot_by_name_and_by_time(make: Make, peo
         ({"path": "db.nosuch"}, NoSuchTable, "db.nosuch"),
     ],
 )
-def test_options_that_cannot_be_are_told(
+def test_options_that_cannot_be_are_reported(
     make: Make, option: dict[str, str], error: type[Exception], reason: str
 ) -> None:
     with pytest.raises(error, match=reason):

@@ -55,3 +55,25 @@ def test_the_session_and_the_data_source_apply_deletes(
         assert sorted(row["id"] for row in frame.collect()) == LEFT
         assert sorted(row["name"] for row in frame.where("id < 5").select("name").collect()) == ["n0", "n2", "n4"]
         assert frame.count() == len(LEFT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_that_were_marked_here_are_read_nowhere(
+    catalog: icefield.Catalog, spark: Any, ice: Any, options: dict[str, str], version: int
+) -> None:
+    modes = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
+    table = catalog.create_table("db.marked", SCHEMA, properties={"format-version": str(version), **modes})
+    for start in (0, 10):
+        table.append(pa.table({"id": range(start, start + 10), "name": [f"n{n}" for n in range(10)]}, SCHEMA))
+    table.delete("id in (1, 12, 13)")
+    table.update("id = 4", {"name": "updated"})
+    table.merge(
+        pa.table({"id": [5, 20], "name": ["merged", "new"]}, SCHEMA), "id"
+    ).when_matched_update_all().when_not_matched_insert_all().commit()
+    assert int(table.current_snapshot().summary["total-position-deletes"]) == 5
+    wanted = sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
+    assert len(wanted) == 18
+    source = spark.read.format("icefield").options(**options).load("db.marked")
+    for frame in (ice.table("db.marked"), source):
+        assert sorted(tuple(row) for row in frame.collect()) == wanted

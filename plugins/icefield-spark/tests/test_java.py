@@ -15,7 +15,7 @@ from icefield_spark import java
 
 
 def fake_java(home: Path, version: str, says: str = "") -> Path:
-    """A ``java`` that tells a version, and otherwise prints its arguments."""
+    """A ``java`` that states a version, and otherwise prints its arguments."""
     path = home / "bin" / "java"
     path.parent.mkdir(parents=True)
     path.write_text(
@@ -41,7 +41,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     ("text", "version"),
     [("17.0.15", 17), ("21", 21), ("25.0.2.1", 25), ("1.8.0_402", 8), ("11.0.2", 11)],
 )
-def test_the_major_version_is_told(tmp_path: Path, text: str, version: int) -> None:
+def test_the_major_version_is_reported(tmp_path: Path, text: str, version: int) -> None:
     assert java.version_of(str(fake_java(tmp_path, text))) == version
 
 
@@ -73,7 +73,7 @@ def test_a_java_home_that_will_not_do_is_taken_out_of_sparks_way(
     assert "JAVA_HOME" not in os.environ
 
 
-def test_without_any_java_the_error_tells_the_command_that_helps(machine: pytest.MonkeyPatch) -> None:
+def test_without_any_java_the_error_states_the_command_that_helps(machine: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnsupportedFeature, match=r"pip install .*icefield-spark\[java\]"):
         java.ensure_java()
 

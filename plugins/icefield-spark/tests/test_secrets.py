@@ -39,7 +39,7 @@ appender.file.layout.pattern = %p %c %m%n%ex{{full}}
 rootLogger.level = debug
 rootLogger.appenderRef.file.ref = file
 """
-# Every Python of the job logs all that it is told, into a file of its own.
+# Every Python of the job logs all that it is stated, into a file of its own.
 CUSTOMIZED = """
 import logging, os
 logging.basicConfig(filename={folder!r} + "/python-%d.log" % os.getpid(), level=logging.DEBUG)
@@ -85,7 +85,7 @@ def test_no_credential_is_printed_logged_or_kept(postgres: str, tmp_path: Path) 
 
 
 def run_job(folder: Path, properties: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the job; what it is given lies outside of the folder that is searched."""
+    """Run the job; what it is given is outside of the folder that is searched."""
     for name in ("events", "site", "logs"):
         (folder / name).mkdir()
     (folder / "log4j2.properties").write_text(LOGGING.format(folder=f"{folder}/logs"))
@@ -104,7 +104,7 @@ def run_job(folder: Path, properties: dict[str, str]) -> subprocess.CompletedPro
 
 
 def left(folder: Path) -> Iterator[tuple[str, str]]:
-    """Every file that the job left, as text; what is compressed in it as well."""
+    """Every file that the job left, as a string; what is compressed in it as well."""
     for path in folder.rglob("*"):
         if not path.is_file():
             continue

@@ -200,7 +200,7 @@ def test_a_plan_without_files_is_an_empty_frame_of_the_same_columns(
     ],
     ids=str,
 )
-def test_what_is_not_there_is_told_when_the_frame_is_made(
+def test_what_is_not_there_is_stated_when_the_frame_is_made(
     ice: Any, people: icefield.Table, options: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):

@@ -144,7 +144,7 @@ def fields(*found: spark.StructField) -> spark.StructType:
     ],
     ids=["unknown", "case", "missing", "type", "no such type", "twice"],
 )
-def test_columns_that_do_not_fit_are_told_before_any_row_is_computed(
+def test_columns_that_do_not_fit_are_stated_before_any_row_is_computed(
     people: icefield.Table, columns: spark.StructType, reason: str, data_files: Found
 ) -> None:
     before = data_files()
@@ -163,7 +163,7 @@ def test_columns_that_fit_are_let_through_in_any_order_and_without_those_that_ma
     check_fits(context, fields(spark.StructField("id", spark.LongType())))
 
 
-def test_a_format_without_a_plugin_is_told_before_any_row_is_computed(people: icefield.Table) -> None:
+def test_a_format_without_a_plugin_is_stated_before_any_row_is_computed(people: icefield.Table) -> None:
     context = replace(spark_write_context(people), file_format="nosuch")
     with pytest.raises(MissingPlugin):
         check_fits(context, COLUMNS)
@@ -246,7 +246,7 @@ def test_the_writer_replaces_all_rows_or_those_of_a_filter(new_writer: NewWriter
     assert ids(people) == [7]
 
 
-def test_the_writer_writes_to_a_branch_and_puts_texts_into_the_summary(
+def test_the_writer_writes_to_a_branch_and_puts_strings_into_the_summary(
     new_writer: NewWriter, people: icefield.Table
 ) -> None:
     people.manage_snapshots().create_branch(people.current_snapshot().snapshot_id, "audit").commit()
@@ -287,7 +287,7 @@ def test_the_writer_stages_what_names_a_wap_id_in_a_table_for_audits(
         ({"branch": ""}, InvalidArgument),
     ],
 )
-def test_a_target_that_is_not_there_is_told_when_the_writer_is_made(
+def test_a_target_that_is_not_there_is_stated_when_the_writer_is_made(
     new_writer: NewWriter, given: dict[str, str], error: type[Exception]
 ) -> None:
     with pytest.raises(error):

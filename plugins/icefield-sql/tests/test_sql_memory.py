@@ -82,15 +82,15 @@ except Exception as error:
 """
 
 
-def test_another_process_is_told_and_finds_no_empty_catalog(catalog: Catalog) -> None:
+def test_another_process_is_stated_and_finds_no_empty_catalog(catalog: Catalog) -> None:
     catalog.create_namespace("db")
     catalog.create_table("db.t", ROWS.schema)
     given = pickle.dumps(catalog._backend.strategy(("db", "t")))
     said = subprocess.run([sys.executable, "-c", _ELSEWHERE], input=given, capture_output=True, check=True).stdout
-    assert said.startswith(b"StorageError catalog 'test' lies in the memory of the process that opened it")
+    assert said.startswith(b"StorageError catalog 'test' is in the memory of the process that opened it")
 
 
-def test_a_forked_process_is_told(catalog: Catalog) -> None:
+def test_a_forked_process_is_reported(catalog: Catalog) -> None:
     catalog.create_namespace("db")
     context = multiprocessing.get_context("fork")
     replies = context.SimpleQueue()

@@ -50,7 +50,7 @@ def _ends_whole(old: bytes, header: Header) -> bool:
 
 
 def same_layout(old: Node, new: Node) -> bool:
-    """Whether values of the two schemas mean the same and lie alike in the bytes, up to the order in unions."""
+    """Whether values of the two schemas mean the same and are alike in the bytes, up to the order in unions."""
     match old, new:
         case Primitive(), Primitive():
             alike = (old.wire, old.size, old.factor, old.name_in_metadata) == (

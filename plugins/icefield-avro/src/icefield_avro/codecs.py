@@ -61,7 +61,7 @@ def _inflate_deflate(data: bytes | memoryview) -> bytes | bytearray:
     for times in _TIMES:
         try:
             return deflate.deflate_decompress(data, min(times * size, MAX_INFLATED))
-        except deflate.DeflateError:  # which does not tell a block that is damaged from one that holds more
+        except deflate.DeflateError:  # which does not state a block that is damaged from one that holds more
             continue
     return _inflate_in_pieces(data)
 
@@ -173,18 +173,18 @@ def codec_of(properties: Mapping[str, str]) -> tuple[str, int | None]:
     if codec is None:
         known = ", ".join(_PROPERTY_NAMES)
         raise InvalidArgument(f"write.avro.compression-codec is {asked[:40]!r}; it may be {known}")
-    text = properties.get("write.avro.compression-level")
-    if text is None or not str(text).strip():
+    string = properties.get("write.avro.compression-level")
+    if string is None or not str(string).strip():
         return codec, None
     bounds = {"deflate": (0, 9), "zstandard": (-7, 22), "bzip2": (1, 9), "xz": (0, 9)}.get(codec)
     if bounds is None:
         return codec, None
     try:
-        level = int(text)
+        level = int(string)
     except ValueError:
         level = bounds[0] - 1
     if not bounds[0] <= level <= bounds[1]:
         raise InvalidArgument(
-            f"write.avro.compression-level is {str(text)[:20]!r}; {codec} takes {bounds[0]} to {bounds[1]}"
+            f"write.avro.compression-level is {str(string)[:20]!r}; {codec} takes {bounds[0]} to {bounds[1]}"
         )
     return codec, level

@@ -46,7 +46,7 @@ class Header:
 
 
 class Block(NamedTuple):
-    """One block as it lies in the file: where it starts, how many records it holds, and its packed bytes."""
+    """One block as it is in the file: where it starts, how many records it holds, and its packed bytes."""
 
     offset: int
     records: int
@@ -110,7 +110,7 @@ class Container:
     def __init__(self, source: InputFile, location: str, size: int | None = None) -> None:
         self.source = source
         self.location = location
-        self.size = size if size is not None else source.seek(0, 2) or source.tell()
+        self.size = source.size if size is None else size
         self._buffer = b""
         self._start = 0
         self.header = self._read_header()
@@ -140,13 +140,10 @@ class Container:
         parts = [kept] if kept else []
         have = len(kept)
         if have < size:
-            self.source.seek(start + have)
-        while have < size:
-            part = self.source.read(size - have)
-            if not part:
-                raise self.invalid(f"it ends after {start + have:,} bytes instead of {self.size:,}")
-            parts.append(bytes(part) if not isinstance(part, bytes) else part)
-            have += len(part)
+            parts.append(self.source.read_at(start + have, size - have))
+            have += len(parts[-1])
+        if have < size:
+            raise self.invalid(f"it ends after {start + have:,} bytes instead of {self.size:,}")
         self._buffer = b"".join(parts) if len(parts) != 1 else parts[0]
         self._start = start
 

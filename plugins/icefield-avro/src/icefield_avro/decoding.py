@@ -23,7 +23,7 @@ _FEW_BYTES: Final = 16 * 1024
 class Decoder:
     """Decodes blocks of one writer's schema into arrays of structs.
 
-    ``memory`` is what the blocks are laid out in; who gives it uses nothing else that lies in it meanwhile.
+    ``memory`` is what the blocks are laid out in; who gives it uses nothing else that is in it meanwhile.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Decoder:
     def decode(self, payloads: list[Data], counts: list[int]) -> Iterator[pa.Array]:
         """Yield the records of the blocks in order.
 
-        Raises ``Malformed``; ``failed_block`` then tells which block is damaged.
+        Raises ``Malformed``; ``failed_block`` then states which block is damaged.
         """
         done = 0
         if self._lock_step is not None and (sum(counts) > _FEW_ROWS or sum(map(len, payloads)) > _FEW_BYTES):
@@ -70,14 +70,14 @@ class Decoder:
 class _Key:
     """A writer's schema and what is wanted of it. Equal only if ids and all other metadata are."""
 
-    __slots__ = ("_hash", "columns", "keys", "record", "text")
+    __slots__ = ("_hash", "columns", "keys", "record", "serialized")
 
     def __init__(self, record: Record, columns: pa.Schema, map_keys: Mapping[int, frozenset[int]]) -> None:
         self.record = record
         self.columns = columns
         self.keys = {field_id: frozenset(keys) for field_id, keys in map_keys.items()}
-        self.text = columns.serialize().to_pybytes()
-        self._hash = hash((id(record), self.text, frozenset(self.keys.items())))
+        self.serialized = columns.serialize().to_pybytes()
+        self._hash = hash((id(record), self.serialized, frozenset(self.keys.items())))
 
     def __hash__(self) -> int:
         return self._hash
@@ -85,7 +85,7 @@ class _Key:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Key):
             return NotImplemented
-        return self.record is other.record and self.text == other.text and self.keys == other.keys
+        return self.record is other.record and self.serialized == other.serialized and self.keys == other.keys
 
 
 @lru_cache(maxsize=256)

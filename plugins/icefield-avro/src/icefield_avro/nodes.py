@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-# How a primitive lies in the bytes.
+# How a primitive is in the bytes.
 Wire = Literal["null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum"]
 
 FIXED_WIDTH: Final[dict[str, int]] = {"null": 0, "boolean": 1, "float": 4, "double": 8}

@@ -9,6 +9,7 @@ from itertools import chain
 from threading import local
 from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from icefield.abc import FormatReader, ManifestFormatReader, ManifestReadRequest, ReadRequest, Split
 from icefield.errors import InvalidArgument, UnsupportedFeature
@@ -30,6 +31,9 @@ GROUP_ROWS: Final = 262_144
 
 MAX_EMPTY_RECORDS: Final = 1 << 20
 """The most records that a block may claim to hold when a record may take no byte at all."""
+
+MAX_EMPTY_RECORDS_OF_FILE: Final = 1 << 28
+"""As ``MAX_EMPTY_RECORDS``, of all blocks together: twenty bytes of a block would stand for a million rows each."""
 
 _MOST_TOGETHER: Final = 256 * 1024 * 1024
 """Files that inflate to more bytes are read apart, a group of blocks at a time."""
@@ -70,11 +74,11 @@ class AvroReader(ManifestFormatReader):
 
     def __init__(self, container: Container) -> None:
         self._container = container
-        text = container.header.metadata.get(SCHEMA_KEY)
-        if text is None:
+        string = container.header.metadata.get(SCHEMA_KEY)
+        if string is None:
             raise container.invalid("the header holds no schema")
         try:
-            self.record: Record = parse_schema(text)
+            self.record: Record = parse_schema(string)
             self._inflate = inflater(container.header.codec)
         except Malformed as error:
             raise container.invalid(str(error)) from None
@@ -96,7 +100,7 @@ class AvroReader(ManifestFormatReader):
 
     @property
     def location(self) -> str:
-        """Where the file lies, for messages."""
+        """Where the file is, for messages."""
         return self._container.location
 
     def read(self, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -116,6 +120,11 @@ class AvroReader(ManifestFormatReader):
     def _decode(self, decoder: Decoder, group: Group) -> Iterator[tuple[pa.Array, int]]:
         try:
             first = group.first_row
+            if self._minimum == 0 and not group.size:
+                # Records that take no byte are all alike.
+                (row,) = decoder.decode([b""], [1])
+                yield row.take(pa.array(np.zeros(group.rows, np.int32))), first
+                return
             for rows in decoder.decode(group.payloads, group.counts):
                 yield rows, first
                 first += len(rows)
@@ -142,6 +151,8 @@ class AvroReader(ManifestFormatReader):
 
     def groups(self, split: Split | None = None, positions: bool = False) -> Iterator[Group]:
         """The blocks, inflated. Raises ``InvalidFile``."""
+        if self._minimum == 0 and (claimed := self._rows_before(self._container.size)) > MAX_EMPTY_RECORDS_OF_FILE:
+            raise self._container.invalid(f"its blocks claim {claimed:,} records that take no byte")
         if split is None:
             yield from self._groups_of_all()
             return
@@ -204,7 +215,7 @@ class AvroReader(ManifestFormatReader):
 
     @property
     def split_offsets(self) -> list[int] | None:
-        """The markers before some of the blocks, as a writer tells them. Raises ``InvalidFile``."""
+        """The markers before some of the blocks, as a writer states them. Raises ``InvalidFile``."""
         found: list[int] = []
         for block in self._container.blocks(payloads=False):
             if not found or block.offset - found[-1] >= SPLIT_EVERY:
@@ -212,7 +223,7 @@ class AvroReader(ManifestFormatReader):
         return found or None
 
     def metrics(self) -> Metrics:
-        """The number of records, from the headers of the blocks: an Avro file tells nothing else."""
+        """The number of records, from the headers of the blocks: an Avro file states nothing else."""
         return Metrics(record_count=self._rows_before(self._container.size))
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""Puts rows together from parts that lie in columns: short values as matrices of bytes, long ones as Arrow binaries.
+"""Puts rows together from parts that are in columns: short values as matrices of bytes, long ones as Arrow binaries.
 
-``RowBytes`` is told the parts of all rows from left to right. Neighbouring short parts become one matrix with a mask
+``RowBytes`` is given the parts of all rows from left to right. Neighbouring short parts become one matrix with a mask
 of the bytes that count, and one selection makes the bytes of all rows of it; Arrow's own join then puts these
 between the long ones. No Python object is made for a row.
 """
@@ -25,7 +25,7 @@ _MORE: Final = np.array([0, *(int.from_bytes(b"\x80" * min(n - 1, 8), "little") 
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """The bytes of records one after another; record i lies from ``starts[i]`` to ``starts[i + 1]``."""
+    """The bytes of records one after another; record i is from ``starts[i]`` to ``starts[i + 1]``."""
 
     starts: Vector
     data: pa.Buffer

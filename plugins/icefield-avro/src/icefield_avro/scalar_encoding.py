@@ -64,7 +64,7 @@ def _bare(field: Field, node: Node, array: pa.Array) -> list[bytes]:
 
 
 def _records(node: Record, array: pa.Array) -> list[bytes]:
-    if array.null_count:  # what lies below a null may break any rule
+    if array.null_count:  # what is below a null may break any rule
         present = array.filter(array.is_valid())
         made = iter(_records(node, present))
         return [next(made) if valid else b"" for valid in _valid(array)]

@@ -43,16 +43,16 @@ _TIMESTAMPS: Final = {
 }
 
 
-def parse_schema(text: bytes) -> Record:
+def parse_schema(string: bytes) -> Record:
     """The nodes of a schema. Raises ``Malformed``, or ``UnsupportedFeature`` for what no table holds."""
-    if len(text) > MAX_SCHEMA_BYTES:
+    if len(string) > MAX_SCHEMA_BYTES:
         raise Malformed(f"a schema of more than {MAX_SCHEMA_BYTES:,} bytes")
-    return _parse(text) if len(text) > _CACHED_BYTES else _parse_cached(text)
+    return _parse(string) if len(string) > _CACHED_BYTES else _parse_cached(string)
 
 
-def _parse(text: bytes) -> Record:
+def _parse(string: bytes) -> Record:
     try:
-        root = json.loads(text)
+        root = json.loads(string)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"a schema that is not JSON: {str(error)[:100]}") from None
     node = _Parser().node(root, "", 0)
@@ -65,7 +65,7 @@ _parse_cached = lru_cache(maxsize=128)(_parse)
 
 
 class _Parser:
-    """Resolves names in the order of the text. ``expanded`` counts nodes as if each reference were a copy."""
+    """Resolves names in the order of the string. ``expanded`` counts nodes as if each reference were a copy."""
 
     def __init__(self) -> None:
         self.named: dict[str, tuple[Node, int] | None] = {}  # None: being defined
@@ -164,8 +164,8 @@ class _Parser:
         original = field.get(NAME_KEY)
         doc = field.get("doc")
         return Field(
-            _text(original if isinstance(original, str) and original else field["name"]),
-            _text(field["name"]),
+            _string(original if isinstance(original, str) and original else field["name"]),
+            _string(field["name"]),
             self.node(field["type"], namespace, depth + 1),
             _id(field, "field-id"),
             doc if isinstance(doc, str) else None,
@@ -183,13 +183,13 @@ def _renamed(field: Field, name: str) -> Field:
     return Field(name, field.avro_name, field.node, field.field_id, field.doc)
 
 
-def _text(text: str) -> str:
-    """A text that Arrow can hold: JSON lets half a surrogate pair through."""
+def _string(string: str) -> str:
+    """A string that Arrow can hold: JSON lets half a surrogate pair through."""
     try:
-        text.encode()
+        string.encode()
     except UnicodeEncodeError:
         raise Malformed("a schema with a name that is no Unicode text") from None
-    return text
+    return string
 
 
 def _id(schema: dict[str, Any], key: str) -> int | None:
@@ -214,11 +214,11 @@ def _enum(schema: dict[str, Any]) -> Primitive:
     symbols = schema.get("symbols")
     if not isinstance(symbols, list) or not symbols or not all(isinstance(symbol, str) for symbol in symbols):
         raise Malformed("an enum without symbols")
-    return Primitive("enum", pa.string(), symbols=tuple(map(_text, symbols)))
+    return Primitive("enum", pa.string(), symbols=tuple(map(_string, symbols)))
 
 
 def _decimal(schema: dict[str, Any]) -> pa.DataType | None:
-    """The decimal that a schema tells of; None when it tells of none or of one that breaks the rules (Avro: ignore)."""
+    """The decimal that a schema states; None when it states none or of one that breaks the rules (Avro: ignore)."""
     if schema.get("logicalType") != "decimal":
         return None
     precision, scale = schema.get("precision"), schema.get("scale", 0)

@@ -76,9 +76,9 @@ class BlockCutter:
 
 @lru_cache(maxsize=128)
 def compiled(schema: Schema, record_name: str = DEFAULT_RECORD_NAME) -> tuple[bytes, Record, pa.Schema]:
-    """The Avro schema of a schema, as text and as nodes, and its Arrow form."""
-    text = json.dumps(avro_schema(schema, record_name), separators=(",", ":")).encode()
-    return text, parse_schema(text), schema_to_arrow(schema)
+    """The Avro schema of a schema, as a string and as nodes, and its Arrow form."""
+    string = json.dumps(avro_schema(schema, record_name), separators=(",", ":")).encode()
+    return string, parse_schema(string), schema_to_arrow(schema)
 
 
 def conformed(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
@@ -112,7 +112,7 @@ class AvroWriter(FormatWriter):
         record_name = properties.get(RECORD_NAME, DEFAULT_RECORD_NAME)
         is_data = record_name == DEFAULT_RECORD_NAME
         codec, level = codec_of(properties)
-        text, self._record, self._arrow = compiled(schema, record_name)
+        string, self._record, self._arrow = compiled(schema, record_name)
         self._deflate = deflater(codec, level)
         self._cutter = BlockCutter(_block_size(properties))
         collect = properties.get(COLLECT_METRICS, "true" if is_data else "false").strip().lower() == "true"
@@ -120,7 +120,7 @@ class AvroWriter(FormatWriter):
         self._rows = 0
         self._sink = sink
         self._sync = os.urandom(SYNC_SIZE)
-        header = {CODEC_KEY: codec.encode(), SCHEMA_KEY: text}
+        header = {CODEC_KEY: codec.encode(), SCHEMA_KEY: string}
         if is_data and ICEBERG_SCHEMA not in metadata:
             header[ICEBERG_SCHEMA] = json.dumps(schema_to_json(schema), separators=(",", ":")).encode()
         header |= {key: value.encode() for key, value in metadata.items()}
@@ -160,7 +160,7 @@ class AvroWriter(FormatWriter):
         return self._written + int(self._cutter.pending_bytes * min(self._ratio, 1.0))
 
     def close(self) -> WrittenFile:
-        """Write the last block and publish the file. ``column_sizes`` stay empty: rows lie together."""
+        """Write the last block and publish the file. ``column_sizes`` stay empty: rows are together."""
         if self._cutter:
             self._put(*self._cutter.cut())
         self._sink.close()
@@ -173,16 +173,16 @@ class AvroWriter(FormatWriter):
 
 
 def encode_block(count: int, packed: Data, sync: bytes) -> bytes:
-    """A block as it lies in the file."""
+    """A block as it is in the file."""
     return b"".join((encode_long(count), encode_long(len(packed)), packed, sync))
 
 
 def _block_size(properties: Mapping[str, str]) -> int:
     name = BLOCK_SIZE if BLOCK_SIZE in properties else TABLE_BLOCK_SIZE
-    text = str(properties.get(name, DEFAULT_BLOCK_SIZE))
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_INFLATED:
-        raise InvalidArgument(f"{name} is {text[:20]!r}; it is a number of bytes up to {MAX_INFLATED:,}")
-    return int(text)
+    string = str(properties.get(name, DEFAULT_BLOCK_SIZE))
+    if not string.isdecimal() or not 1 <= int(string) <= MAX_INFLATED:
+        raise InvalidArgument(f"{name} is {string[:20]!r}; it is a number of bytes up to {MAX_INFLATED:,}")
+    return int(string)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""The commands of ``icefield``: arguments read, a command run, errors told in one line."""
+"""The commands of ``icefield``: arguments read, a command run, errors stated in one line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(arguments: Sequence[str] | None) -> int:
 
 
 class _Output(io.FileIO):
-    """The standard output, which remembers that it failed: Python tells of it once, to whoever happens to print."""
+    """The standard output, which remembers that it failed: Python states it once, to whoever happens to print."""
 
     failure: OSError | None = None
 

@@ -13,7 +13,7 @@ _EVERY_SECONDS = 0.5
 
 
 class Progress:
-    """Tells on the standard error how long something has taken, and how much was done, until it is over.
+    """Shows on the standard error how long something has taken, and how much was done, until it is over.
 
     Nothing is shown of what is over within a second.
     """

@@ -14,7 +14,7 @@ Show = Callable[[Any], Any]
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema | None = None) -> Iterator[dict[str, Any]]:
-    """Every row as a dict. ``schema`` tells what Arrow does not: which bytes are uuids."""
+    """Every row as a dict. ``schema`` states what Arrow does not: which bytes are uuids."""
     kinds = {field.name: field.field_type for field in schema.fields} if schema is not None else {}
     for batch in batches:
         names = batch.schema.names

@@ -203,7 +203,7 @@ class ItemStrategy(VersionedStrategy):
 
     def _unknown(self, target: str, record: Item, error: Exception) -> CommitStateUnknown:
         return CommitStateUnknown(
-            f"DynamoDB did not answer ({error}) when {target} was decided, and does not tell yet whether it happened; "
+            f"DynamoDB did not answer ({error}) when {target} was decided, and does not say yet whether it happened; "
             f"nothing was deleted, {record[FILE]} among them: load the table again and look for the change before "
             "repeating it",
             table=self.table,
@@ -217,14 +217,14 @@ class ItemStrategy(VersionedStrategy):
     def _is_leftover(self, target: str, record: Item, other: Item) -> bool:
         """Whether an item is of something that was dropped: then whoever is next may put its own in its place.
 
-        The order counts: the item was read first, so that what is found now tells of the time after it.
+        The order counts: the item was read first, so that what is found now states the time after it.
         """
         if TABLE_UUID not in record:
             return not self._completed(target, other)
         version = version_of(target) or 0
         if other.get(TABLE_UUID) == record[TABLE_UUID] or version < 2:
             return False
-        # Beside our own living base, another table's version can only be what a stalled writer left.
+        # Next to our own living base, another table's version can only be what a stalled writer left.
         base = self._item(version - 1)
         return base is not None and base.get(TABLE_UUID) == record[TABLE_UUID]
 

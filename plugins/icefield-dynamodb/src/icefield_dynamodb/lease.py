@@ -95,7 +95,7 @@ class Lease:
         try:
             return self._locks.put(self._item(), numbers=(LEASE,), expected=expected)
         except ReplyLost:
-            return False  # the next look tells whose it is
+            return False  # the next look shows whose it is
 
     def _beat(self) -> None:
         while not self._over.wait(self._options.heartbeat):
@@ -115,5 +115,5 @@ def entity_of(location: str) -> str:
 
 
 def _lease_of(item: Item) -> float:
-    text = item.get(LEASE, "")
-    return min(int(text) / 1000, _MAX_LEASE) if text.isdigit() else 0.0
+    string = item.get(LEASE, "")
+    return min(int(string) / 1000, _MAX_LEASE) if string.isdigit() else 0.0

@@ -82,7 +82,7 @@ class ClientOptions:
 
 
 def _seconds(properties: Mapping[str, str], name: str, default: int) -> float:
-    text = properties.get(name, str(default))
-    if not text.isdigit() or not 0 < int(text) <= _MAX_MS:
-        raise InvalidArgument(f"{name} must be a number of milliseconds from 1 to {_MAX_MS}, not '{text}'")
-    return int(text) / 1000
+    string = properties.get(name, str(default))
+    if not string.isdigit() or not 0 < int(string) <= _MAX_MS:
+        raise InvalidArgument(f"{name} must be a number of milliseconds from 1 to {_MAX_MS}, not '{string}'")
+    return int(string) / 1000

@@ -47,7 +47,7 @@ class DynamoDbLockStrategy(VersionedStrategy):
     """Takes a lock for each version, and whichever fence the storage allows.
 
     Properties: ``lock.table`` and the other ``lock.*`` of Iceberg's Java lock manager; ``dynamodb.*`` and
-    ``client.*`` tell how DynamoDB is reached.
+    ``client.*`` state how DynamoDB is reached.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import decode_metadata
-from icefield.toolkit import OutcomeUnknown, checked_pointer, checked_properties
+from icefield.toolkit import OutcomeUnknown, checked_names, checked_pointer, checked_properties
 
 from icefield_hive.client import Metastore
 from icefield_hive.connection import Refused
@@ -102,7 +102,8 @@ class HiveBackend(CatalogBackend):
         if parent:
             self._require(parent)
             return Page(())
-        return _page([(name,) for name in sorted(self._metastore.ask(GET_ALL_DATABASES))], token, size)
+        names = checked_names(f"the namespaces of catalog '{self.name}'", self._metastore.ask(GET_ALL_DATABASES))
+        return _page([(name,) for name in sorted(names)], token, size)
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
         return checked_properties(namespace, properties_of(self._require(namespace)))
@@ -140,7 +141,10 @@ class HiveBackend(CatalogBackend):
     ) -> Page[TableName]:
         name = self._database_name(namespace)
         self._require(namespace)
-        names = sorted(found for found in self._metastore.ask(GET_ALL_TABLES, name) if token is None or found > token)
+        every = checked_names(
+            f"the tables of {name} in catalog '{self.name}'", self._metastore.ask(GET_ALL_TABLES, name)
+        )
+        names = sorted(found for found in every if token is None or found > token)
         tables: list[TableName] = []
         # Views and tables of other kinds stand among them, so that it is not known how many make a page.
         for start in range(0, len(names), _TABLES_AT_ONCE):

@@ -1,4 +1,4 @@
-"""What Hive is told of a table's columns. Hive's reader of Iceberg tables, Spark and Trino go by Iceberg's schema."""
+"""A table's columns as Hive stores them. Hive's reader of Iceberg tables, Spark and Trino go by Iceberg's schema."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WITHOUT_ZONES: Final = {"timestamptz": "timestamp", "timestamptz_ns": "timestam
 
 
 def columns_of(schema: Schema, *, hive2_compatible: bool) -> list[Record]:
-    """Hive's columns of a schema. Raises ``UnsupportedFeature`` for names that Hive cannot tell apart."""
+    """Hive's columns of a schema. Raises ``UnsupportedFeature`` for names that Hive does not distinguish."""
     seen: dict[str, str] = {}
     for field in schema.fields:
         other = seen.setdefault(field.name.lower(), field.name)
@@ -77,5 +77,5 @@ def hive_type(iceberg_type: IcebergType, *, hive2_compatible: bool = False) -> s
 
 
 def _column_type(iceberg_type: IcebergType, hive2_compatible: bool) -> str:
-    text = hive_type(iceberg_type, hive2_compatible=hive2_compatible)
-    return text if len(text) <= _MOST_TYPE else "binary"
+    string = hive_type(iceberg_type, hive2_compatible=hive2_compatible)
+    return string if len(string) <= _MOST_TYPE else "binary"

@@ -14,14 +14,14 @@ from thrift.Thrift import TException, TMessageType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportBase
 
 from icefield_hive.messages import Method
-from icefield_hive.structs import I32, TEXT, Malformed, Struct, read_struct, write_struct
+from icefield_hive.structs import I32, STRING, Malformed, Struct, read_struct, write_struct
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
-_MAX_TEXT_BYTES: Final = 64 * 1024 * 1024
-_MAX_ITEMS: Final = 10_000_000
+_MAX_STRING_BYTES: Final = 64 * 1024 * 1024
+_MAX_ITEMS: Final = 1_000_001  # one more name than may be listed, so that the error says so
 _READ_BYTES: Final = 1 << 16
 # What the server says of a call that failed undeclared.
-_FAILURE: Final = Struct("TApplicationException", {"message": (1, TEXT), "type": (2, I32)})
+_FAILURE: Final = Struct("TApplicationException", {"message": (1, STRING), "type": (2, I32)})
 
 
 class Refused(Exception):
@@ -129,7 +129,7 @@ def _encoded(method: Method, values: tuple[Any, ...], number: int) -> bytes:
 
 
 def _answer(incoming: _Incoming, method: Method, number: int) -> Any:
-    wire = TBinaryProtocol(incoming, string_length_limit=_MAX_TEXT_BYTES, container_length_limit=_MAX_ITEMS)
+    wire = TBinaryProtocol(incoming, string_length_limit=_MAX_STRING_BYTES, container_length_limit=_MAX_ITEMS)
     name, kind, answered = wire.readMessageBegin()
     if kind == TMessageType.EXCEPTION:
         failure = read_struct(wire, _FAILURE)

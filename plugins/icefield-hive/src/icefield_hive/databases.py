@@ -34,7 +34,7 @@ def properties_of(record: Record) -> dict[str, str]:
 
 
 def location_of(record: Record) -> str:
-    """Where a namespace lies, without a trailing slash: Hadoop writes ``file:/x`` where others write ``file:///x``."""
+    """Where a namespace is, without a trailing slash: Hadoop writes ``file:/x`` where others write ``file:///x``."""
     return _ONE_SLASH.sub(r"\1:///", record.get("locationUri") or "").rstrip("/")
 
 

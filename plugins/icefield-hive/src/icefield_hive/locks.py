@@ -120,12 +120,12 @@ class HiveLock:
             self._metastore.call(UNLOCK, {"lockid": self._id})
         except (Refused, ConnectionLost) as error:
             if not (isinstance(error, Refused) and error.kind == "NoSuchLock"):
-                _log.warning("the lock %d on %s could not be given back: %s", self._id, self._text, error)
+                _log.warning("the lock %d on %s could not be given back: %s", self._id, self._string, error)
         except Exception:  # an answer that makes no sense: the change under the lock may be made, and stays made
-            _log.warning("the lock %d on %s could not be given back", self._id, self._text, exc_info=True)
+            _log.warning("the lock %d on %s could not be given back", self._id, self._string, exc_info=True)
 
     @property
-    def _text(self) -> str:
+    def _string(self) -> str:
         return " and ".join(".".join(level for level in name if level) for name in self._names)
 
     def _create(self) -> LockState:
@@ -177,14 +177,14 @@ class HiveLock:
             self._metastore.call(HEARTBEAT, {"lockid": self._id})
             self._seen_alive = time.monotonic()
         except Refused as refused:
-            _log.warning("the lock %s on %s is lost: %s", self._id, self._text, refused)
+            _log.warning("the lock %s on %s is lost: %s", self._id, self._string, refused)
             self._lost = True
         except ConnectionLost as lost:
-            _log.info("no heartbeat of the lock %s on %s: %s", self._id, self._text, lost)
+            _log.info("no heartbeat of the lock %s on %s: %s", self._id, self._string, lost)
 
     def _failure(self, reason: str) -> StorageError:
         return StorageError(
-            f"no lock on {self._text} of catalog '{self._metastore.catalog}', and nothing was changed: {reason}",
+            f"no lock on {self._string} of catalog '{self._metastore.catalog}', and nothing was changed: {reason}",
             retryable=True,
         )
 

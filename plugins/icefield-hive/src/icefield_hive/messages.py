@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from icefield_hive.structs import BOOL, I32, I64, TEXT, TEXTS, Kind, ListOf, Struct
+from icefield_hive.structs import BOOL, I32, I64, STRING, STRINGS, Kind, ListOf, Struct
 
 
 class LockState(IntEnum):
@@ -25,68 +25,68 @@ EXCLUSIVE = 3  # of LockType
 LEVEL_DATABASE, LEVEL_TABLE = 1, 2  # of LockLevel
 PRINCIPAL_TYPES = {"USER": 1, "ROLE": 2, "GROUP": 3}
 
-FIELD = Struct("FieldSchema", {"name": (1, TEXT), "type": (2, TEXT), "comment": (3, TEXT)})
-SERDE = Struct("SerDeInfo", {"name": (1, TEXT), "serializationLib": (2, TEXT), "parameters": (3, TEXTS)})
+FIELD = Struct("FieldSchema", {"name": (1, STRING), "type": (2, STRING), "comment": (3, STRING)})
+SERDE = Struct("SerDeInfo", {"name": (1, STRING), "serializationLib": (2, STRING), "parameters": (3, STRINGS)})
 STORAGE = Struct(
     "StorageDescriptor",
     {
         "cols": (1, ListOf(FIELD)),
-        "location": (2, TEXT),
-        "inputFormat": (3, TEXT),
-        "outputFormat": (4, TEXT),
+        "location": (2, STRING),
+        "inputFormat": (3, STRING),
+        "outputFormat": (4, STRING),
         "compressed": (5, BOOL),
         "numBuckets": (6, I32),
         "serdeInfo": (7, SERDE),
-        "bucketCols": (8, ListOf(TEXT)),
-        "parameters": (10, TEXTS),
+        "bucketCols": (8, ListOf(STRING)),
+        "parameters": (10, STRINGS),
     },
 )
 TABLE = Struct(
     "Table",
     {
-        "tableName": (1, TEXT),
-        "dbName": (2, TEXT),
-        "owner": (3, TEXT),
+        "tableName": (1, STRING),
+        "dbName": (2, STRING),
+        "owner": (3, STRING),
         "createTime": (4, I32),
         "lastAccessTime": (5, I32),
         "retention": (6, I32),
         "sd": (7, STORAGE),
         "partitionKeys": (8, ListOf(FIELD)),
-        "parameters": (9, TEXTS),
-        "tableType": (12, TEXT),
+        "parameters": (9, STRINGS),
+        "tableType": (12, STRING),
     },
 )
 DATABASE = Struct(
     "Database",
     {
-        "name": (1, TEXT),
-        "description": (2, TEXT),
-        "locationUri": (3, TEXT),
-        "parameters": (4, TEXTS),
-        "ownerName": (6, TEXT),
+        "name": (1, STRING),
+        "description": (2, STRING),
+        "locationUri": (3, STRING),
+        "parameters": (4, STRINGS),
+        "ownerName": (6, STRING),
         "ownerType": (7, I32),
     },
 )
-CONTEXT = Struct("EnvironmentContext", {"properties": (1, TEXTS)})
-TABLE_REQUEST = Struct("GetTableRequest", {"dbName": (1, TEXT), "tblName": (2, TEXT)})
+CONTEXT = Struct("EnvironmentContext", {"properties": (1, STRINGS)})
+TABLE_REQUEST = Struct("GetTableRequest", {"dbName": (1, STRING), "tblName": (2, STRING)})
 TABLE_RESULT = Struct("GetTableResult", {"table": (1, TABLE)})
-TABLES_REQUEST = Struct("GetTablesRequest", {"dbName": (1, TEXT), "tblNames": (2, ListOf(TEXT))})
+TABLES_REQUEST = Struct("GetTablesRequest", {"dbName": (1, STRING), "tblNames": (2, ListOf(STRING))})
 TABLES_RESULT = Struct("GetTablesResult", {"tables": (1, ListOf(TABLE))})
 
 LOCK_COMPONENT = Struct(
-    "LockComponent", {"type": (1, I32), "level": (2, I32), "dbname": (3, TEXT), "tablename": (4, TEXT)}
+    "LockComponent", {"type": (1, I32), "level": (2, I32), "dbname": (3, STRING), "tablename": (4, STRING)}
 )
 LOCK_REQUEST = Struct(
     "LockRequest",
-    {"component": (1, ListOf(LOCK_COMPONENT)), "user": (3, TEXT), "hostname": (4, TEXT), "agentInfo": (5, TEXT)},
+    {"component": (1, ListOf(LOCK_COMPONENT)), "user": (3, STRING), "hostname": (4, STRING), "agentInfo": (5, STRING)},
 )
 LOCK_ID = Struct("CheckLockRequest, UnlockRequest, HeartbeatRequest", {"lockid": (1, I64)})
-LOCK_RESPONSE = Struct("LockResponse", {"lockid": (1, I64), "state": (2, I32), "errorMessage": (3, TEXT)})
-SHOW_LOCKS = Struct("ShowLocksRequest", {"dbname": (1, TEXT), "tablename": (2, TEXT)})
-SHOWN_LOCK = Struct("ShowLocksResponseElement", {"lockid": (1, I64), "agentInfo": (13, TEXT)})
+LOCK_RESPONSE = Struct("LockResponse", {"lockid": (1, I64), "state": (2, I32), "errorMessage": (3, STRING)})
+SHOW_LOCKS = Struct("ShowLocksRequest", {"dbname": (1, STRING), "tablename": (2, STRING)})
+SHOWN_LOCK = Struct("ShowLocksResponseElement", {"lockid": (1, I64), "agentInfo": (13, STRING)})
 SHOWN_LOCKS = Struct("ShowLocksResponse", {"locks": (1, ListOf(SHOWN_LOCK))})
 
-EXCEPTION = Struct("exception", {"message": (1, TEXT)})  # what all of them begin with
+EXCEPTION = Struct("exception", {"message": (1, STRING)})  # what all of them begin with
 
 
 @dataclass(frozen=True)
@@ -115,19 +115,19 @@ def _method(
     return Method(name, Struct(f"{name}_args", numbered), Struct(f"{name}_result", answer), repeatable)
 
 
-SET_UGI = _method("set_ugi", {"user_name": TEXT, "group_names": ListOf(TEXT)}, "Meta", ListOf(TEXT), True)
-GET_DATABASE = _method("get_database", {"name": TEXT}, "NoSuchObject Meta", DATABASE, True)
-GET_ALL_DATABASES = _method("get_all_databases", {}, "Meta", ListOf(TEXT), True)
+SET_UGI = _method("set_ugi", {"user_name": STRING, "group_names": ListOf(STRING)}, "Meta", ListOf(STRING), True)
+GET_DATABASE = _method("get_database", {"name": STRING}, "NoSuchObject Meta", DATABASE, True)
+GET_ALL_DATABASES = _method("get_all_databases", {}, "Meta", ListOf(STRING), True)
 CREATE_DATABASE = _method("create_database", {"database": DATABASE}, "AlreadyExists InvalidObject Meta")
-ALTER_DATABASE = _method("alter_database", {"dbname": TEXT, "db": DATABASE}, "Meta NoSuchObject")
+ALTER_DATABASE = _method("alter_database", {"dbname": STRING, "db": DATABASE}, "Meta NoSuchObject")
 DROP_DATABASE = _method(
-    "drop_database", {"name": TEXT, "deleteData": BOOL, "cascade": BOOL}, "NoSuchObject InvalidOperation Meta"
+    "drop_database", {"name": STRING, "deleteData": BOOL, "cascade": BOOL}, "NoSuchObject InvalidOperation Meta"
 )
 GET_TABLE = _method("get_table_req", {"req": TABLE_REQUEST}, "Meta NoSuchObject", TABLE_RESULT, True)
 GET_TABLES = _method(
     "get_table_objects_by_name_req", {"req": TABLES_REQUEST}, "Meta InvalidOperation UnknownDB", TABLES_RESULT, True
 )
-GET_ALL_TABLES = _method("get_all_tables", {"db_name": TEXT}, "Meta", ListOf(TEXT), True)
+GET_ALL_TABLES = _method("get_all_tables", {"db_name": STRING}, "Meta", ListOf(STRING), True)
 CREATE_TABLE = _method(
     "create_table_with_environment_context",
     {"tbl": TABLE, "environment_context": CONTEXT},
@@ -135,10 +135,10 @@ CREATE_TABLE = _method(
 )
 ALTER_TABLE = _method(
     "alter_table_with_environment_context",
-    {"dbname": TEXT, "tbl_name": TEXT, "new_tbl": TABLE, "environment_context": CONTEXT},
+    {"dbname": STRING, "tbl_name": STRING, "new_tbl": TABLE, "environment_context": CONTEXT},
     "InvalidOperation Meta",
 )
-DROP_TABLE = _method("drop_table", {"dbname": TEXT, "name": TEXT, "deleteData": BOOL}, "NoSuchObject Meta")
+DROP_TABLE = _method("drop_table", {"dbname": STRING, "name": STRING, "deleteData": BOOL}, "NoSuchObject Meta")
 LOCK = _method("lock", {"rqst": LOCK_REQUEST}, "NoSuchTxn TxnAborted", LOCK_RESPONSE)
 CHECK_LOCK = _method("check_lock", {"rqst": LOCK_ID}, "NoSuchTxn TxnAborted NoSuchLock", LOCK_RESPONSE, True)
 UNLOCK = _method("unlock", {"rqst": LOCK_ID}, "NoSuchLock TxnOpen", None, True)

@@ -37,7 +37,7 @@ class Settings:
     servers: tuple[tuple[str, int], ...]
     user: str
     groups: tuple[str, ...] | None
-    """None: the metastore is not told who calls."""
+    """None: the metastore does not learn who calls."""
     connect_seconds: float
     seconds: float
     lock: LockSettings
@@ -106,7 +106,7 @@ def _server(catalog: str, uri: str) -> tuple[str, int]:
 
 
 def _caller(ugi: str | None) -> tuple[str, tuple[str, ...] | None]:
-    """The user that the metastore is told, and its groups: ``user:group:group``."""
+    """The user that the metastore is given, and its groups: ``user:group:group``."""
     if ugi:
         user, *groups = ugi.split(":")
         return user, tuple(groups)

@@ -112,7 +112,7 @@ class HiveStrategy(MetastoreStrategy):
     def _look(self, old: str | None, new: str, error: Refused | ConnectionLost) -> bool:
         """Find out what became of a change that failed. The lock is still held, so nobody else changes the table.
 
-        A refusal tells that nothing is under way any more, though the metastore itself may have tried twice, the
+        A refusal says that nothing is under way any more, though the metastore itself may have tried twice, the
         first time with success. After a lost reply the change may still happen.
         """
         if isinstance(error, ConnectionLost) and not error.sent:
@@ -131,7 +131,7 @@ class HiveStrategy(MetastoreStrategy):
             if current is None and old is not None and isinstance(error, Refused):
                 return False  # dropped
             if current != old:
-                break  # another's, who may have built on ours: the log of its metadata tells
+                break  # another's, who may have built on ours: the log of its metadata states
             if isinstance(error, Refused):
                 raise self._refusal(error) from error
         raise OutcomeUnknown(str(error)) from error

@@ -15,7 +15,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TType
 
 MAX_DEPTH: Final = 64
-"""How deep structs, lists and maps may lie inside one another."""
+"""How deep structs, lists and maps may be inside one another."""
 
 Record = dict[str | int, Any]
 """The fields of a struct that are set: described ones by name, others by number, as ``Undescribed``."""
@@ -63,8 +63,8 @@ class Struct:
 
 Kind = Plain | ListOf | MapOf | Struct
 
-BOOL, I32, I64, TEXT = Plain(TType.BOOL), Plain(TType.I32), Plain(TType.I64), Plain(TType.STRING)
-TEXTS = MapOf()
+BOOL, I32, I64, STRING = Plain(TType.BOOL), Plain(TType.I32), Plain(TType.I64), Plain(TType.STRING)
+STRINGS = MapOf()
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def _write(wire: TBinaryProtocol, kind: Kind | Undescribed, value: Any) -> None:
                 _write(wire, kind.element, element)
         case MapOf():
             wire.writeMapBegin(TType.STRING, TType.STRING, len(value))
-            for key, text in value.items():
+            for key, string in value.items():
                 wire.writeString(key)
-                wire.writeString(text)
+                wire.writeString(string)
         case Plain(TType.STRING):
             wire.writeString(value)
         case Plain():
@@ -205,4 +205,4 @@ def _read_undescribed(wire: TBinaryProtocol, code: int, depth: int) -> Undescrib
 
 def _check(depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise Malformed(f"parts lie more than {MAX_DEPTH} levels inside one another")
+        raise Malformed(f"parts are more than {MAX_DEPTH} levels inside one another")

@@ -80,7 +80,7 @@ def pointer_in(record: Record | None, table: TableName, catalog: str) -> str | N
 
 @dataclass(frozen=True)
 class Description:
-    """What the metastore is told of one version of a table, but for where its metadata lies."""
+    """What the metastore is informed of one version of a table, but for where its metadata is."""
 
     metadata: TableMetadata
     settings: Settings

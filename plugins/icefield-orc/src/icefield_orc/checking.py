@@ -1,8 +1,8 @@
 """What is looked at in a stripe before Arrow decodes it.
 
-Arrow makes room for as many bytes of text, entries of dictionaries and elements of lists as a stripe claims, and
+Arrow makes room for as many bytes of strings, entries of dictionaries and elements of lists as a stripe claims, and
 ends the process when there is no such room; it does the same for a null among the keys of a map. So the claims are
-compared with what the streams that lie there can hold. Streams are read ahead for that, and Arrow gets them from
+compared with what the streams that are there can hold. Streams are read ahead for that, and Arrow gets them from
 memory.
 """
 
@@ -21,25 +21,24 @@ from icefield_orc.tail import PostScript, Stripe
 _GAP = 1 << 18
 _DICTIONARIES = frozenset({1, 3})
 _SECOND_VERSIONS = frozenset({2, 3})
-_TEXTS = frozenset({Kind.STRING, Kind.VARCHAR, Kind.CHAR, Kind.BINARY})
+_STRINGS = frozenset({Kind.STRING, Kind.VARCHAR, Kind.CHAR, Kind.BINARY})
 _HARMLESS_BYTES = 32 << 20
 _HARMLESS_COUNT = 1 << 20
 _VALUES_IN_A_BYTE = 520
 """The most values that an encoding puts into a byte: runs of 130 equal bytes of eight flags take two."""
 
 _SLACK = 4
-"""What is claimed may be so many times as much as there is room for, as bounds of it can be told faster."""
+"""What is claimed may be so many times as much as there is room for, as bounds of it can be known faster."""
 
 _LARGEST = 4 << 30
 _LONGEST_LENGTHS = 1 << 30
 
 
-class Ahead:
-    """A file of which some pieces are held in memory; a file object as pyarrow takes it."""
+class Ahead(InputFile):
+    """A file of which some pieces are held in memory."""
 
     def __init__(self, source: InputFile) -> None:
         self._source = source
-        self._position = 0
         self._pieces: list[tuple[int, bytes]] = []
 
     def hold(self, spans: Iterable[tuple[int, int]]) -> None:
@@ -51,48 +50,28 @@ class Ahead:
                 merged[-1][1] = max(end, merged[-1][1])
             elif end > start:
                 merged.append([start, end])
-        for start, end in merged:
-            self._source.seek(start)
-            data = self._source.read(end - start)
-            if len(data) != end - start:
+        ranges = [(start, end - start) for start, end in merged]
+        for (start, length), data in zip(ranges, self._source.read_ranges(ranges), strict=True):
+            if len(data) != length:
                 raise ValueError("it is shorter than it should be")
             self._pieces.append((start, data))
 
-    def piece(self, start: int, length: int) -> bytes:
-        """Bytes of the file."""
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
         for first, data in self._pieces:
-            if first <= start and start + length <= first + len(data):
-                return data[start - first : start - first + length]
-        self._source.seek(start)
-        return self._source.read(length)
-
-    def read(self, size: int) -> bytes:
-        data = self.piece(self._position, size)
-        self._position += len(data)
-        return data
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        self._position = self._source.seek(position, whence) if whence else position
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
+            if first <= offset and offset + length <= first + len(data):
+                return data[offset - first : offset - first + length]
+        return self._source.read_at(offset, length)
 
     @property
     def closed(self) -> bool:
-        return bool(self._source.closed)
+        return self._source.closed
 
     def close(self) -> None:
         """Do nothing: the file is closed by whoever opened it."""
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return True
 
 
 def check_stripe(ahead: Ahead, footer: StripeFooter, stripe: Stripe, postscript: PostScript, nodes: list[Node]) -> None:
@@ -110,7 +89,7 @@ def check_stripe(ahead: Ahead, footer: StripeFooter, stripe: Stripe, postscript:
         encoding, entries = footer.encodings[node.column], footer.dictionaries[node.column]
         if encoding in _DICTIONARIES or entries:
             _check_dictionary(streams, node.column, encoding, entries)
-        elif node.kind in _TEXTS:
+        elif node.kind in _STRINGS:
             _check_lengths(streams, node.column, encoding, streams.bytes_of(node.column, DATA), _HARMLESS_BYTES)
         elif node.kind in (Kind.LIST, Kind.MAP):
             held = sum(streams.bytes_of(below.column) for child in node.children for below in child.below())
@@ -141,7 +120,7 @@ class _Streams:
 
     def unpacked(self, column: int, kind: int) -> bytes:
         start, length = self._places.get((column, kind), (0, 0))
-        data = self._ahead.piece(start, length)
+        data = self._ahead.read_at(start, length)
         return unpack(data, self._postscript.codec, self._postscript.block_size, _LONGEST_LENGTHS)
 
     def bytes_of(self, column: int, kind: int | None = None) -> int:
@@ -155,7 +134,7 @@ class _Streams:
             if self._postscript.codec == NONE:
                 self._bounds[place] = length
             else:
-                self._bounds[place] = _unpacked_bound(self._ahead.piece(start, length), self._postscript.block_size)
+                self._bounds[place] = _unpacked_bound(self._ahead.read_at(start, length), self._postscript.block_size)
         return self._bounds[place]
 
 

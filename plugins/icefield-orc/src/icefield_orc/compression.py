@@ -110,7 +110,7 @@ def _zstd(data: bytes, size: int) -> bytes:
 
 
 def _lz4(data: bytes, size: int) -> bytes:
-    """An LZ4 block, which does not say how long it is, so that Arrow's codec cannot tell; tails are small."""
+    """An LZ4 block, which does not say how long it is, so that Arrow's codec cannot know; tails are small."""
     out = bytearray()
     position, end = 0, len(data)
     while position < end:

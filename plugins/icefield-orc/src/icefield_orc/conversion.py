@@ -37,7 +37,7 @@ def converter(pick: Pick, wanted: pa.DataType) -> Convert:
 
 
 def check_nulls(array: pa.Array, field: pa.Field, parent: pa.Array | None = None) -> None:
-    """Refuse a null in a required field, unless it lies below a null parent."""
+    """Refuse a null in a required field, unless it is below a null parent."""
     if field.nullable or not array.null_count:
         return
     if parent is None or not parent.null_count or pc.any(pc.and_(pc.is_null(array), pc.is_valid(parent))).as_py():
@@ -60,7 +60,7 @@ def _structs(pick: Pick, wanted: pa.StructType) -> Convert:
     places = [place for place, _ in pick.parts]
 
     def convert(array: pa.Array) -> pa.Array:
-        # What lies below a null struct need be no value of its type, so it must be null before it is converted.
+        # What is below a null struct need be no value of its type, so it must be null before it is converted.
         held = array.flatten() if array.null_count else [array.field(at) for at in range(array.type.num_fields)]
         children = [make(held[place]) for make, place in zip(inner, places, strict=True)]
         for child, field in zip(children, fields, strict=True):
@@ -115,7 +115,7 @@ def _timestamps(wanted: pa.TimestampType) -> Convert:
     def convert(array: pa.Array) -> pa.Array:
         if array.type.unit == wanted.unit:
             return array.view(wanted)
-        # Arrow's cast rounds towards 1970; a timestamp before that must fall back to the microsecond it lies in.
+        # Arrow's cast rounds towards 1970; a timestamp before that must fall back to the microsecond it is in.
         validity, data = array.buffers()
         nanos = np.frombuffer(data, np.int64, len(array) + array.offset) if data else np.zeros(0, np.int64)
         micros = nanos // 1000

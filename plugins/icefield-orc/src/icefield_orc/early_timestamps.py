@@ -1,6 +1,6 @@
 """Fractions of seconds before 1970, written so that all readers agree about them.
 
-A timestamp is stored as seconds and nanoseconds. For what lies before 1970 the format has a rule of its own: where the
+A timestamp is stored as seconds and nanoseconds. For what is before 1970 the format has a rule of its own: where the
 fraction, counted forward, has more than 999,999 nanoseconds, the second is stored rounded towards 1970, and a reader
 takes one away. Arrow's encoder does not know it, and stores the fraction as a negative number: readers on the JVM are
 then a second off. So a stripe that holds such a timestamp is put together anew when its file is closed: the two streams
@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import ReadRequest
+from icefield.toolkit import BytesInput
 
 from icefield_orc.compression import pack
 from icefield_orc.protobuf import blob, items, write_bytes, write_integer, write_item
@@ -129,8 +130,8 @@ def rewritten_statistics(statistics: bytes, timestamps: frozenset[int]) -> bytes
 
 def stripe_message(stripe: Stripe) -> bytes:
     """What a footer says of a stripe."""
-    told = (stripe.start, stripe.index_length, stripe.data_length, stripe.footer_length, stripe.rows)
-    return b"".join(write_integer(number, value) for number, value in enumerate(told, start=1))
+    stated = (stripe.start, stripe.index_length, stripe.data_length, stripe.footer_length, stripe.rows)
+    return b"".join(write_integer(number, value) for number, value in enumerate(stated, start=1))
 
 
 def timestamp_columns(root: Node) -> frozenset[int]:
@@ -149,7 +150,7 @@ def _stream(stream: Stream) -> bytes:
 def _timestamps(alone: bytes, rows: int, root: Node) -> Iterator[tuple[int, pa.Array]]:
     """The values of each timestamp column in their order, read back from a file of one stripe."""
     wanted = [child for child in root.children if any(node.kind in TIMESTAMPS for node in child.below())]
-    with OrcReader(pa.BufferReader(alone), "an ORC file that is being written", len(alone)) as reader:
+    with OrcReader(BytesInput(alone), "an ORC file that is being written", len(alone)) as reader:
         columns = pa.schema([child.arrow_field() for child in wanted])
         (batch,) = reader.read(ReadRequest(columns, batch_rows=rows))
     for node, column in zip(wanted, batch.columns, strict=True):

@@ -39,7 +39,7 @@ _CODECS = {
     "uncompressed": "uncompressed",
 }
 _DICTIONARY_THRESHOLD = 0.8
-"""Texts are stored in a dictionary when no more than this share of them is distinct, as other writers do."""
+"""Strings are stored in a dictionary when no more than this share of them is distinct, as other writers do."""
 
 
 def write_options(properties: Mapping[str, str], columns: Mapping[str, int]) -> dict[str, Any]:
@@ -75,5 +75,5 @@ def _bloom_filters(properties: Mapping[str, str], columns: Mapping[str, int]) ->
         return {}
     fpp = get_float(properties, ORC_BLOOM_FILTER_FPP)
     if not 0 < fpp < 1:
-        raise InvalidArgument(f"table property '{ORC_BLOOM_FILTER_FPP.name}' must lie between 0 and 1")
+        raise InvalidArgument(f"table property '{ORC_BLOOM_FILTER_FPP.name}' must be between 0 and 1")
     return {"bloom_filter_columns": wanted, "bloom_filter_fpp": fpp}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument
@@ -48,48 +48,37 @@ def select(root: Node, columns: pa.Schema) -> Selection:
     """
     paths: list[str] = []
     wanted = list(columns)
-    pick = _pick_fields(root, wanted, "", paths)
-    known = Counter(place.path for place in _places(root))
+    pick = _pick_fields(root, wanted, paths)
+    known = Counter(child.path for node in root.below() if node.kind == Kind.STRUCT for child in node.children)
     if all(known[path] == 1 for path in paths):
         return Selection(pick, tuple(paths))
-    return Selection(_pick_fields(root, wanted, "", None), None)
+    return Selection(_pick_fields(root, wanted, None), None)
 
 
 def decoded(root: Node, selection: Selection) -> list[Node]:
     """The types that pyarrow decodes for a selection: those at its paths, all below them and all above."""
+    nodes = list(root.below())
     if selection.paths is None:
-        return list(root.below())
-    paths, found = frozenset(selection.paths), {root.column: root}
-    for place in _places(root):
-        if place.path in paths:
-            found.update((node.column, node) for node in (*place.above, *place.node.below()))
-    return list(found.values())
+        return nodes
+    paths = frozenset(selection.paths)
+    # A list comes before its element of the same path, and what is below a type has the numbers that follow its own.
+    tops: list[Node] = []
+    for node in nodes[1:]:
+        if node.path in paths and not (tops and node.column <= tops[-1].last):
+            tops.append(node)
+    columns = {root.column, *(column for top in tops for column in range(top.column, top.last + 1))}
+    firsts = [top.column for top in tops]
+    above = (node for node in nodes if bisect_left(firsts, node.column) < bisect_right(firsts, node.last))
+    columns.update(node.column for node in above)
+    return [node for node in nodes if node.column in columns]
 
 
 def whole(root: Node, field: pa.Field) -> Pick:
     """The pick of one column that is read with all its children."""
-    return _pick_fields(root, [field], "", None).parts[0][1]
+    return _pick_fields(root, [field], None).parts[0][1]
 
 
-class _Place(NamedTuple):
-    """A type that pyarrow reads by a path of its own, and the types above it without the root."""
-
-    path: str
-    above: tuple[Node, ...]
-    node: Node
-
-
-def _places(node: Node, prefix: str = "", above: tuple[Node, ...] = ()) -> Iterator[_Place]:
-    """Every path that pyarrow knows: lists and maps add nothing to the paths below them."""
-    for child in node.children:
-        path = prefix
-        if node.kind == Kind.STRUCT:
-            yield _Place(prefix + child.name, above, child)
-            path = prefix + child.name + "."
-        yield from _places(child, path, (*above, child))
-
-
-def _pick(node: Node, wanted: pa.DataType, path: str, paths: list[str] | None) -> Pick:
+def _pick(node: Node, wanted: pa.DataType, paths: list[str] | None) -> Pick:
     """``paths`` gathers what to read, and is None below what is read as a whole."""
     if node.kind == Kind.STRUCT and not node.opaque:
         asked = child_fields(wanted)
@@ -97,38 +86,36 @@ def _pick(node: Node, wanted: pa.DataType, path: str, paths: list[str] | None) -
         if paths is not None and not partial:
             partial = any(_is_nested(field.type) for field in asked)
         if partial:
-            return _pick_fields(node, asked, path + ".", paths)
-        _include(path, paths)
-        return _pick_fields(node, asked, "", None)
+            return _pick_fields(node, asked, paths)
+        _include(node, paths)
+        return _pick_fields(node, asked, None)
     if node.kind == Kind.LIST:
         element, want = node.children[0], wanted.value_type
         if paths is not None and element.kind == Kind.STRUCT and not element.opaque:
-            return Pick(node, ((0, _pick(element, want, path, paths)),))
-        _include(path, paths)
-        return Pick(node, ((0, _pick(element, want, "", None)),))
-    _include(path, paths)
+            return Pick(node, ((0, _pick(element, want, paths)),))
+        _include(node, paths)
+        return Pick(node, ((0, _pick(element, want, None)),))
+    _include(node, paths)
     if node.kind == Kind.MAP:
         sides = zip(node.children, (wanted.key_type, wanted.item_type), strict=True)
-        return Pick(node, tuple((at, _pick(child, want, "", None)) for at, (child, want) in enumerate(sides)))
+        return Pick(node, tuple((at, _pick(child, want, None)) for at, (child, want) in enumerate(sides)))
     return Pick(node)
 
 
-def _pick_fields(node: Node, asked: Sequence[pa.Field], prefix: str, paths: list[str] | None) -> Pick:
+def _pick_fields(node: Node, asked: Sequence[pa.Field], paths: list[str] | None) -> Pick:
     named: dict[str, list[int]] = {}
     for at, child in enumerate(node.children):
         named.setdefault(child.name, []).append(at)
     found = [_match(node.children, named.get(field.name, []), field) for field in asked]
-    picks = [
-        _pick(node.children[at], field.type, prefix + field.name, paths) for at, field in zip(found, asked, strict=True)
-    ]
+    picks = [_pick(node.children[at], field.type, paths) for at, field in zip(found, asked, strict=True)]
     held = sorted(set(found)) if paths is not None else range(len(node.children))
     ranks = {at: rank for rank, at in enumerate(held)}
     return Pick(node, tuple((ranks[at], pick) for at, pick in zip(found, picks, strict=True)))
 
 
-def _include(path: str, paths: list[str] | None) -> None:
+def _include(node: Node, paths: list[str] | None) -> None:
     if paths is not None:
-        paths.append(path)
+        paths.append(node.path)
 
 
 def _is_nested(data_type: pa.DataType) -> bool:

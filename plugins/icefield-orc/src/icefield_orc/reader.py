@@ -28,7 +28,7 @@ _LARGEST_STRIPE = 4 << 30
 """Bytes that the values of fixed width in a stripe may take in memory, by what the file claims: a few bytes of a
 hostile file can claim any number of rows, and Arrow makes room for them first."""
 
-_TEXT_WIDTH = 16
+_STRING_WIDTH = 16
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
 
 
@@ -40,10 +40,10 @@ class OrcReader(FormatReader):
         self._location = location
         try:
             with reading(location, "the tail"):
-                self._tail = read_tail(source, source.seek(0, 2) if size is None else size)
+                self._tail = read_tail(source, source.size if size is None else size)
                 self._root = read_tree(self._tail.types, self._tail.metadata)
                 self._ahead = Ahead(source)
-                self._file = po.ORCFile(self._ahead)
+                self._file = po.ORCFile(self._ahead.arrow_file())
                 if self._file.nstripes != len(self._tail.stripes) or self._file.nrows != self._tail.rows:
                     raise ValueError("its tail is ambiguous")
         except BaseException:
@@ -70,9 +70,9 @@ class OrcReader(FormatReader):
 
     def metrics(self) -> Metrics:
         with reading(self._location, "the statistics"):
-            told = file_metrics(self._tail, self._root)
+            stated = file_metrics(self._tail, self._root)
             footers = read_footers(self._source, self._tail)
-            return told if footers is None else replace(told, column_sizes=column_sizes(footers, self._root))
+            return stated if footers is None else replace(stated, column_sizes=column_sizes(footers, self._root))
 
     def close(self) -> None:
         self._ahead.hold(())
@@ -97,10 +97,13 @@ class OrcReader(FormatReader):
         if request.row_filter is None or not inside or not self._tail.postscript.sound_statistics:
             return inside
         with reading(self._location, "the stripe statistics"):
-            told = read_stripe_statistics(self._source, self._tail)
-            if len(told) != len(self._tail.stripes):
+            stated = read_stripe_statistics(self._source, self._tail)
+            if len(stated) != len(self._tail.stripes):
                 return inside
-            rows, columns = [self._tail.stripes[number].rows for number in inside], [told[number] for number in inside]
+            rows, columns = (
+                [self._tail.stripes[number].rows for number in inside],
+                [stated[number] for number in inside],
+            )
             kept = may_match(request.row_filter, selection, request.columns, rows, columns)
         return [number for number, wanted in zip(inside, kept, strict=True) if wanted]
 
@@ -135,7 +138,7 @@ class OrcReader(FormatReader):
             if not out_of_range(error):
                 raise
             return self._far_columns(stripe, wanted)
-        # Of damaged bytes Arrow makes offsets and texts that would end the process of whoever uses them, and
+        # Of damaged bytes Arrow makes offsets and strings that would end the process of whoever uses them, and
         # decimals that are too long.
         for column in batch.columns:
             column.validate(full=_may_be_unsound(column.type))
@@ -176,15 +179,15 @@ def _finished(array: pa.Array, pick: Pick, field: pa.Field) -> pa.Array:
 
 def _may_be_unsound(data_type: pa.DataType) -> bool:
     kinds = pa.types
-    texts = kinds.is_string(data_type) or kinds.is_binary(data_type)
-    return bool(kinds.is_nested(data_type) or texts or kinds.is_decimal(data_type))
+    strings = kinds.is_string(data_type) or kinds.is_binary(data_type)
+    return bool(kinds.is_nested(data_type) or strings or kinds.is_decimal(data_type))
 
 
 def _width(data_type: pa.DataType) -> int:
     try:
         return max(1, int(data_type.bit_width) // 8)
     except ValueError:
-        return _TEXT_WIDTH
+        return _STRING_WIDTH
 
 
 def _positions(first: int, rows: int) -> pa.Array:

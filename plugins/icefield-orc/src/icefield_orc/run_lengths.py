@@ -129,7 +129,7 @@ def _sum(data: bytes, count: int, width: int) -> int:
 
 
 def _unpacked(data: bytes, count: int, width: int) -> list[int]:
-    """Numbers that lie in ``width`` bits each, the highest bit first."""
+    """Numbers that are in ``width`` bits each, the highest bit first."""
     if not count:
         return []
     bits = np.unpackbits(np.frombuffer(data, np.uint8))[: count * width].reshape(count, width)

@@ -28,6 +28,7 @@ COLUMN_IDS = "iceberg.column.id"
 _DEEPEST = 100
 _MOST_TYPES = 100_000
 _LONGEST_FIXED = 1 << 24
+_LONGEST_PATHS = 1 << 28
 _HIGHEST_ID = 2**31 - 1
 
 
@@ -47,8 +48,10 @@ _INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
 class Node:
     """One type with its place: ``column`` is its number in pre-order, the root's is 0.
 
-    ``data_type`` is the Arrow type that it is read as. ``opaque`` is true for a struct that is read as one value: a
-    variant, or a timestamp with an offset beside it.
+    ``last`` is the highest number below it, its own where nothing is. ``path`` is what pyarrow reads it by: the names
+    of the struct fields from the root on, with dots between them. Lists and maps add nothing, so an element has the
+    path of its list. ``data_type`` is the Arrow type that it is read as. ``opaque`` is true for a struct that is read
+    as one value: a variant, or a timestamp with an offset next to it.
     """
 
     column: int
@@ -58,6 +61,8 @@ class Node:
     field_id: int | None
     required: bool
     data_type: pa.DataType
+    path: str
+    last: int
     opaque: bool = False
 
     def arrow_field(self) -> pa.Field:
@@ -81,7 +86,7 @@ def read_tree(types: Sequence[TypeEntry], metadata: Mapping[str, bytes]) -> Node
     if types[0].kind != Kind.STRUCT:
         raise UnsupportedFeature("the rows of this ORC file are no structs")
     builder = _Builder(types, _ids(types, metadata))
-    root = builder.node(0, "", 0)
+    root = builder.node(0, "", "", 0)
     if builder.next_column != len(types):
         raise ValueError("types that no column has")
     return root
@@ -108,10 +113,10 @@ def _spread(types: Sequence[TypeEntry], listed: list[int | None]) -> list[int | 
     return spread
 
 
-def _id(text: str) -> int:
-    number = int(text)
+def _id(string: str) -> int:
+    number = int(string)
     if not 0 <= number <= _HIGHEST_ID:
-        raise ValueError(f"{text[:20]} is no field id")
+        raise ValueError(f"{string[:20]} is no field id")
     return number
 
 
@@ -131,28 +136,37 @@ class _Builder:
     def __init__(self, types: Sequence[TypeEntry], ids: list[int | None]) -> None:
         self._types = types
         self._ids = ids
+        self._path_length = 0
         self.next_column = 0
 
-    def node(self, column: int, name: str, depth: int) -> Node:
+    def node(self, column: int, name: str, path: str, depth: int) -> Node:
         if column != self.next_column or column >= len(self._types) or depth > _DEEPEST:
             raise ValueError("its types are no tree, or one that is too deep")
         self.next_column += 1
+        # A name stands in the paths of all types below it.
+        self._path_length += len(path)
+        if self._path_length > _LONGEST_PATHS:
+            raise UnsupportedFeature("the names of this ORC file's columns are too long")
         entry = self._types[column]
         if entry.kind not in Kind._value2member_map_:
             raise UnsupportedFeature(f"column '{name}' is of an unknown ORC type, number {entry.kind}")
         kind = Kind(entry.kind)
-        children = self._children(kind, entry, depth)
+        children = self._children(kind, entry, path, depth)
         field_id, required = self._ids[column], entry.attributes.get(REQUIRED, "").lower() == "true"
-        node = Node(column, name, kind, children, field_id, required, pa.null())
+        node = Node(column, name, kind, children, field_id, required, pa.null(), path, self.next_column - 1)
         return self._typed(node, entry)
 
-    def _children(self, kind: Kind, entry: TypeEntry, depth: int) -> tuple[Node, ...]:
+    def _children(self, kind: Kind, entry: TypeEntry, path: str, depth: int) -> tuple[Node, ...]:
         names = {Kind.LIST: ("element",), Kind.MAP: ("key", "value"), Kind.STRUCT: entry.names}.get(kind, ())
         if kind != Kind.UNION and len(entry.children) != len(names):
             raise ValueError("a type with more or fewer children than it can have")
         if kind == Kind.UNION:
             names = tuple(str(number) for number in range(len(entry.children)))
-        return tuple(self.node(child, name, depth + 1) for child, name in zip(entry.children, names, strict=True))
+        within = f"{path}." if depth else ""
+        return tuple(
+            self.node(child, name, within + name if kind == Kind.STRUCT else path, depth + 1)
+            for child, name in zip(entry.children, names, strict=True)
+        )
 
     def _typed(self, node: Node, entry: TypeEntry) -> Node:
         if node.kind == Kind.STRUCT and node.column:

@@ -41,7 +41,7 @@ class Sink:
         self._held: Any = None
         self._held_from = 0
         self._length = 0
-        # The footer of a stripe lies at its end, and how long it is stands in the file's: so some bytes are kept.
+        # The footer of a stripe is at its end, and how long it is stands in the file's: so some bytes are kept.
         self._window = 4096 + 64 * columns
         self._last = b""
         self._ends: dict[int, bytes] = {}
@@ -77,7 +77,7 @@ class Sink:
 
         With ``early_timestamps`` the stripes that were kept back are put together anew.
 
-        Returns what the tail tells, and the sizes of columns by field id if they are known.
+        Returns what the tail states, and the sizes of columns by field id if they are known.
         """
         postscript = read_postscript(
             self._piece(max(self._held_from, self._length - _LONGEST_POSTSCRIPT), self._length)
@@ -110,7 +110,7 @@ class Sink:
         return parse_footer(footer, postscript, self._stream.tell()), sizes
 
     def _rebuild(self, tail: Tail, root: Node, footer: bytes, footers: list[StripeFooter | None]) -> list[Stripe]:
-        """Put the stripes that were kept back together anew; where all stripes lie then."""
+        """Put the stripes that were kept back together anew; where all stripes are then."""
         stripes: list[Stripe] = []
         end = self._held_from
         for number, stripe in enumerate(tail.stripes):
@@ -170,7 +170,7 @@ class Sink:
 
 
 def _postscript(old: bytes, footer_length: int, statistics_length: int) -> bytes:
-    """A postscript with other lengths of what lies before it, and its own length behind it."""
-    told = {_FOOTER_LENGTH: footer_length, _STATISTICS_LENGTH: statistics_length}
-    message = b"".join(write_item(number, told.get(number, value)) for number, value in items(old))
+    """A postscript with other lengths of what is before it, and its own length behind it."""
+    stated = {_FOOTER_LENGTH: footer_length, _STATISTICS_LENGTH: statistics_length}
+    message = b"".join(write_item(number, stated.get(number, value)) for number, value in items(old))
     return message + bytes([len(message)])

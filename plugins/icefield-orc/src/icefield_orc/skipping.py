@@ -38,7 +38,7 @@ def _gather(pick: Pick, wanted: Sequence[pa.Field], nodes: dict[int, Node]) -> N
 
 
 class StripeStatistics:
-    """Statistics of some stripes as arrays, one item a stripe; what cannot be told is None, or null in an array.
+    """Statistics of some stripes as arrays, one item a stripe; what cannot be known is None, or null in an array.
 
     ``types`` gives, by field id, the Arrow type that bounds are wanted in: the table's, where a column was promoted.
     """
@@ -67,25 +67,25 @@ class StripeStatistics:
         return self.record_count() if field_id in self._nodes else None
 
     def null_count(self, field_id: int) -> pa.Array | None:
-        told = self._of(field_id)
-        if told is None:
+        stated = self._of(field_id)
+        if stated is None:
             return None
-        pairs = zip(self._rows, told, strict=True)
+        pairs = zip(self._rows, stated, strict=True)
         counts = [rows - one.values if one.values is not None and one.values <= rows else None for rows, one in pairs]
         return pa.array(counts, pa.int64())
 
     def nan_count(self, field_id: int) -> pa.Array | None:
         """ORC does not count NaN, but often proves that there is none."""
-        told = self._of(field_id)
-        return None if told is None else pa.array([0 if one.no_nan else None for one in told], pa.int64())
+        stated = self._of(field_id)
+        return None if stated is None else pa.array([0 if one.no_nan else None for one in stated], pa.int64())
 
     def lower(self, field_id: int) -> pa.Array | None:
-        told = self._of(field_id)
-        return None if told is None else self._bounds(field_id, [one.lower for one in told])
+        stated = self._of(field_id)
+        return None if stated is None else self._bounds(field_id, [one.lower for one in stated])
 
     def upper(self, field_id: int) -> pa.Array | None:
-        told = self._of(field_id)
-        return None if told is None else self._bounds(field_id, [one.upper for one in told])
+        stated = self._of(field_id)
+        return None if stated is None else self._bounds(field_id, [one.upper for one in stated])
 
     def _of(self, field_id: int) -> list[ColumnStatistics] | None:
         node = self._nodes.get(field_id)

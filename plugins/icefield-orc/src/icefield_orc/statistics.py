@@ -1,4 +1,4 @@
-"""What the column statistics of an ORC file tell: counts and bounds by field id."""
+"""What the column statistics of an ORC file state: counts and bounds by field id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icefield_orc.schema import TIMESTAMPS, Kind, Node
 from icefield_orc.tail import Tail
 
 _INTEGERS = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
-_TEXTS = frozenset({Kind.STRING, Kind.VARCHAR})
+_STRINGS = frozenset({Kind.STRING, Kind.VARCHAR})
 _MILLI_NANOS = 1_000_000
 _MOST_PLACES = 100
 
@@ -23,7 +23,7 @@ _MOST_PLACES = 100
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
     """One column's statistics: how many values are not null, and bounds as internal values; what is not
-    told is None. A bound may be wider than the values are, never narrower. ``no_nan`` says that none of the values is
+    stated is None. A bound may be wider than the values are, never narrower. ``no_nan`` says that none of the values is
     NaN for sure."""
 
     values: int | None = None
@@ -41,7 +41,7 @@ def decode(data: bytes, node: Node) -> ColumnStatistics:
 
 
 def file_metrics(tail: Tail, root: Node) -> Metrics:
-    """Counts and bounds of a whole file, as far as its footer tells them."""
+    """Counts and bounds of a whole file, as far as its footer states them."""
     metrics = Metrics(tail.rows)
     for child in root.children:
         _gather(child, tail, metrics)
@@ -49,7 +49,7 @@ def file_metrics(tail: Tail, root: Node) -> Metrics:
 
 
 def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
-    """A column of rows or a field of one; what lies inside lists and maps is not told by rows."""
+    """A column of rows or a field of one; what is inside lists and maps is not counted by rows."""
     if node.kind == Kind.STRUCT and not node.opaque:
         for child in node.children:
             _gather(child, tail, metrics)
@@ -58,14 +58,14 @@ def _gather(node: Node, tail: Tail, metrics: Metrics) -> None:
         return
     if node.column >= len(tail.statistics) or not tail.postscript.sound_statistics:
         return
-    told = decode(tail.statistics[node.column], node)
-    if told.values is not None and told.values <= tail.rows:
+    stated = decode(tail.statistics[node.column], node)
+    if stated.values is not None and stated.values <= tail.rows:
         metrics.value_counts[node.field_id] = tail.rows
-        metrics.null_value_counts[node.field_id] = tail.rows - told.values
-    if told.lower is not None:
-        metrics.lower_bounds[node.field_id] = told.lower
-    if told.upper is not None:
-        metrics.upper_bounds[node.field_id] = told.upper
+        metrics.null_value_counts[node.field_id] = tail.rows - stated.values
+    if stated.lower is not None:
+        metrics.lower_bounds[node.field_id] = stated.lower
+    if stated.upper is not None:
+        metrics.upper_bounds[node.field_id] = stated.upper
 
 
 def _bounds(fields: dict[int, int | bytes], node: Node) -> tuple[Any, Any]:
@@ -75,8 +75,8 @@ def _bounds(fields: dict[int, int | bytes], node: Node) -> tuple[Any, Any]:
         return tuple(None if value is None else zigzag(integer(value)) for value in inner)  # type: ignore[return-value]
     if kind in (Kind.FLOAT, Kind.DOUBLE) and 3 in fields:
         return _float_bounds(fields[3])
-    if kind in _TEXTS and 4 in fields:
-        return _text_bounds(fields[4])
+    if kind in _STRINGS and 4 in fields:
+        return _string_bounds(fields[4])
     if kind == Kind.DECIMAL and 6 in fields:
         return _decimal_bounds(fields[6], node.data_type)
     if kind == Kind.DATE and 7 in fields:
@@ -102,7 +102,7 @@ def _float_bounds(value: int | bytes) -> tuple[float | None, float | None]:
 
 
 def _without_nan(fields: dict[int, int | bytes], node: Node) -> bool:
-    """Whether there is surely no NaN: the sum of the values, where it is told, would be NaN as well."""
+    """Whether there is surely no NaN: the sum of the values, where it is stated, would be NaN as well."""
     if node.kind not in (Kind.FLOAT, Kind.DOUBLE) or 3 not in fields:
         return False
     raw = dict(items(blob(fields[3]))).get(3)
@@ -112,16 +112,16 @@ def _without_nan(fields: dict[int, int | bytes], node: Node) -> bool:
     return bool(total == total)
 
 
-def _text_bounds(value: int | bytes) -> tuple[str | None, str | None]:
-    """Bounds of texts; long ones are stored cut off, the upper one raised after the cut."""
+def _string_bounds(value: int | bytes) -> tuple[str | None, str | None]:
+    """Bounds of strings; long ones are stored cut off, the upper one raised after the cut."""
     inner = dict(items(blob(value)))
     lower, upper = (inner.get(exact, inner.get(cut)) for exact, cut in ((1, 4), (2, 5)))
     return tuple(None if raw is None else blob(raw).decode("utf-8") for raw in (lower, upper))  # type: ignore[return-value]
 
 
 def _decimal_bounds(value: int | bytes, data_type: pa.Decimal128Type) -> tuple[Decimal | None, Decimal | None]:
-    texts = [None if raw is None else blob(raw).decode("ascii") for raw in _pair(value)]
-    made = [None if text is None or len(text) > 80 else Decimal(text) for text in texts]
+    strings = [None if raw is None else blob(raw).decode("ascii") for raw in _pair(value)]
+    made = [None if string is None or len(string) > 80 else Decimal(string) for string in strings]
     unscaled = [None if number is None else _unscaled(number, data_type.scale) for number in made]
     if any(number is not None and exact is None for number, exact in zip(made, unscaled, strict=True)):
         return None, None
@@ -141,8 +141,8 @@ def _unscaled(number: Decimal, scale: int) -> int | None:
 
 
 def _timestamp_bounds(value: int | bytes, unit: str) -> tuple[int | None, int | None]:
-    """Bounds of timestamps: milliseconds in UTC, with nanoseconds beside them in newer files. Without those the
-    bounds are as wide as the millisecond. Milliseconds that are not in UTC tell nothing. Before 1970 writers disagree
+    """Bounds of timestamps: milliseconds in UTC, with nanoseconds next to them in newer files. Without those the
+    bounds are as wide as the millisecond. Milliseconds that are not in UTC state nothing. Before 1970 writers disagree
     about the second that a fraction belongs to, and round either way: there the bounds are a second wider.
     """
     inner = {number: integer(raw) for number, raw in items(blob(value))}

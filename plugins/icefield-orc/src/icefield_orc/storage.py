@@ -1,6 +1,6 @@
 """Arrow data in the form that an ORC file stores: attributes at every level, what ORC lacks as what it has.
 
-| type | stored as | attributes beside ``iceberg.id`` and ``iceberg.required`` |
+| type | stored as | attributes besides ``iceberg.id`` and ``iceberg.required`` |
 |---|---|---|
 | time | long | ``iceberg.long-type`` = TIME |
 | timestamp, timestamptz | timestamp, instant | ``iceberg.timestamp-unit`` = MICROS or NANOS |

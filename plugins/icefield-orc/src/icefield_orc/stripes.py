@@ -34,7 +34,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class StripeFooter:
-    """The streams of a stripe in the order they lie in, the kind of encoding and the entries of the dictionary of each
+    """The streams of a stripe in the order they are in, the kind of encoding and the entries of the dictionary of each
     column, and all fields."""
 
     streams: tuple[Stream, ...]
@@ -44,7 +44,7 @@ class StripeFooter:
 
 
 def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
-    """A footer as it lies in the file. Raises ``ValueError`` for damage."""
+    """A footer as it is in the file. Raises ``ValueError`` for damage."""
     postscript = tail.postscript
     data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_FOOTER)
     most = _PARTS_OF_A_TYPE * len(tail.types) + _OTHER_PARTS
@@ -56,9 +56,9 @@ def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
             parts = {part: integer(held) for part, held in items(blob(value))}
             streams.append(Stream(*(parts.get(part, 0) for part in (1, 2, 3))))
         elif number == ENCODINGS:
-            told = dict(items(blob(value)))
-            encodings.append(integer(told.get(1, 0)))
-            dictionaries.append(integer(told.get(2, 0)))
+            stated = dict(items(blob(value)))
+            encodings.append(integer(stated.get(1, 0)))
+            dictionaries.append(integer(stated.get(2, 0)))
     return StripeFooter(tuple(streams), tuple(encodings), tuple(dictionaries), fields)
 
 
@@ -74,8 +74,7 @@ def read_stripe_footer(source: InputFile, stripe: Stripe, tail: Tail) -> StripeF
     """The footer of one stripe, checked. Raises ``ValueError`` for damage."""
     if stripe.footer_length > _LARGEST_FOOTER:
         raise ValueError("a stripe's footer claims to be too long")
-    source.seek(stripe.start + stripe.index_length + stripe.data_length)
-    packed = source.read(stripe.footer_length)
+    packed = source.read_at(stripe.start + stripe.index_length + stripe.data_length, stripe.footer_length)
     if len(packed) != stripe.footer_length:
         raise ValueError("it is shorter than it should be")
     footer = parse_stripe_footer(packed, tail)

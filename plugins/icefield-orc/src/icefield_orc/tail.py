@@ -24,14 +24,14 @@ _MOST_PARTS = 100_000
 """Of each kind: types, stripes, pairs of user metadata, column statistics."""
 
 _ENCRYPTION = 10
-"""The field of a footer that says which columns are encrypted; what lies in the open is masked: nulls, digests."""
+"""The field of a footer that says which columns are encrypted; what is in the open is masked: nulls, digests."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostScript:
     """The last message of a file, which says how the others are stored. ``length`` is its own, in bytes.
 
-    ``sound_statistics`` is false for the first of all writers, which got the bounds of texts wrong.
+    ``sound_statistics`` is false for the first of all writers, which got the bounds of strings wrong.
     """
 
     footer_length: int
@@ -44,7 +44,7 @@ class PostScript:
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """Where a stripe lies, in bytes from the start of the file, and how many rows it holds."""
+    """Where a stripe is, in bytes from the start of the file, and how many rows it holds."""
 
     start: int
     index_length: int
@@ -71,7 +71,7 @@ class TypeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What the tail tells. ``statistics`` are the column statistics of the whole file, not yet decoded."""
+    """What the tail states. ``statistics`` are the column statistics of the whole file, not yet decoded."""
 
     postscript: PostScript
     size: int
@@ -132,15 +132,14 @@ def read_postscript(end_of_file: bytes) -> PostScript:
 
 
 def _read(source: InputFile, start: int, end: int) -> bytes:
-    source.seek(start)
-    data = source.read(end - start)
+    data = source.read_at(start, end - start)
     if len(data) != end - start:
         raise ValueError("it is shorter than it should be")
     return data
 
 
 def parse_footer(footer: bytes, postscript: PostScript, size: int) -> Tail:
-    """What a footer tells. Raises ``ValueError`` for a damaged one, ``UnsupportedFeature`` for encrypted columns."""
+    """What a footer states. Raises ``ValueError`` for a damaged one, ``UnsupportedFeature`` for encrypted columns."""
     tail = Tail(postscript, size, 0, [], [], {}, [])
     rows = 0
     parts: Counter[int] = Counter()
@@ -168,7 +167,7 @@ def _checked(tail: Tail, rows: int) -> Tail:
     end = 0
     for stripe in tail.stripes:
         if stripe.start < end or stripe.start + stripe.length > tail.size:
-            raise ValueError("a stripe lies outside the file or inside another")
+            raise ValueError("a stripe is outside the file or inside another")
         end = stripe.start + stripe.length
     if sum(stripe.rows for stripe in tail.stripes) != rows:
         raise ValueError("the rows of its stripes do not add up")
@@ -192,8 +191,8 @@ def _type(data: bytes) -> TypeEntry:
             names.append(blob(value).decode("utf-8"))
         elif number == 7:
             pair = dict(items(blob(value)))
-            key, text = (blob(pair.get(part, b"")).decode("utf-8", "replace") for part in (1, 2))
-            attributes[key] = text
+            key, string = (blob(pair.get(part, b"")).decode("utf-8", "replace") for part in (1, 2))
+            attributes[key] = string
         else:
             single[number] = integer(value)
     kind, precision, scale = (single.get(number, 0) for number in (1, 5, 6))

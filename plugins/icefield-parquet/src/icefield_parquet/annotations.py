@@ -58,7 +58,7 @@ class Verdict(NamedTuple):
 
 FINE: Final = Verdict()
 _BARE: Final = Verdict(instead=())
-_TEXT: Final = Verdict(instead=((CONVERTED, (I32, write_int(UTF8))),))
+_STRING: Final = Verdict(instead=((CONVERTED, (I32, write_int(UTF8))),))
 
 
 def judge(fields: Fields) -> Verdict:
@@ -72,7 +72,7 @@ def judge(fields: Fields) -> Verdict:
     if old in _OLD_SMALL_INTEGERS:
         return _BARE if _int(fields, TYPE) == _INT32 else FINE
     if old == OLD_ENUM:
-        return _TEXT if _int(fields, TYPE) == _BINARY else FINE
+        return _STRING if _int(fields, TYPE) == _BINARY else FINE
     if old == OLD_DECIMAL:
         precision, scale = _int(fields, PRECISION), _int(fields, SCALE)
         return _decimal(_int(fields, TYPE), _int(fields, LENGTH), precision, scale)
@@ -96,7 +96,7 @@ def _judge_logical(physical: int, length: int, data: bytes) -> Verdict:
             return _wrong(name, physical)
         if kind == TIMESTAMP and _unit(held) not in _UNIT_NAMES:
             return _unknown_unit(name)
-        return _TEXT if kind == ENUM else FINE
+        return _STRING if kind == ENUM else FINE
     if kind in _SIZED:
         name, size = _SIZED[kind]
         return FINE if (physical, length) == (_FIXED, size) else _wrong(name, physical, length)
@@ -165,7 +165,7 @@ def _unknown_unit(name: str) -> Verdict:
 
 
 def old_annotation(fields: Fields) -> int | None:
-    """The old annotation that a time or timestamp must have beside the new one, if any; local ones as well."""
+    """The old annotation that a time or timestamp must have next to the new one, if any; local ones as well."""
     if LOGICAL not in fields:
         return None
     union, _ = read_struct(fields[LOGICAL][1], 0)

@@ -48,7 +48,7 @@ _FINE: Final[list[tuple[bytes, ...]]] = [()]
 """How footers begin of which nothing is to be said, the last ones first: the files of a table are much alike."""
 
 _TYPED: Final = "typed_value"
-"""Part of a shredded variant, which tells integers of different widths apart."""
+"""Part of a shredded variant, which distinguishes integers of different widths."""
 
 _ORDERED: Final = bytes([0x1C, 0, 0])
 """A column whose order is that of its type, as the last field of a footer lists them."""
@@ -60,8 +60,8 @@ class ParquetWarning(UserWarning):
 
 def read_tail(source: InputFile, size: int) -> bytes | None:
     """A file's footer with the length and the mark behind it; None where the end of the file is not that of Parquet."""
-    source.seek(max(0, size - _TAIL))
-    tail = source.read(_TAIL)
+    start = max(0, size - _TAIL)
+    tail = source.read_at(start, size - start)
     if len(tail) < _END or tail[-4:] != _MAGIC:
         return None
     (length,) = struct.unpack("<I", tail[-_END:-4])
@@ -70,8 +70,7 @@ def read_tail(source: InputFile, size: int) -> bytes | None:
     missing = length + _END - len(tail)
     if missing <= 0:
         return tail[-missing:]
-    source.seek(size - length - _END)
-    return bytes(source.read(missing)) + tail
+    return source.read_at(size - length - _END, missing) + tail
 
 
 def checked_tail(tail: bytes, location: str) -> bytes:
@@ -88,7 +87,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
         raise
     except ValueError:
         return tail  # what is wrong with it is for pyarrow to say
-    told = changed = False
+    stated = changed = False
     for position, (_, fields) in enumerate(schema.elements):
         try:
             verdict = judge(fields)
@@ -98,7 +97,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
             where = f"{location}: column '{_name(fields)}': {verdict.reason}"
             raise verdict.error(where, location=location)
         if verdict.reason:
-            told = True
+            stated = True
             warnings.warn(f"{location}: column '{_name(fields)}': {verdict.reason}", ParquetWarning, stacklevel=2)
         if verdict.instead is not None and not (verdict.instead == () and _name(fields) == _TYPED):
             kept = {number: each for number, each in fields.items() if number not in _ANNOTATIONS}
@@ -107,7 +106,7 @@ def checked_tail(tail: bytes, location: str) -> bytes:
     if changed:
         return _with_end(schema.encode())
     front = len(tail) - _END - len(schema.after)
-    if not told and front <= _TAIL:
+    if not stated and front <= _TAIL:
         _FINE[0] = (tail[:front], *_FINE[0][: _REMEMBERED - 1])
     return tail
 

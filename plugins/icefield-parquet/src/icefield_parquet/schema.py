@@ -27,7 +27,7 @@ from icefield_parquet.geo import shape_type
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A primitive column of a file: its position among the column chunks, and where it lies.
+    """A primitive column of a file: its position among the column chunks, and where it is.
 
     ``repeated`` is true inside a list or a map, where statistics do not speak of rows.
     """

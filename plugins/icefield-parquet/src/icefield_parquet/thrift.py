@@ -29,7 +29,7 @@ _DEEPEST = 64
 _LONG_LIST = 15
 
 MOST_ELEMENTS: Final = 100_000
-"""Of a schema: columns, and what they lie in."""
+"""Of a schema: columns, and what they are in."""
 
 Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
 """The fields of a struct by number: the kind of each, and the bytes of its value."""

@@ -1,4 +1,4 @@
-"""Files damaged by the hundred, read in a process of their own, and lies that are worth telling one by one."""
+"""Files damaged by the hundred, read in a process of their own, and is that are worth telling one by one."""
 
 import gc
 import io
@@ -15,6 +15,7 @@ from icefield.errors import InvalidFile
 from icefield.expressions import bind, parse
 from icefield.schema import Schema, schema_to_arrow
 from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table
+from icefield.toolkit import as_input_file
 from icefield.types import NestedField, StructType, VariantType
 from icefield_parquet.guard.raw_statistics import check_statistics
 from icefield_parquet.parquet_format import ParquetFormat
@@ -118,7 +119,7 @@ class TestStatistics:
         table = pa.table(
             {
                 "n": range(rows),
-                "a text whose bounds are long": ["x" * (number * 9) for number in range(rows)],
+                "a string whose bounds are long": ["x" * (number * 9) for number in range(rows)],
                 "deep": [[number / 2] * (number % 4) for number in range(rows)],
                 "bytes": pa.array([bytes([number] * 3) for number in range(rows)], pa.binary(3)),
                 "flag": [True] * rows,
@@ -157,7 +158,7 @@ class TestStatistics:
 
 class TestValues:
     @pytest.mark.parametrize("text", [b"\xff", b"abc\xc3", b"\xed\xa0\x80"])
-    def test_a_text_that_is_not_utf_8_is_damage(self, text):
+    def test_a_string_that_is_not_utf_8_is_damage(self, text):
         for message, row in (
             ("required binary v (UTF8) = 1;", {"v": text}),
             ("optional group l (LIST) = 1 { repeated group list { required binary element (UTF8) = 2; } }",
@@ -169,7 +170,7 @@ class TestValues:
             with pytest.raises(InvalidFile, match=r"memory://parquet/file.*UTF8"):
                 read(forge(message, [row]))
 
-    def test_texts_of_every_script_are_read(self):
+    def test_strings_of_every_script_are_read(self):
         words = ["", "plain", "ünïcödé", "日本語", "😀", None] * 5
         data, _ = write(Schema(NestedField(1, "v", "string")), pa.table({"v": words}).cast(ONE_TEXT))
         assert read(data).column("v").to_pylist() == words
@@ -233,7 +234,8 @@ class TestChecksums:
         data = file(*flat_table(500), "uncompressed")
         for at in self.inside_of_pages(data):
             hostile = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-            opened = ParquetFormat().open_reader(io.BytesIO(hostile), "memory://parquet/file")
+            remote = as_input_file(io.BytesIO(hostile), is_remote=True)
+            opened = ParquetFormat().open_reader(remote, "memory://parquet/file")
             with opened as reader, pytest.raises(InvalidFile, match=r"memory://parquet/file.*CRC"):
                 list(reader.read(ReadRequest(reader.schema)))
 

@@ -11,6 +11,7 @@ from bounded import bounded
 from icefield.abc import ReadRequest
 from icefield.errors import IcefieldError
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import as_input_file
 from icefield.types import NestedField
 from icefield_parquet.parquet_format import ParquetFormat
 from parquet_files import write
@@ -23,7 +24,7 @@ PLAIN, NUMBERS = 0, 8
 
 
 def zeros(size, codec=ZSTD):
-    """That many bytes, the first four of which say how long the text behind them is."""
+    """That many bytes, the first four of which say how long the string behind them is."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 31) if codec == GZIP else None
     if packer is None:
         return pa.compress(struct.pack("<I", size - 4) + bytes(size - 4), "zstd", asbytes=True)
@@ -54,7 +55,7 @@ def file(*pages, rows, kind=INT64, codec=ZSTD, claimed=None, dictionary=False):
 
 
 def rows_of(data, *, far):
-    source = io.BytesIO(data) if far else pa.BufferReader(data)
+    source = as_input_file(io.BytesIO(data), is_remote=far)
     with ParquetFormat().open_reader(source, "memory://parquet/file") as reader:
         return sum(batch.num_rows for batch in reader.read(ReadRequest(reader.schema)))
 
@@ -75,10 +76,10 @@ def bombs():
             rows=9,
             dictionary=True,
         ),
-        "one text": file(page(1, packed, HUGE), rows=1, kind=BYTES, claimed=HUGE),
-        "one text that the footer hides": file(page(1, packed, HUGE), rows=1, kind=BYTES),
-        "many texts": file(*[page(1, text, medium)] * 16, rows=16, kind=BYTES, claimed=16 * medium),
-        "many texts that the footer hides": file(*[page(1, text, medium)] * 16, rows=16, kind=BYTES),
+        "one string": file(page(1, packed, HUGE), rows=1, kind=BYTES, claimed=HUGE),
+        "one string that the footer hides": file(page(1, packed, HUGE), rows=1, kind=BYTES),
+        "many strings": file(*[page(1, text, medium)] * 16, rows=16, kind=BYTES, claimed=16 * medium),
+        "many strings that the footer hides": file(*[page(1, text, medium)] * 16, rows=16, kind=BYTES),
     }
 
 
@@ -90,10 +91,10 @@ def bombs():
         "a page of many values",
         "gzip",
         "a dictionary",
-        "one text",
-        "one text that the footer hides",
-        "many texts",
-        "many texts that the footer hides",
+        "one string",
+        "one string that the footer hides",
+        "many strings",
+        "many strings that the footer hides",
     ],
 )
 def test_a_few_bytes_that_inflate_to_very_many_are_refused_unread(bombs, name, far):

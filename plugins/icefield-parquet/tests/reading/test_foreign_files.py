@@ -13,6 +13,7 @@ from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema
+from icefield.toolkit import BytesInput
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, parse_type
 from parquet_files import read, read_as, reader_of
 from parquet_forge import forge
@@ -347,7 +348,7 @@ class TestDamage:
             read(forge_deep(3_000))
 
     def test_the_input_is_closed_when_the_file_cannot_be_opened(self):
-        source = pa.BufferReader(b"PAR1 nothing PAR1")
+        source = BytesInput(b"PAR1 nothing PAR1")
         from icefield_parquet.parquet_format import ParquetFormat
 
         with pytest.raises(InvalidFile):

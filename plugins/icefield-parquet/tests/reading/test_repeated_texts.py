@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
+from icefield.toolkit import as_input_file
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.reading import decoding, repeated_texts
 from icefield_parquet.reading import reader as reader_module
@@ -77,6 +78,7 @@ def batches(data, **options):
         yield from reader.read(ReadRequest(reader.schema, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.spec("PRJ-01")
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("together", [1, 2])
@@ -121,6 +123,7 @@ def test_dictionaries_are_as_large_as_their_pages_say(monkeypatch):
     assert not any(merged)
 
 
+@pytest.mark.slow
 def test_columns_that_are_finished_apart_come_back_together(monkeypatch):
     monkeypatch.setattr(decoding, "_SHARED_BYTES", 0)
     table = pa.table(COLUMNS)
@@ -219,7 +222,9 @@ def test_a_dictionary_may_hold_a_text_twice(words, more, whole, asked, monkeypat
 def test_in_a_file_that_is_far_away_too(asked):
     found = np.arange(ROWS) % 3
     data = forged([b"a", b"a", b"b"], ROWS, numbers(found))
-    with ParquetFormat().open_reader(io.BytesIO(data), "memory://parquet/file") as reader:
+    with ParquetFormat().open_reader(
+        as_input_file(io.BytesIO(data), is_remote=True), "memory://parquet/file"
+    ) as reader:
         batches = list(reader.read(ReadRequest(reader.schema, dictionaries=asked)))
     assert all(pa.types.is_dictionary(batch.schema.field("t").type) == bool(asked) for batch in batches)
     assert [text for batch in batches for text in batch.column("t").to_pylist()] == ["aab"[number] for number in found]
@@ -264,6 +269,7 @@ def test_files_are_read_while_the_interpreter_ends(tmp_path):
         import threading
         import pyarrow as pa
         from icefield.abc import ReadRequest
+        from icefield.toolkit import as_input_file
         from icefield_parquet.reading import decoding
         from icefield_parquet.parquet_format import ParquetFormat
 
@@ -272,7 +278,7 @@ def test_files_are_read_while_the_interpreter_ends(tmp_path):
 
         def read():
             threading.main_thread().join()
-            with ParquetFormat().open_reader(pa.OSFile({str(path)!r}), "file") as reader:
+            with ParquetFormat().open_reader(as_input_file(pa.OSFile({str(path)!r})), "file") as reader:
                 print(sum(map(len, reader.read(ReadRequest(reader.schema)))))
 
         threading.Thread(target=read).start()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from icefield.abc import ReadRequest, Split
 from icefield.expressions import bind, parse
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import as_input_file
 from icefield.types import ListType, NestedField, StructType, parse_type
 from icefield.types.arrow.types import FIELD_ID_KEY
 from parquet_files import read, reader_of, write, write_rows
@@ -112,19 +113,19 @@ class TestWhatIsRead:
         from icefield_parquet.parquet_format import ParquetFormat
 
         source = CountingFile(data)
-        with ParquetFormat().open_reader(source, "memory://wide") as reader:
+        with ParquetFormat().open_reader(as_input_file(source, is_remote=True), "memory://wide") as reader:
             held = reader.schema.field("s")
             wanted = pa.schema([held.with_type(pa.struct([held.type.field("f7")]))])
             table = pa.Table.from_batches(reader.read(ReadRequest(wanted)))
         assert table["s"].to_pylist() == [{"f7": row["s"]["f7"]} for row in rows]
         assert source.bytes < 64 * 1024 + len(data) / 6
 
-    def test_a_python_file_is_read_one_row_group_at_a_time(self):
+    def test_a_remote_file_is_read_one_row_group_at_a_time(self):
         table, data, _ = many_groups()
         from icefield_parquet.parquet_format import ParquetFormat
 
         source = CountingFile(data)
-        with ParquetFormat().open_reader(source, "memory://f") as reader:
+        with ParquetFormat().open_reader(as_input_file(source, is_remote=True), "memory://f") as reader:
             batches = reader.read(ReadRequest(reader.schema))
             next(batches)
             assert source.bytes < 64 * 1024 + len(data) / 3

@@ -1,4 +1,4 @@
-"""Variants that are written shredded: what lies in which column, and that they come back as they were."""
+"""Variants that are written shredded: what is in which column, and that they come back as they were."""
 
 import struct
 import sys
@@ -124,9 +124,9 @@ def test_each_primitive_has_a_column_of_the_type_that_the_format_names(name):
 
 @pytest.mark.spec("PARQ-13")
 class TestColumns:
-    """What lies in which column, after the examples of the format's text."""
+    """What is in which column, after the examples of the format's text."""
 
-    def test_an_array_of_texts_with_a_null_and_a_null_for_an_array(self):
+    def test_an_array_of_strings_with_a_null_and_a_null_for_an_array(self):
         assert columns([["comedy", "drama"], ["horror", None], ["comedy", "drama", "romance"], None]) == [
             {"value": None, "typed_value": [{"value": None, "typed_value": text} for text in ("comedy", "drama")]},
             {"value": None, "typed_value": [
@@ -159,7 +159,7 @@ class TestColumns:
             None,
         ]  # fmt: skip
 
-    def test_a_time_beyond_a_day_and_a_text_that_is_not_utf8_stay_encoded(self):
+    def test_a_time_beyond_a_day_and_a_string_that_is_not_utf8_stay_encoded(self):
         late, broken = leaf(17, struct.pack("<q", 86_400 * 10**6)), Leaf(b"\x09\xff\xfe")
         for good, bad in ((leaf(17, bytes(8)), late), ("ok", broken)):
             assert [row["value"] for row in columns([good, bad, good])] == [None, bad.data, None]
@@ -263,7 +263,7 @@ def test_variants_in_structs_are_shredded_and_those_in_lists_and_maps_are_not():
     assert metrics.metrics.value_counts[1] == 2
 
 
-def test_what_lies_below_a_null_struct_is_not_looked_at():
+def test_what_is_below_a_null_struct_is_not_looked_at():
     kind = schema_to_arrow(EVERYWHERE).field("s").type
     inner = pa.StructArray.from_arrays(
         [pa.array([b"\1\0\0", b""]), pa.array([b"\x0c\5", b""])], fields=list(kind[0].type)
@@ -344,7 +344,7 @@ def test_variants_of_a_slice_are_shredded_as_they_are(values, start):
 
 
 def ordered(value):
-    """A value as text, its fields in the order of their names: damaged names may have come in another one."""
+    """A value as a string, its fields in the order of their names: damaged names may have come in another one."""
     if isinstance(value, dict):
         return repr(sorted((name, ordered(part)) for name, part in value.items()))
     return repr([ordered(part) for part in value]) if isinstance(value, list) else repr(value)

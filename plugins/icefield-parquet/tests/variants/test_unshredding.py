@@ -113,7 +113,7 @@ def test_any_value_under_any_shredding_comes_together_again(rows, kind, start):
     shown = [each and [variant_to_python(each["metadata"], each["value"])] for each in found.to_pylist()]
     assert shown == [None if row is None else [row[0]] for row in rows[start:]]
     for row, each in zip(rows[start:], found.to_pylist(), strict=True):
-        assert row is None or len(each["value"]) <= len(encoded(row[0])), "texts may be shorter"
+        assert row is None or len(each["value"]) <= len(encoded(row[0])), "strings may be shorter"
 
 
 @settings(max_examples=300, deadline=None)
@@ -141,6 +141,7 @@ def test_fields_that_share_their_bytes_are_refused():
         object_fields(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 70_000])
 def test_objects_and_arrays_of_any_size_are_decoded(count):
     names = [f"k{number:05}" for number in range(count)]

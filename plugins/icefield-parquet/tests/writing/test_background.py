@@ -36,7 +36,7 @@ def test_many_rows_are_written_and_counted():
     assert read(data).num_rows == 60_000
 
 
-def test_what_fails_beside_fails_the_file(monkeypatch):
+def test_what_fails_next_to_fails_the_file(monkeypatch):
     monkeypatch.setattr(module, "_WORTH_A_THREAD", 1)
 
     def fail(self, told):
@@ -61,4 +61,4 @@ def test_both_have_ended_behind_the_block_and_its_own_error_comes_first():
     with pytest.raises(KeyError, match="the block's"), Background(work):
         raise KeyError("the block's")
     assert ended == [True, True]
-    assert not [thread for thread in threading.enumerate() if thread.name == "icefield-parquet-beside"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "icefield-parquet-background"]

@@ -91,7 +91,7 @@ def test_what_a_type_does_not_hold_is_refused_and_all_else_is_written(kind, nest
 
 @pytest.mark.spec("PLT-10")
 def test_what_is_written_of_small_integers_reads_alike_everywhere():
-    """The widths of what comes in are not promised in the file, so that 200 fits beside an int8."""
+    """The widths of what comes in are not promised in the file, so that 200 fits next to an int8."""
     table = new_table(schema=one("int"))
     table.append(pa.table({"v": pa.array([-128, 127], pa.int8())}))
     table.append(pa.table({"v": pa.array([200], pa.uint8())}))

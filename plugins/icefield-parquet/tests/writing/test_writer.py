@@ -85,7 +85,7 @@ class TestOptions:
     @pytest.mark.spec("PARQ-24")
     def test_pages_and_dictionaries_keep_to_their_size(self):
         rows = [
-            {"n": n, "s": {"t": f"a rather long text number {n % 5000}", "d": 0.0}, "l": None} for n in range(20_000)
+            {"n": n, "s": {"t": f"a rather long string number {n % 5000}", "d": 0.0}, "l": None} for n in range(20_000)
         ]
         usual = footer(write_rows(SCHEMA, rows)[0]).row_group(0)
         dictionary = {"write.parquet.dict-size-bytes": "1000"}

@@ -32,7 +32,7 @@ ANNOTATED = {
 
 
 def converted_for(logical):
-    """What stands beside a logical type in the old annotation."""
+    """What stands next to a logical type in the old annotation."""
     table = VECTORS["parquet_logical_to_converted"]
     return table[logical] if logical in table else table[logical.partition("(")[0]]
 
@@ -105,7 +105,7 @@ class TestBothAnnotations:
         assert {each.repetition for each in held if each.name in ("metadata", "value")} == {"required"}
 
     @pytest.mark.spec("PARQ-13", "MET-15")
-    def test_a_variant_comes_back_and_tells_its_size_and_no_bounds(self):
+    def test_a_variant_comes_back_and_states_its_size_and_no_bounds(self):
         kind = StructType(NestedField(3, "w", VariantType()), NestedField(4, "n", "int"))
         schema = Schema(NestedField(1, "v", VariantType(), required=True), NestedField(2, "s", kind))
         five = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x05"}
@@ -232,13 +232,14 @@ class TestNothingElseChanges:
             written(Schema(NestedField(1, "n", "long"), NestedField(2, "z", "timestamptz_ns")))
         assert kept.tails == []
 
-    def test_the_size_that_is_told_is_that_of_the_completed_file(self):
+    def test_the_size_that_is_stated_is_that_of_the_completed_file(self):
         schema = Schema(*(NestedField(number, f"t{number}", "time") for number in range(1, 40)))
         data, told = write_rows(schema, [])
         assert told.size == len(data)
 
 
 class TestCost:
+    @pytest.mark.slow
     def test_the_work_grows_with_the_schema_and_not_with_its_square(self):
         taken = []
         for columns in (1_000, 10_000):

@@ -1,4 +1,4 @@
-"""The pages of files that are written, as their headers in the raw bytes tell them."""
+"""The pages of files that are written, as their headers in the raw bytes state them."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +20,7 @@ PLAIN, BY_DICTIONARY = 0, 8
 
 def table(distinct):
     arrow = schema_to_arrow(SCHEMA)
-    texts = [f"a text that is one of some, {number * 7 % distinct:06}" for number in range(ROWS)]
+    texts = [f"a string that is one of some, {number * 7 % distinct:06}" for number in range(ROWS)]
     return pa.table({"n": range(ROWS), "t": texts}).cast(arrow)
 
 

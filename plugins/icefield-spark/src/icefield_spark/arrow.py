@@ -156,7 +156,7 @@ def _convert_struct(array: pa.StructArray, kind: iceberg.StructType, leaf: Conve
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """The offsets of an array that may be a slice, in a buffer of their own: Arrow refuses a mask beside a slice."""
+    """The offsets of an array that may be a slice, in a buffer of their own: Arrow refuses a mask next to a slice."""
     return pa.array(array.offsets.to_numpy(), pa.int32()) if array.offset else array.offsets
 
 
@@ -166,7 +166,7 @@ def _mask(array: pa.Array) -> pa.Array | None:
 
 def _leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
     if isinstance(kind, iceberg.UUIDType):
-        return _uuid_text(array)
+        return _uuid_string(array)
     if isinstance(kind, iceberg.FixedType):
         return array.cast(pa.binary())
     if isinstance(kind, iceberg.TimeType):
@@ -191,24 +191,24 @@ def _leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
     return array
 
 
-def _uuid_text(array: pa.Array) -> pa.Array:
+def _uuid_string(array: pa.Array) -> pa.Array:
     """Sixteen bytes as 36 characters, a whole column at a time."""
     whole = pc.fill_null(array, b"\0" * 16)
     data = np.frombuffer(whole.buffers()[1], np.uint8, len(whole) * 16, whole.offset * 16).reshape(-1, 16)
-    text = np.full((len(whole), 36), ord("-"), np.uint8)
+    string = np.full((len(whole), 36), ord("-"), np.uint8)
     places = [i for i in range(36) if i not in _UUID_DASHES]
-    text[:, places[0::2]] = _HEX[data >> 4]
-    text[:, places[1::2]] = _HEX[data & 15]
+    string[:, places[0::2]] = _HEX[data >> 4]
+    string[:, places[1::2]] = _HEX[data & 15]
     offsets = np.arange(0, 36 * (len(whole) + 1), 36, dtype=np.int32)
-    made = pa.StringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(text))
+    made = pa.StringArray.from_buffers(len(whole), pa.py_buffer(offsets), pa.py_buffer(string))
     return pc.if_else(array.is_null(), None, made) if array.null_count else made
 
 
 def _uuid_bytes(array: pa.Array) -> pa.Array:
-    """Texts of UUIDs as sixteen bytes; raises ``ValueError`` for one that is none."""
+    """Strings of UUIDs as sixteen bytes; raises ``ValueError`` for one that is none."""
     bare = pc.replace_substring(pc.ascii_lower(array.cast(pa.string())), "-", "")
     if not pc.all(pc.match_substring_regex(bare, "^[0-9a-f]{32}$"), min_count=0).as_py():
-        raise ValueError("not every one is the text of a UUID")
+        raise ValueError("not every one is the string of a UUID")
     whole = pc.fill_null(bare, "0" * 32).cast(pa.binary()).cast(pa.binary(32))
     digits = np.frombuffer(whole.buffers()[1], np.uint8, len(whole) * 32, whole.offset * 32)
     nibbles = np.where(digits >= ord("a"), digits - ord("a") + 10, digits - ord("0")).astype(np.uint8).reshape(-1, 32)

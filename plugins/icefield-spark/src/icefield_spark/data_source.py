@@ -7,7 +7,7 @@ The path is the table's name. Options (Spark knows their names in lower case onl
 - ``where``: a filter; the frame has the rows that match, and only files that may hold such are read.
 - ``snapshot-id``, ``ref`` or ``as-of-timestamp`` (milliseconds): read an earlier state.
 - ``branch``: write to a branch. ``overwrite-where``: what mode ``overwrite`` replaces, as a filter; all by default.
-  ``snapshot-property.<name>``: a text for the snapshot's summary.
+  ``snapshot-property.<name>``: a string for the snapshot's summary.
 
 A frame or view stays at the version that it met first: Spark keeps its plan. Make it anew to see what was committed
 since.

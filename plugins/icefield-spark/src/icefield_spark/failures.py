@@ -1,4 +1,4 @@
-"""Errors of Icefield that Spark brings back from an executor as text, made errors again."""
+"""Errors of Icefield that Spark brings back from an executor as a string, made errors again."""
 
 from __future__ import annotations
 

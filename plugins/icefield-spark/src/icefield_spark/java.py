@@ -93,10 +93,10 @@ def _wrap(java: Path) -> Path:
         home = Path(tempfile.mkdtemp(prefix="icefield-java-"))
         (home / "bin").mkdir()
     wrapper = home / "bin" / "java"
-    text = _WRAPPER.format(java=shlex.quote(str(java)))
-    if not wrapper.exists() or wrapper.read_text("utf-8") != text:
+    string = _WRAPPER.format(java=shlex.quote(str(java)))
+    if not wrapper.exists() or wrapper.read_text("utf-8") != string:
         aside = wrapper.with_name(f"java.{os.getpid()}")
-        aside.write_text(text, "utf-8")
+        aside.write_text(string, "utf-8")
         aside.chmod(0o755)
         aside.replace(wrapper)
     return wrapper

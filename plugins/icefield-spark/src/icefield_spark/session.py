@@ -59,9 +59,9 @@ class IcefieldSession:
     ) -> DataFrame:
         """A table as a data frame, as it is now: only the files that may match, only the columns that are asked for.
 
-        ``where``: a filter as text or as an object; every row of the frame matches it. ``columns``: names, dotted for
-        nested fields, and metadata columns (``_file``, ``_pos``, ...); None is all. One of ``snapshot_id``, ``ref`` (a
-        branch or tag) and ``as_of_ms`` (milliseconds since the epoch) reads an earlier state. The frame is pinned to
+        ``where``: a filter as a string or as an object; every row of the frame matches it. ``columns``: names, dotted
+        for nested fields, and metadata columns (``_file``, ``_pos``, ...); None is all. One of ``snapshot_id``, ``ref``
+        (a branch or tag) and ``as_of_ms`` (milliseconds since the epoch) reads an earlier state. The frame is pinned to
         that snapshot: whatever is committed later, it gives the same rows.
 
         Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,

@@ -42,7 +42,7 @@ class Source:
 
     @property
     def snapshot_properties(self) -> dict[str, str]:
-        """Texts for the summary of the snapshot that a write makes."""
+        """Strings for the summary of the snapshot that a write makes."""
         return self._below(_SUMMARY)
 
     @contextmanager
@@ -88,13 +88,13 @@ class Source:
         return {key[len(prefix) :]: value for key, value in self.options.items() if key.startswith(prefix)}
 
     def _number(self, name: str) -> int | None:
-        text = self.options.get(name)
-        if not text:
+        string = self.options.get(name)
+        if not string:
             return None
         try:
-            return int(text)
+            return int(string)
         except ValueError as error:
-            raise InvalidArgument(f"the option '{name}' is a number, not '{text}'") from error
+            raise InvalidArgument(f"the option '{name}' is a number, not '{string}'") from error
 
 
 def _check_shown(option: str, name: str, value: str) -> None:

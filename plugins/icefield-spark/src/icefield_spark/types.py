@@ -1,8 +1,8 @@
 """Iceberg's types as Spark's, and back.
 
-Spark has no UUID, no fixed-length binary and no nanoseconds: a ``uuid`` is its text, ``fixed`` is binary, a nanosecond
-timestamp is the long of nanoseconds since the epoch. ``timestamp`` is ``TIMESTAMP_NTZ`` and ``timestamptz`` is
-``TIMESTAMP``; ``geometry`` and ``geography`` are their WKB.
+Spark has no UUID, no fixed-length binary and no nanoseconds: a ``uuid`` is its string, ``fixed`` is binary, a
+nanosecond timestamp is the long of nanoseconds since the epoch. ``timestamp`` is ``TIMESTAMP_NTZ`` and ``timestamptz``
+is ``TIMESTAMP``; ``geometry`` and ``geography`` are their WKB.
 """
 
 from __future__ import annotations

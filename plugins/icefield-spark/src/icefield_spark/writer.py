@@ -18,12 +18,12 @@ from icefield_spark.source import Source
 from icefield_spark.writing import ChunkWriter, check_fits, check_target, files_of, spark_write_context, stage
 
 WRITE_ID = "icefield.write-id"
-"""A key of the snapshot's summary: by it a table that is read again tells whether a write was committed."""
+"""A key of the snapshot's summary: by it a table that is read again says whether a write was committed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Written(WriterCommitMessage):
-    """What a task tells of: its data files, pickled."""
+    """What a task states: its data files, pickled."""
 
     files: bytes
 
@@ -55,8 +55,8 @@ class IcefieldWriter(DataSourceArrowWriter):
         try:
             with source.catalog() as catalog, self._same(source.load(catalog)).transaction() as transaction:
                 is_staged = True  # from here on the transaction deletes what is surely not committed
-                texts = {**source.snapshot_properties, WRITE_ID: self._context.operation_id}
-                stage(transaction, files, self._overwritten, branch=source.branch, snapshot_properties=texts)
+                strings = {**source.snapshot_properties, WRITE_ID: self._context.operation_id}
+                stage(transaction, files, self._overwritten, branch=source.branch, snapshot_properties=strings)
         except BaseException:
             if not is_staged:
                 with suppress(Exception):

@@ -21,7 +21,7 @@ from icefield_spark.executors import for_executors
 
 MESSAGE_SCHEMA = "files binary"
 BUFFER_BYTES = 256 << 20
-"""Bytes of rows that one task holds at most: an executor runs a task a core, beside the JVM's own memory."""
+"""Bytes of rows that one task holds at most: an executor runs a task a core, next to the JVM's own memory."""
 
 _ROW_GROUP = "write.parquet.row-group-size-bytes"
 
@@ -58,8 +58,8 @@ class ChunkWriter:
     """What ``mapInArrow`` runs on executors: rows in, one row with the pickled data files out.
 
     A task's files carry its attempt in their names. Only what the winning attempts' rows name is committed; what a
-    losing attempt wrote is an orphan. ``log`` is an accumulator that tells the driver of every file of an attempt that
-    came to its end, also when the job fails.
+    losing attempt wrote is an orphan. ``log`` is an accumulator that informs the driver of every file of an attempt
+    that came to its end, also when the job fails.
     """
 
     def __init__(self, context: WriteContext, log: Any = None) -> None:
@@ -95,7 +95,7 @@ class Paths(AccumulatorParam[list[str]]):
 
 
 def files_of(messages: Sequence[bytes]) -> list[DataFile]:
-    """The data files that tasks told of."""
+    """The data files that tasks reported."""
     return [file for message in messages for file in pickle.loads(message)]
 
 
@@ -113,8 +113,8 @@ def stage(
     """
     found = list(files)
     transaction.context.written.add(*(file.file_path for file in found))
-    texts = {**ENGINE, **(snapshot_properties or {})}
+    strings = {**ENGINE, **(snapshot_properties or {})}
     if overwritten is None:
-        transaction.append_files(found, texts, branch)
+        transaction.append_files(found, strings, branch)
     else:
-        transaction.overwrite_files(found, overwritten, texts, branch=branch)
+        transaction.overwrite_files(found, overwritten, strings, branch=branch)

@@ -15,10 +15,11 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.toolkit import MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH, checked_properties
+from icefield.toolkit import MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH, checked_names, checked_properties
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Executable,
     delete,
     exists,
     func,
@@ -39,6 +40,7 @@ from icefield_sql.tables import NAMESPACES, TABLES, beginning
 _MARKER = ("exists", "true")
 
 _TRIES = 20
+_ROWS_AT_ONCE = 100  # each name may be as long as names may be
 
 
 class SqlBackend(CatalogBackend):
@@ -53,24 +55,24 @@ class SqlBackend(CatalogBackend):
         self._database = Database(name, self.properties)
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
-        text = _joined(namespace)
-        taken = NamespaceExists(f"namespace {text} exists already", namespace=namespace)
+        string = _joined(namespace)
+        taken = NamespaceExists(f"namespace {string} exists already", namespace=namespace)
         try:
             with self._connection() as connection:
-                if self._exists(connection, text):
+                if self._exists(connection, string):
                     raise taken
-                connection.execute(insert(NAMESPACES), self._rows(text, {**dict([_MARKER]), **properties}))
+                connection.execute(insert(NAMESPACES), self._rows(string, {**dict([_MARKER]), **properties}))
         except NameTaken as error:
             raise taken from error
 
     def drop_namespace(self, namespace: NamespaceName) -> None:
-        text = _joined(namespace)
+        string = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)
             # Views count: nobody would find them in a namespace that is gone.
-            if connection.execute(select(literal(1)).where(self._below(text) | self._holds(text))).first():
-                raise NamespaceNotEmpty(f"namespace {text} is not empty", namespace=namespace)
-            connection.execute(delete(NAMESPACES).where(self._is(text)))
+            if connection.execute(select(literal(1)).where(self._below(string) | self._holds(string))).first():
+                raise NamespaceNotEmpty(f"namespace {string} is not empty", namespace=namespace)
+            connection.execute(delete(NAMESPACES).where(self._is(string)))
 
     def list_namespaces(
         self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
@@ -84,14 +86,14 @@ class SqlBackend(CatalogBackend):
         return _page(sorted(found), token, size)
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
-        text = _joined(namespace)
+        string = _joined(namespace)
         columns = (
             beginning(NAMESPACES.c.property_key, MAX_NAME_LENGTH),
             beginning(NAMESPACES.c.property_value, MAX_NAMESPACE_VALUE_LENGTH),
         )
-        own = select(*columns).where(self._is(text))
-        # A namespace without rows of its own is there by what lies in it: then one row of nulls comes.
-        implied = select(null(), null()).where(self._below(text) | self._holds(text))
+        own = select(*columns).where(self._is(string))
+        # A namespace without rows of its own is there by what is in it: then one row of nulls comes.
+        implied = select(null(), null()).where(self._below(string) | self._holds(string))
         with self._connection() as connection:
             rows: Sequence[Any] = connection.execute(union_all(own, implied)).all()
         if not rows:
@@ -114,19 +116,20 @@ class SqlBackend(CatalogBackend):
         )
 
     def _update(self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]) -> None:
-        text = _joined(namespace)
+        string = _joined(namespace)
         with self._connection() as connection:
             self._require(connection, namespace)
             gone = removals | set(updates) | {_MARKER[0]}
-            connection.execute(delete(NAMESPACES).where(self._is(text), NAMESPACES.c.property_key.in_(gone)))
-            connection.execute(insert(NAMESPACES), self._rows(text, {**dict([_MARKER]), **updates}))
+            connection.execute(delete(NAMESPACES).where(self._is(string), NAMESPACES.c.property_key.in_(gone)))
+            connection.execute(insert(NAMESPACES), self._rows(string, {**dict([_MARKER]), **updates}))
 
     def list_tables(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
         with self._connection() as connection:
             condition = self._in(_joined(namespace)) & self._database.is_table
-            names = connection.execute(select(TABLES.c.table_name).where(condition)).scalars().all()
+            rows = _streamed(connection, select(beginning(TABLES.c.table_name, MAX_NAME_LENGTH)).where(condition))
+            names = checked_names(f"the tables of {'.'.join(namespace)} in catalog '{self.name}'", rows)
             if not names:
                 self._require(connection, namespace)
         return _page(sorted((*namespace, name) for name in names), token, size)
@@ -144,7 +147,7 @@ class SqlBackend(CatalogBackend):
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         _joined(table)
-        # Of a table that is there the pointer tells the place, and whoever loads the table asks for that.
+        # Of a table that is there the pointer states the place, and whoever loads the table asks for that.
         return SqlStrategy(table, location or "", self.io.storage(location), self.properties, self._database)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
@@ -196,29 +199,32 @@ class SqlBackend(CatalogBackend):
             namespace=namespace,
         )
 
-    def _exists(self, connection: Connection, text: str) -> bool:
+    def _exists(self, connection: Connection, string: str) -> bool:
         """Whether a namespace has a row of its own, a table, or a namespace below it."""
-        own = exists(NAMESPACES.c.namespace).where(self._is(text))
+        own = exists(NAMESPACES.c.namespace).where(self._is(string))
         return (
-            connection.execute(select(literal(1)).where(own | self._below(text) | self._holds(text))).first()
+            connection.execute(select(literal(1)).where(own | self._below(string) | self._holds(string))).first()
             is not None
         )
 
     def _holds(self, namespace: str) -> ColumnElement[bool]:
-        """That a table or a view lies in a namespace."""
+        """That a table or a view is in a namespace."""
         return exists(TABLES.c.table_name).where(self._in(namespace))
 
     def _below(self, namespace: str) -> ColumnElement[bool]:
-        """That a namespace lies below another, by a row of its own or by a table in it."""
+        """That a namespace is below another, by a row of its own or by a table in it."""
         own, of_tables = NAMESPACES.c.namespace, TABLES.c.table_namespace
         return exists(own).where(NAMESPACES.c.catalog_name == self.name, _starts_with(own, f"{namespace}.")) | exists(
             of_tables
         ).where(TABLES.c.catalog_name == self.name, _starts_with(of_tables, f"{namespace}."))
 
     def _all_namespaces(self, connection: Connection) -> list[str]:
-        own = select(NAMESPACES.c.namespace).where(NAMESPACES.c.catalog_name == self.name)
-        of_tables = select(TABLES.c.table_namespace).where(TABLES.c.catalog_name == self.name)
-        return [name for name in connection.execute(union(own, of_tables)).scalars() if name]
+        own_name = beginning(NAMESPACES.c.namespace, MAX_NAME_LENGTH)
+        own = select(own_name).where(NAMESPACES.c.catalog_name == self.name)
+        of_table = beginning(TABLES.c.table_namespace, MAX_NAME_LENGTH)
+        of_tables = select(of_table).where(TABLES.c.catalog_name == self.name)
+        names = (name for name in _streamed(connection, union(own, of_tables)) if name)
+        return checked_names(f"the namespaces of catalog '{self.name}'", names)
 
     def _rows(self, namespace: str, properties: Mapping[str, str]) -> list[dict[str, str]]:
         return [
@@ -233,8 +239,14 @@ class SqlBackend(CatalogBackend):
         return (TABLES.c.catalog_name == self.name) & (TABLES.c.table_namespace == namespace)
 
 
+def _streamed(connection: Connection, statement: Executable) -> Iterator[str]:
+    """The values of a statement's only column, a few at a time: there may be any number."""
+    result = connection.execute(statement, execution_options={"stream_results": True, "yield_per": _ROWS_AT_ONCE})
+    yield from result.scalars()
+
+
 def _starts_with(column: ColumnElement[str], start: str) -> ColumnElement[bool]:
-    # LIKE would not tell upper from lower case in SQLite, and a range goes by the database's collation.
+    # LIKE would not distinguish upper from lower case in SQLite, and a range goes by the database's collation.
     return func.substr(column, 1, len(start)) == start
 
 

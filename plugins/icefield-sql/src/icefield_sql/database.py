@@ -64,7 +64,7 @@ class Database:
         """A connection inside one transaction, committed at the end and rolled back by an exception."""
         if self._memory is not None and self._home != os.getpid():
             raise StorageError(
-                f"catalog '{self.catalog}' lies in the memory of the process that opened it, and this is another one; "
+                f"catalog '{self.catalog}' is in the memory of the process that opened it, and this is another one; "
                 "write uri=sqlite:////path/catalog.db for a catalog that several processes use"
             )
         with self._translated():
@@ -136,5 +136,5 @@ def _again(key: str, home: int, catalog: str, properties: Mapping[str, str]) -> 
 
 def _reason(error: SQLAlchemyError) -> str:
     """The driver's own sentence, without the statement and its parameters."""
-    text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-    return text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    string = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+    return string.strip().splitlines()[0] if string.strip() else type(error).__name__

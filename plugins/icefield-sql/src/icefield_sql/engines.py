@@ -82,7 +82,7 @@ def _url(catalog: str, uri: str | None) -> URL:
             f"file, or {_IN_MEMORY} for the memory of this process"
         )
     url = None
-    with suppress(ArgumentError, ValueError):  # raised again without its text, which may hold a password
+    with suppress(ArgumentError, ValueError):  # raised again without its string, which may hold a password
         url = make_url(uri)
     if url is None:
         raise _unusable(catalog)

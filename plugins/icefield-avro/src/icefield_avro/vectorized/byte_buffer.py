@@ -92,7 +92,7 @@ def fence_of(word: Vector) -> Vector:
 
 
 class Memory:
-    """What buffers lie in, one after another: taking fresh pages for each would cost more than copying into them."""
+    """What buffers are in, one after another: taking fresh pages for each would cost more than copying into them."""
 
     __slots__ = ("_end", "_room")
 
@@ -121,7 +121,7 @@ class Memory:
 class ByteBuffer:
     """The data of some blocks. ``end`` is where it ends; from there to the end of ``raw`` there are zeros."""
 
-    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "pairs", "raw", "text_limit", "windows", "words")
+    __slots__ = ("bytes", "dead", "end", "ends", "item_limit", "pairs", "raw", "string_limit", "windows", "words")
 
     def __init__(self, payloads: list[Data], padding: int, memory: Memory) -> None:
         self.ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
@@ -136,8 +136,8 @@ class ByteBuffer:
         self.dead = self.end + 1
         self.item_limit = _NO_LIMIT
         """The most items of an array that are believed: guesses at record starts set it low."""
-        self.text_limit = self.end
-        """The same for the bytes of a text."""
+        self.string_limit = self.end
+        """The same for the bytes of a string."""
 
     @property
     def is_guessed(self) -> bool:
@@ -145,9 +145,9 @@ class ByteBuffer:
         return self.item_limit != _NO_LIMIT
 
     def guess(self, longest: int) -> None:
-        """Believe no array of more items, and no text of more bytes; 0 ends that."""
+        """Believe no array of more items, and no string of more bytes; 0 ends that."""
         self.item_limit = longest or _NO_LIMIT
-        self.text_limit = min(longest, self.end) if longest else self.end
+        self.string_limit = min(longest, self.end) if longest else self.end
 
     def fixed(self, at: Vector, width: int) -> Vector:
         """The bytes at the positions, so many in a row."""
@@ -162,7 +162,7 @@ class ByteBuffer:
         return len(self.pairs) - 1 - int(np.maximum.reduce(at))
 
     def common_pair(self, at: Vector, distance: int) -> np.uint16 | None:
-        """The two bytes that lie at the distance behind all of the positions; None when they differ."""
+        """The two bytes that are at the distance behind all of the positions; None when they differ."""
         here = self.pairs[at + distance] if distance else self.pairs[at]
         first: np.uint16 = here[0]
         return first if np.count_nonzero(here == first) == len(at) else None
@@ -353,8 +353,8 @@ class ByteBuffer:
         # The sign moves to the top, so that a negative length is a huge one: 6 (zigzag for 3) becomes 3, and 5 (zigzag
         # for -3) becomes 2 with bit 63 set.
         length = (bits >> _ONE) | (bits << _U64(63))
-        if np.maximum.reduce(length) > self.text_limit:
-            bad = length > _U64(self.text_limit)
+        if np.maximum.reduce(length) > self.string_limit:
+            bad = length > _U64(self.string_limit)
             length[bad] = 0
             start[bad] = self.dead
         length = length.view(np.int64)
@@ -370,7 +370,7 @@ class ByteBuffer:
             return np.full(len(at), first >> 1), at + 1
         number, at = self.longs(at)
         negative = number < 0
-        if np.count_nonzero(negative):  # the block tells its size in bytes as well
+        if np.count_nonzero(negative):  # the block states its size in bytes as well
             number = np.abs(number)
             at[negative] = self.longs(at[negative])[1]
         if np.count_nonzero((number < 0) | (number > _FEW_ITEMS)):

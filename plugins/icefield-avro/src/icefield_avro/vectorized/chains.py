@@ -1,4 +1,4 @@
-"""Passing one long array: where its items start, by vector operations over all bytes that it lies in.
+"""Passing one long array: where its items start, by vector operations over all bytes that it is in.
 
 Rows that advance together from item to item are no help when one row has thousands of items and the others few: each
 item would cost a round of vector operations on hardly any rows. Here the end of an item is computed from *every* byte
@@ -39,7 +39,7 @@ _BYTES_AT_ONCE: Final = 1 << 18
 
 
 class Chain:
-    """Items one after another from some position on. Keeps its window: what follows mostly lies in it, too."""
+    """Items one after another from some position on. Keeps its window: what follows mostly is in it, too."""
 
     def __init__(self, buffer: ByteBuffer, follow: Follow, in_window: InWindow | None = None) -> None:
         self._buffer = buffer
@@ -53,7 +53,7 @@ class Chain:
         self._item_bytes = 8.0
 
     def walk(self, start: int, most: int) -> tuple[Vector, int]:
-        """Where the items from ``start`` on lie, ``most`` at most, and where the one after them does.
+        """Where the items from ``start`` on are, ``most`` at most, and where the one after them does.
 
         Ends early where there is no item to pass, and at the end of the data.
         """

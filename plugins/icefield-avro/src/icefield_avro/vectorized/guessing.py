@@ -1,7 +1,7 @@
 """Guesses at where records start inside a block. They need not be right: see ``starts``.
 
 Long records, as those of manifests, mostly begin with much the same bytes: a path below the table's location. Where
-such bytes are found, what lies before them is walked, and must lead to them. Short records are found by trying: from
+such bytes are found, what is before them is walked, and must lead to them. Short records are found by trying: from
 every byte of a small window a walk is begun; most walks come to nothing, and where most of the others meet is where
 a record starts.
 """
@@ -22,7 +22,7 @@ from icefield_avro.vectorized.steps import OptionalStep, SizedStep, Step
 _LONG_RECORD: Final = 120  # bytes on average
 _LEAST_PREFIX: Final = 8
 _MOST_PREFIX: Final = 96
-_FIELDS_BEFORE_TEXT: Final = 16
+_FIELDS_BEFORE_STRING: Final = 16
 _SAMPLES: Final = 64
 _MOST_DISTANCES: Final = 4
 _WALKS_TO_LINE: Final = 3
@@ -39,7 +39,7 @@ def guess_starts(buffer: ByteBuffer, begins: Vector, counts: Vector, record: Rec
     buffer.guess(int(4 * average) + 64)
     try:
         if average >= _LONG_RECORD:
-            guesses = _by_text(buffer, begins, total, record)
+            guesses = _by_string(buffer, begins, total, record)
             if len(guesses):
                 return guesses
         return _by_trying(buffer, total, average, record)
@@ -47,13 +47,13 @@ def guess_starts(buffer: ByteBuffer, begins: Vector, counts: Vector, record: Rec
         buffer.guess(0)
 
 
-def _by_text(buffer: ByteBuffer, begins: Vector, total: int, record: RecordStep) -> Vector:
-    """Guess from the bytes that the first text of the first records of blocks have in common."""
+def _by_string(buffer: ByteBuffer, begins: Vector, total: int, record: RecordStep) -> Vector:
+    """Guess from the bytes that the first string of the first records of blocks have in common."""
     nothing = np.zeros(0, np.int64)
-    place = next((i for i, step in enumerate(record.steps[:_FIELDS_BEFORE_TEXT]) if _is_text(step)), None)
+    place = next((i for i, step in enumerate(record.steps[:_FIELDS_BEFORE_STRING]) if _is_string(step)), None)
     if place is None:
         return nothing
-    starts, lengths = _texts(buffer, begins, record, place)
+    starts, lengths = _strings(buffer, begins, record, place)
     some = slice(None, None, -(-len(starts) // _SAMPLES))
     places = zip(starts[some].tolist(), lengths[some].tolist(), strict=True)
     prefix = _common_prefix([bytes(buffer.raw[start : start + length]) for start, length in places])
@@ -64,26 +64,26 @@ def _by_text(buffer: ByteBuffer, begins: Vector, total: int, record: RecordStep)
     guesses = []
     for distance in distances[np.argsort(-often, kind="stable")][:_MOST_DISTANCES].tolist():
         candidates = hits[hits >= distance] - distance
-        found, _ = _texts(buffer, candidates, record, place)
+        found, _ = _strings(buffer, candidates, record, place)
         guesses.append(candidates[found == candidates + distance])
     return np.concatenate(guesses)
 
 
-def _common_prefix(texts: list[bytes]) -> bytes:
-    """The bytes that all texts start with, up to a limit; of a single text, a part that others may share."""
-    if len(texts) == 1:
-        return texts[0][: _MOST_PREFIX // 2]
-    low, high = min(texts), max(texts)
+def _common_prefix(strings: list[bytes]) -> bytes:
+    """The bytes that all strings start with, up to a limit; of a single string, a part that others may share."""
+    if len(strings) == 1:
+        return strings[0][: _MOST_PREFIX // 2]
+    low, high = min(strings), max(strings)
     length = next((i for i, pair in enumerate(zip(low, high, strict=False)) if pair[0] != pair[1]), len(low))
     return low[: min(length, _MOST_PREFIX)]
 
 
-def _is_text(step: object) -> bool:
+def _is_string(step: object) -> bool:
     return isinstance(step, SizedStep) and step.node.wire == "string"
 
 
-def _texts(buffer: ByteBuffer, at: Vector, record: RecordStep, place: int) -> tuple[Vector, Vector]:
-    """Where the text at that place among the steps lies in the records at the positions, and how long it is."""
+def _strings(buffer: ByteBuffer, at: Vector, record: RecordStep, place: int) -> tuple[Vector, Vector]:
+    """Where the string at that place among the steps is in the records at the positions, and how long it is."""
     for step in record.steps[:place]:
         at = step.skip(buffer, at)
     start, length, _ = buffer.sized(at)

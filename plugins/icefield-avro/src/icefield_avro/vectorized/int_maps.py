@@ -18,12 +18,16 @@ from icefield_avro.varints import Malformed, Truncated, read_long
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven, fence_of
 from icefield_avro.vectorized.chains import Chain
 from icefield_avro.vectorized.nested import ENOUGH, ArrayStep, Gathered, Items, holds_arrays
+from icefield_avro.vectorized.patterns import Pattern
 from icefield_avro.vectorized.rows import Rows, from_children, from_items, from_values, no_items
 from icefield_avro.vectorized.steps import Read, SizedStep, Step, VarintStep
 
 _U64 = np.uint64
 _WIDEST = 1024  # bytes of entries that are compared at once
 _MORE = np.uint8(0x80)
+_FEWEST_LIKE = 64  # entries of a map that is compared with the one before
+_MOST_UNLIKE = 8  # entries of it that may differ
+_SELDOM = 64  # maps until two are compared again, where that was in vain
 _LOW = _U64(0x7F7F7F7F7F7F7F7F)
 # Key and length of one byte each, the length not negative: none of the high bits of both and of the sign of the second
 # is set. For key 3 and length 4 the bytes are 06 08, the word ends in 0x0806, has none of these bits, and 0x0806 >> 9
@@ -47,6 +51,8 @@ class IntMapStep(ArrayStep):
         self.key = key
         self.value = value
         self.keys = keys
+        self._pattern: Pattern | None = None
+        self._rows_unlike = 0  # how many in a row were not like the one before
         if isinstance(value, VarintStep):
             self.integers = 2
         self._is_flat = not holds_arrays(value)
@@ -55,6 +61,40 @@ class IntMapStep(ArrayStep):
         if isinstance(self.item, _SizedEntry):
             return Chain(buffer, partial(self.item.skip, buffer), partial(_ends_in_window, buffer))
         return super()._chain(buffer)
+
+    def _pass_long(
+        self, buffer: ByteBuffer, position: int, count: int, chain: Chain | None = None
+    ) -> tuple[Vector, int]:
+        if not isinstance(self.item, _SizedEntry) or count < _FEWEST_LIKE or buffer.is_guessed:
+            return super()._pass_long(buffer, position, count, chain)
+        if self._rows_unlike >= ENOUGH and self._rows_unlike % _SELDOM > 1:  # two in a row, since one is the pattern
+            self._rows_unlike += 1
+            return super()._pass_long(buffer, position, count, chain)
+        some, at = self._pass_like(buffer, position, count)
+        left = count - len(some)
+        rest, end = super()._pass_long(buffer, at, left, chain) if left else (some[:0], at)
+        found = np.concatenate([some, rest]) if left else some
+        self._rows_unlike = 0 if left <= len(some) else self._rows_unlike + 1
+        if left > len(some):
+            self._pattern = Pattern.of(buffer, found, end)
+        return found, end
+
+    def _pass_like(self, buffer: ByteBuffer, at: int, count: int) -> tuple[Vector, int]:
+        """Where the first entries are of a map of so many, and the position after them, as far as they are like those
+        of a map before but for a few."""
+        parts: list[Vector] = [np.zeros(0, np.int64)]
+        left, pattern = count, self._pattern
+        for turn in range(_MOST_UNLIKE + 1 if pattern is not None else 0):
+            if turn:
+                one, at = self._one_by_one(buffer, at, 1)
+                parts.append(np.array(one))
+                left -= 1
+            found, at = cast("Pattern", pattern).follow(buffer, at, count - left, left)
+            parts.append(found)
+            left -= len(found)
+            if not left:
+                break
+        return np.concatenate(parts), at
 
     def read(self, buffer: ByteBuffer, at: Vector, rows: Rows) -> Read:
         """The array to be, and the positions after the maps."""
@@ -223,7 +263,7 @@ def _common_key(buffer: ByteBuffer, at: Vector) -> tuple[int, int] | None:
 
 
 class _LongEntry:
-    """An entry whose value is an integer: two integers are passed in one look where both lie in eight bytes."""
+    """An entry whose value is an integer: two integers are passed in one look where both are in eight bytes."""
 
     def __init__(self, key: VarintStep, value: VarintStep) -> None:
         self.key = key
@@ -260,7 +300,7 @@ class _SizedEntry:
 
 
 def _ends_in_window(buffer: ByteBuffer, start: int, width: int) -> Vector:
-    """How far behind the first place of a window entries end that begin at each; negative where it is not told: where
+    """How far behind the first place of a window entries end that begin at each; negative where it is not stated: where
     a key has more than three bytes, or a length more than two or a sign. ``skip`` looks each place up, and this takes
     slices of the buffer whole."""
     data = buffer.bytes[start : start + width + 4]  # zeros follow the end of the data

@@ -359,7 +359,7 @@ def holds_arrays(step: Step) -> bool:
 
 
 class FixedItems(ArrayStep):
-    """An array of items of one width: where each lies is a multiplication."""
+    """An array of items of one width: where each is is a multiplication."""
 
     def __init__(self, item: FixedStep, arrow: pa.DataType) -> None:
         width = item.width
@@ -374,7 +374,7 @@ class FixedItems(ArrayStep):
         return partial(self._finish_plain, buffer, blocks, rows), end
 
     def _finish_plain(self, buffer: ByteBuffer, blocks: Blocks, rows: Rows) -> pa.Array:
-        """The items of a block lie side by side as Arrow lays them: they are copied block by block."""
+        """The items of a block are side by side as Arrow lays them: they are copied block by block."""
         total = int(blocks.counts.sum())
         if not total:
             return from_items(self.arrow, blocks.counts, rows, no_items(self.arrow))

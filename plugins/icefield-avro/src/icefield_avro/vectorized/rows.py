@@ -63,7 +63,7 @@ def from_items(arrow: pa.DataType, counts: Vector, rows: Rows, child: pa.Array) 
 
 
 def no_items(arrow: pa.DataType) -> pa.Array:
-    """What lies below lists or maps that are all empty."""
+    """What is below lists or maps that are all empty."""
     if pa.types.is_map(arrow):
         return pa.array([], pa.struct([arrow.key_field, arrow.item_field]))
     return pa.array([], arrow.value_type)

@@ -1,4 +1,4 @@
-"""Strings and byte strings: copied from where they lie on the buffer, without a Python object for each."""
+"""Strings and byte strings: copied from where they are on the buffer, without a Python object for each."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _POOL = pa.system_memory_pool()
 def from_slices(
     arrow: pa.DataType, buffer: ByteBuffer, start: Vector, length: Vector, rows: Rows, present: Vector | None
 ) -> pa.Array:
-    """An array of binaries or strings, copied from slices of the buffer that lie in ascending order.
+    """An array of binaries or strings, copied from slices of the buffer that are in ascending order.
 
     Raises ``ArrowInvalid`` for a string that is not UTF-8.
     """
-    is_text = not arrow.equals(pa.binary())
+    is_string = not arrow.equals(pa.binary())
     few = len(start) <= _FEW and int(length.max()) <= 8
-    taken = _short(arrow, buffer, start, length, is_text) if few else None
+    taken = _short(arrow, buffer, start, length, is_string) if few else None
     if taken is None:
         taken = _taken(buffer, start, length)
-        if is_text:
-            taken = _as_text(taken, arrow)
+        if is_string:
+            taken = _as_string(taken, arrow)
     valid = rows.valid(present)
     if valid is None:
         return taken
@@ -44,8 +44,8 @@ def from_slices(
     return pa.Array.from_buffers(arrow, rows.count, [bitmap(valid), offsets, data])
 
 
-def _as_text(taken: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Bytes as strings. That all are ASCII is told much faster than that each is UTF-8."""
+def _as_string(taken: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Bytes as strings. That all are ASCII is found much faster than that each is UTF-8."""
     _, offsets, data = taken.buffers()
     if data is not None and data.size and int(np.maximum.reduce(np.frombuffer(data, np.uint8))) >= _NOT_ASCII:
         return taken.cast(arrow)
@@ -68,11 +68,11 @@ def _taken(buffer: ByteBuffer, start: Vector, length: Vector) -> pa.Array:
     return pc.take(both, wanted, boundscheck=False, memory_pool=_POOL)
 
 
-def _short(arrow: pa.DataType, buffer: ByteBuffer, start: Vector, length: Vector, is_text: bool) -> pa.Array | None:
-    """Slices of eight bytes at most, which one look at a word gives; None for a text that is not all ASCII."""
+def _short(arrow: pa.DataType, buffer: ByteBuffer, start: Vector, length: Vector, is_string: bool) -> pa.Array | None:
+    """Slices of eight bytes at most, which one look at a word gives; None for a string that is not all ASCII."""
     first = FIRST_BYTES[length]
     word = buffer.words[start]
-    if is_text and np.count_nonzero(word & (first << np.uint64(7))):
+    if is_string and np.count_nonzero(word & (first << np.uint64(7))):
         return None
     ends = np.zeros(len(start) + 1, np.int32)
     np.cumsum(length, out=ends[1:])

@@ -1,6 +1,6 @@
 """Finding where each record starts, with proof.
 
-A block tells how many records it holds but not where they start. Several walkers go through the blocks together,
+A block states how many records it holds but not where they start. Several walkers go through the blocks together,
 each from a place where a record starts for certain (the start of a block) or by a guess, and each until it comes to
 the next such place. What the walkers that began at the start of a block, and those that they met, have passed are
 the records: a wrong guess is never met and costs time only.

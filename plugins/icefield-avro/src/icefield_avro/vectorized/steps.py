@@ -283,7 +283,7 @@ def _booleans(values: Vector, rows: Rows, present: Vector | None) -> pa.Array:
 
 
 def _scaled(numbers: Vector, factor: int, least: int, most: int) -> Vector:
-    """The numbers times ``factor``, which must lie within bounds."""
+    """The numbers times ``factor``, which must be within bounds."""
     if int(numbers.min()) * factor < least or int(numbers.max()) * factor > most:
         raise Unproven("a time out of range")
     return numbers.astype(np.int64) * factor

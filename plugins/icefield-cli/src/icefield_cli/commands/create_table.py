@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", metavar="KEY=VALUE", type=pair, action="append", default=[], help="a property of it; repeatable"
     )
-    parser.add_argument("--location", help="where it lies; default: below the warehouse")
+    parser.add_argument("--location", help="where it is; default: below the warehouse")
 
 
 def run(context: Context, given: argparse.Namespace) -> None:

@@ -69,5 +69,5 @@ def is_encrypted(footer: bytes) -> bool:
 
 def _reason(error: BaseException) -> str:
     lines = str(error).splitlines()
-    text = lines[0] if lines else ""
-    return (text or type(error).__name__)[:_LONGEST_REASON]
+    string = lines[0] if lines else ""
+    return (string or type(error).__name__)[:_LONGEST_REASON]

@@ -71,9 +71,9 @@ def dictionary_size(source: InputFile, chunk: Any) -> int | None:
         return None
     end = place + chunk.total_compressed_size
     try:
-        header, start = _header(source, place)
-        found = _int(read_struct(header[_DICTIONARY][1], 0)[0], _VALUES)
-        place += start + _counted(_int(header, _COMPRESSED))
+        header, start = page_header(source, place)
+        found = page_int(read_struct(header[_DICTIONARY][1], 0)[0], _VALUES)
+        place += start + counted(page_int(header, _COMPRESSED))
         if any(encoding not in _NUMBERS for _, encoding in _pages(source, place, end, chunk.num_values)):
             return None
     except (LookupError, ValueError):
@@ -93,33 +93,32 @@ def _pages(source: InputFile, place: int, end: int, count: int) -> Iterator[tupl
 
 def _page(source: InputFile, place: int) -> tuple[int, int, int]:
     """How many values the page at a place holds, its size, and the encoding of its values."""
-    header, size = _header(source, place)
-    size += _counted(_int(header, _COMPRESSED))
+    header, size = page_header(source, place)
+    size += counted(page_int(header, _COMPRESSED))
     kind = next((number for number in _ENCODING if number in header), None)
     if kind is None or header[kind][0] != STRUCT:
         return 0, size, -1
     inner = read_struct(header[kind][1], 0)[0]
-    return _counted(_int(inner, _VALUES)), size, _int(inner, _ENCODING[kind])
+    return counted(page_int(inner, _VALUES)), size, page_int(inner, _ENCODING[kind])
 
 
-def _header(source: InputFile, place: int) -> tuple[Fields, int]:
+def page_header(source: InputFile, place: int) -> tuple[Fields, int]:
     """The header of the page at a place, and its length."""
-    source.seek(place)
     try:
-        return read_struct(source.read(_USUAL_HEADER), 0)
+        return read_struct(source.read_at(place, _USUAL_HEADER), 0)
     except IndexError:
-        source.seek(place)
-        return read_struct(source.read(_LONGEST_HEADER), 0)
+        return read_struct(source.read_at(place, _LONGEST_HEADER), 0)
 
 
-def _counted(number: int) -> int:
+def counted(number: int) -> int:
     """A number that cannot be negative: a page that led back to itself would never end."""
     if number < 0:
         raise ValueError("a page of a negative size")
     return number
 
 
-def _int(fields: Fields, number: int) -> int:
+def page_int(fields: Fields, number: int) -> int:
+    """A number of a page header. Raises ``ValueError`` where it is not there."""
     kind, data = fields.get(number, (0, b""))
     if kind != I32:
         raise ValueError("a page header without a number that it must have")

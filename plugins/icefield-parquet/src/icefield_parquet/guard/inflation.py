@@ -10,9 +10,6 @@ found. This guard may go when pyarrow compares pages with what their chunk claim
 
 from __future__ import annotations
 
-import io
-from bisect import bisect_left
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,22 +35,22 @@ _LONGEST_HEADER: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Where a column chunk lies, in bytes from the start of the file, and how many bytes its pages are said to hold."""
+    """Where a column chunk is, in bytes from the start of the file, and how many bytes its pages are said to hold."""
 
     start: int
     end: int
     unpacked: int
 
 
-def claim_of(chunk: Any, *, is_text: bool) -> Claim | None:
+def claim_of(chunk: Any, *, is_string: bool) -> Claim | None:
     """What a column chunk claims; None for one whose codec cannot inflate a few bytes to very many.
 
-    Raises ``TooMany`` where texts or bytes of any length would take very many times their packed size.
+    Raises ``TooMany`` where strings or bytes of any length would take very many times their packed size.
     """
     if chunk.compression not in _CODECS:
         return None
     packed, unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
-    if is_text and _is_too_much(unpacked, packed, _FREE_CHUNK):
+    if is_string and _is_too_much(unpacked, packed, _FREE_CHUNK):
         raise TooMany(f"{packed} bytes claim to hold {unpacked}, which is more than {_MOST_TIMES} times as many")
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < start:
@@ -86,13 +83,10 @@ def _is_too_much(unpacked: int, packed: int, free: int) -> bool:
 
 def _page(source: InputFile, place: int) -> tuple[int, int, int]:
     """How many bytes the page at a place holds, how many it takes, and how many its header takes."""
-    source.seek(place)
-    data = source.read(_USUAL_HEADER)
     try:
-        return _header(data)
+        return _header(source.read_at(place, _USUAL_HEADER))
     except IndexError:
-        source.seek(place)
-        return _header(source.read(_LONGEST_HEADER))
+        return _header(source.read_at(place, _LONGEST_HEADER))
 
 
 def _header(data: bytes) -> tuple[int, int, int]:
@@ -110,66 +104,3 @@ def _header(data: bytes) -> tuple[int, int, int]:
     if min(sizes.values()) < 0:
         raise ValueError("a page header without its sizes")
     return sizes[_UNPACKED], sizes[_PACKED], at
-
-
-class Watched:
-    """A far file whose column chunks are looked at as they pass: for a look at each page it would be asked each time.
-
-    It is a file object as pyarrow takes it. ``failure`` is what is wrong; from then on, no byte is given.
-    """
-
-    def __init__(self, source: InputFile) -> None:
-        self.failure: str | None = None
-        self._source = source
-        self._claims: list[Claim] = []
-        self._position = 0
-
-    def expect(self, claims: Iterable[Claim]) -> None:
-        """The column chunks that will be asked for, in place of those before."""
-        self.failure = None
-        self._claims = sorted(claims, key=lambda claim: claim.start)
-
-    def read(self, size: int = -1) -> bytes:
-        start = self._position
-        if self.failure is not None:
-            # An exception would be kept by the library together with all that its traceback holds.
-            return b""
-        self._source.seek(start)
-        data = self._source.read(size)
-        self._position = end = start + len(data)
-        first = bisect_left(self._claims, start, key=lambda claim: claim.start)
-        for claim in self._claims[first:]:
-            if claim.start >= end:
-                break
-            if claim.end <= end and self.failure is None:
-                self._look_at(data, claim, start)
-        return b"" if self.failure is not None else data
-
-    def _look_at(self, data: bytes, claim: Claim, start: int) -> None:
-        try:
-            check_inflation(io.BytesIO(data), Claim(claim.start - start, claim.end - start, claim.unpacked))
-        except ValueError as error:
-            self.failure = str(error)
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        self._position = self._source.seek(position, whence) if whence else position
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    @property
-    def closed(self) -> bool:
-        return bool(self._source.closed)
-
-    def close(self) -> None:
-        """Do nothing: the file is closed by whoever opened it."""
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return True

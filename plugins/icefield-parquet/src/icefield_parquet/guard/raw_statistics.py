@@ -25,7 +25,7 @@ _LONG_HEADER: Final = 0x0F
 _LAST_BYTE: Final = 0x7F
 """The greatest last byte of an integer."""
 _ONE_STRING: Final = 1 << 4 | BINARY
-"""How a list of one string begins: the path of a column that lies in no other."""
+"""How a list of one string begins: the path of a column that is in no other."""
 
 _Known: TypeAlias = "dict[tuple[int, int], bytes]"
 """The last list or struct that was passed over in each field. Chunks have the same encodings, and where the bytes are

@@ -4,7 +4,7 @@ pyarrow hands out what the pages say. Whoever uses such values meets errors far 
 
 Upstream, for strings: https://github.com/apache/arrow/issues/29635. For decimals and times there is none: the
 reproducer is a decimal(4, 2) whose stored bytes are 123456, which ``pq.read_table`` returns. The check of a type may go
-when pyarrow validates it while it reads, or can be told to.
+when pyarrow validates it while it reads, or can be asked to.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _is_within(indices: pa.Array, count: int) -> bool:
 
 
 def _is_ascii(array: pa.Array) -> bool:
-    """Whether all bytes of texts are ASCII, which is told ten times as fast as whether each is UTF-8."""
+    """Whether all bytes of strings are ASCII, which is found ten times as fast as whether each is UTF-8."""
     _, offsets, data = array.buffers()
     if data is None or not len(array):
         return True
@@ -57,7 +57,7 @@ def _is_ascii(array: pa.Array) -> bool:
 
 
 def _has_few_digits(array: pa.Array) -> bool:
-    """Whether all numbers are positive and no longer than their type, which is told faster than for any number."""
+    """Whether all numbers are positive and no longer than their type, which is found faster than for any number."""
     limit = 10**array.type.precision
     data = array.buffers()[1]
     if limit >= 1 << 63 or data is None or not len(array):

@@ -33,7 +33,8 @@ class Wanted:
 
     ``files`` are pyarrow's readers of the file, at first one. Where several may read at once, ``open_file`` gives
     more. ``entries`` are the sizes of dictionaries, by column chunk and row group, as far as they are known of those
-    that pyarrow hands out; ``plain`` is the same without these.
+    that pyarrow hands out; ``plain`` is the same without these. ``fit`` makes the rows of a batch fewer, and the size
+    larger, where texts of some row groups may take more than was thought.
     """
 
     schema: pa.Schema
@@ -42,6 +43,7 @@ class Wanted:
     open_file: Callable[[], pq.ParquetFile] | None
     entries: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     plain: Wanted | None = None
+    fit: Callable[[list[int], int, int], tuple[int, int]] = lambda _, rows, size: (rows, size)
 
     @property
     def indices(self) -> list[int]:
@@ -65,6 +67,11 @@ class Wanted:
 
 class _Merged(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
     """pyarrow has put equal values of a dictionary together, without changing the numbers that count on them."""
+
+
+def rows_at_once(rows: int, size: int, promised: int) -> int:
+    """How many of the rows that are promised are decoded at once, in batches of at most so many."""
+    return rows if size > _WHOLE_BYTES else promised
 
 
 def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterator[list[pa.Array]]:
@@ -97,6 +104,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
 
 def _decoded(wanted: Wanted, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
     indices, schema, reader = wanted.indices, wanted.schema, wanted.files[0].reader
+    rows, size = wanted.fit(groups, rows, size)
     beside = len(indices) > 1 and thread_count() > 1
     if size > _WHOLE_BYTES:
         for batch in reader.iter_batches(rows, groups, column_indices=indices, use_threads=beside):

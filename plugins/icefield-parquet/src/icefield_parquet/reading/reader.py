@@ -22,10 +22,12 @@ from icefield_parquet.footer import checked_tail, is_ordered, read_tail
 from icefield_parquet.guard.column_chunks import check_column_chunks
 from icefield_parquet.guard.errors import is_encrypted, reading
 from icefield_parquet.guard.expansion import TooMany, check_claim, check_pages, dictionary_size
-from icefield_parquet.guard.inflation import Claim, Watched, check_inflation, claim_of
+from icefield_parquet.guard.inflation import Claim, check_inflation, claim_of
 from icefield_parquet.guard.raw_statistics import check_statistics
+from icefield_parquet.guard.repeated_entries import MOST_BYTES, Texts, fewer_rows, row_bytes, texts_of
 from icefield_parquet.guard.verdicts import Verdict, verdict_of
-from icefield_parquet.reading.decoding import Wanted, decode
+from icefield_parquet.guard.watched import Watched
+from icefield_parquet.reading.decoding import Wanted, decode, rows_at_once
 from icefield_parquet.reading.repeated_texts import repeated_texts
 from icefield_parquet.reading.statistics import RowGroupStatistics, file_metrics
 from icefield_parquet.row_groups import in_split, row_group_start
@@ -57,15 +59,13 @@ class ParquetReader(FormatReader):
     def __init__(self, source: InputFile, location: str) -> None:
         self._source = source
         self._location = location
-        self._watched = None if isinstance(source, pa.NativeFile) else Watched(source)
+        self._watched = Watched(source) if source.is_remote else None
         try:
             with reading(location, "the footer"):
-                size = source.seek(0, 2)
+                size = source.size
                 tail = read_tail(source, size)
                 # Where there is no whole footer, it is for pyarrow to say what is wrong.
-                self._file = _open(
-                    self._watched or source, None if tail is None else _footer_in(checked_tail(tail, location))
-                )
+                self._file = self._open(None if tail is None else _footer_in(checked_tail(tail, location)))
                 self._is_near = self._watched is None
                 self._others: list[pq.ParquetFile] = []
                 self._footer = self._file.metadata
@@ -136,11 +136,27 @@ class ParquetReader(FormatReader):
             wanted = self._wanted(request, columns, runs)
         if leaves:
             for run, size in runs:
-                self._check_inflation(run, leaves)
-                yield from self._read_groups(wanted, run, size, request)
+                rows = self._batch_rows(run, size, request)
+                self._check_pages(run, leaves, rows_at_once(rows, size, self._promised(run)))
+                yield from self._read_groups(wanted, run, rows, size, request)
         else:
             for group in groups:
                 yield from _bare(self._first_rows[group], self._rows[group], request)
+
+    def _open(self, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+        """pyarrow's reader of the file with that footer, which it reads itself if there is none."""
+        # What came over a network is compared with its checksums, which takes no time compared with the way there.
+        remote = self._watched is not None
+        return pq.ParquetFile(
+            (self._watched or self._source).arrow_file(),
+            metadata=footer,
+            read_dictionary=list(dictionaries),
+            pre_buffer=remote,
+            page_checksum_verification=remote,
+            coerce_int96_timestamp_unit="us",
+            arrow_extensions_enabled=False,
+            **_LIMITS,
+        )
 
     def _wanted(self, request: ReadRequest, columns: list[list[Leaf]], runs: list[tuple[list[int], int]]) -> Wanted:
         """What pyarrow is to decode, with the columns that it is to hand out as dictionaries."""
@@ -155,18 +171,37 @@ class ParquetReader(FormatReader):
         paths = self._paths(entries)
 
         def open_file(paths: Sequence[str] = ()) -> pq.ParquetFile:
-            file = _open(self._watched or self._source, self._footer, paths)
+            file = self._open(self._footer, paths)
             self._others.append(file)
             return file
 
         schema = with_dictionaries(request.columns, request.dictionaries)
         chunks = [[leaf.index for leaf in inside] for inside in columns]
-        plain = Wanted(schema, chunks, [self._file], open_file if self._is_near else None)
+        texts = [leaf.index for inside in columns for leaf in inside if _is_text(leaf)]
+        fit = partial(self._fit, texts)
+        plain = Wanted(schema, chunks, [self._file], open_file if self._is_near else None, fit=fit)
         if not paths:
             return plain
         open_more = partial(open_file, [*paths.values()])
         known = {index: entries[index] for index in paths}
-        return Wanted(schema, chunks, [open_more()], open_more, known, plain)
+        fit = partial(self._fit, [index for index in texts if index not in known])
+        return Wanted(schema, chunks, [open_more()], open_more, known, plain, fit)
+
+    def _fit(self, texts: Sequence[int], groups: list[int], rows: int, size: int) -> tuple[int, int]:
+        """Rows of a batch, and what row groups may take, with texts of dictionaries as long as they may be.
+
+        ``texts`` are the columns that hold such. Those of a far file are measured as they pass.
+        """
+        total = 0
+        if self._is_near:
+            with self._reading("the pages"):
+                for index in texts:
+                    total += max(row_bytes(self._source, self._texts(group, index)) for group in groups)
+        fewer = fewer_rows(total, rows_at_once(rows, size, self._promised(groups)))
+        return (rows, size) if fewer is None else (min(rows, fewer), max(size, MOST_BYTES))
+
+    def _texts(self, group: int, index: int) -> Texts:
+        return texts_of(self._footer.row_group(group).column(index), self._rows[group])
 
     def _paths(self, columns: Collection[int]) -> dict[int, str]:
         """The paths of columns, by which pyarrow knows them, without those that are of another one as well."""
@@ -222,15 +257,22 @@ class ParquetReader(FormatReader):
         if run:
             yield run, total
 
-    def _read_groups(self, wanted: Wanted, run: list[int], size: int, request: ReadRequest) -> Iterator[pa.RecordBatch]:
+    def _promised(self, groups: Sequence[int]) -> int:
+        return sum(self._rows[group] for group in groups)
+
+    def _batch_rows(self, run: list[int], size: int, request: ReadRequest) -> int:
+        width = max(1, size // max(1, self._promised(run)))
+        return max(1, min(request.batch_rows, _BATCH_BYTES // width))
+
+    def _read_groups(
+        self, wanted: Wanted, run: list[int], rows: int, size: int, request: ReadRequest
+    ) -> Iterator[pa.RecordBatch]:
         position = first = self._first_rows[run[0]]
-        promised = sum(self._rows[group] for group in run)
-        width = max(1, size // max(1, promised))
-        rows = max(1, min(request.batch_rows, _BATCH_BYTES // width))
-        decoded = decode(wanted, run, rows=rows, size=size)
+        promised = self._promised(run)
+        decoded = self._decoded(wanted, run, rows, size)
         while True:
             with self._reading("the pages"):
-                columns = self._next(decoded)
+                columns = next(decoded, None)
             if columns is None:
                 break
             count = len(columns[0])
@@ -241,13 +283,26 @@ class ParquetReader(FormatReader):
         if position != first + promised:
             raise self._damaged(f"{position - first} rows where the footer promises {promised}")
 
-    def _next(self, decoded: Iterator[list[pa.Array]]) -> list[pa.Array] | None:
-        try:
-            return next(decoded, None)
-        except (pa.ArrowException, OSError, ValueError):
-            if self._watched is not None and self._watched.failure is not None:
-                raise ValueError(self._watched.failure) from None
-            raise
+    def _decoded(self, wanted: Wanted, run: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
+        """The columns of row groups by batches, with fewer rows at once from where texts turn out to be long."""
+        watched, given = self._watched, 0
+        while True:
+            left = given
+            try:
+                for columns in decode(wanted, run, rows=rows, size=size):
+                    count = len(columns[0])
+                    if left < count or not count:
+                        given += count - left
+                        yield [column.slice(left) for column in columns] if left else columns
+                    left = max(0, left - count)
+                return
+            except (pa.ArrowException, OSError, ValueError):
+                if watched is not None and watched.failure is not None:
+                    raise ValueError(watched.failure) from None
+                if watched is None or watched.fewer is None:
+                    raise
+            rows, size = min(rows, watched.fewer), max(size, MOST_BYTES)
+            watched.begin_again()
 
     def _starts(self) -> list[int]:
         """Where the row groups start."""
@@ -288,24 +343,32 @@ class ParquetReader(FormatReader):
             with self._reading("a list"):
                 check_pages(self._source, chunk)
 
-    def _check_inflation(self, groups: list[int], wanted: list[Leaf]) -> None:
-        """Refuse pages that inflate to very many bytes: those of a near file now, of a far one as they come."""
+    def _check_pages(self, groups: list[int], wanted: list[Leaf], rows: int) -> None:
+        """Refuse pages that inflate to very many bytes: those of a near file now, of a far one as they come.
+
+        ``rows`` of them are asked for at once.
+        """
+        claims = self._claims(groups, wanted)
+        if self._watched is not None:
+            indices = [leaf.index for leaf in wanted if _is_text(leaf)]
+            self._watched.expect(claims, [(at, self._texts(group, at)) for at in indices for group in groups], rows)
+            return
+        with self._reading("the pages"):
+            for claim in claims:
+                check_inflation(self._source, claim)
+
+    def _claims(self, groups: list[int], wanted: list[Leaf]) -> list[Claim]:
         claims: list[Claim] = []
         for leaf in wanted:
             for group in groups:
                 try:
-                    claim = claim_of(self._footer.row_group(group).column(leaf.index), is_text=_is_text(leaf))
+                    claim = claim_of(self._footer.row_group(group).column(leaf.index), is_string=_is_text(leaf))
                 except TooMany as error:
                     raise UnsupportedFeature(
                         f"{self._location}: column '{leaf.field.name}': {error}", location=self._location
                     ) from None
                 claims += [] if claim is None else [claim]
-        if self._watched is not None:
-            self._watched.expect(claims)
-            return
-        with self._reading("the pages"):
-            for claim in claims:
-                check_inflation(self._source, claim)
+        return claims
 
     def _reading(self, what: str) -> AbstractContextManager[None]:
         return reading(self._location, what, self._has_encrypted_columns)
@@ -350,28 +413,9 @@ def _footer_in(tail: bytes) -> Any:
     return pq.ParquetFile(pa.BufferReader(tail), **_LIMITS).metadata
 
 
-def _open(source: InputFile | Watched, footer: Any, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-    """pyarrow's reader of a file with that footer, which it reads itself if there is none."""
-    # What came over a network is compared with its checksums: beside the way there, that takes no time.
-    remote = not isinstance(source, pa.NativeFile)
-    return pq.ParquetFile(
-        source,
-        metadata=footer,
-        read_dictionary=list(dictionaries),
-        pre_buffer=remote,
-        page_checksum_verification=remote,
-        coerce_int96_timestamp_unit="us",
-        arrow_extensions_enabled=False,
-        **_LIMITS,
-    )
-
-
 def _is_encrypted(source: InputFile) -> bool:
     try:
-        source.seek(0, 2)
-        size = source.tell()
-        source.seek(max(0, size - _TAIL))
-        return source.read(_TAIL)[-4:] == _ENCRYPTED
+        return source.read_at(max(0, source.size - _TAIL), _TAIL)[-4:] == _ENCRYPTED
     except (OSError, ValueError):
         return False
 

@@ -1,4 +1,4 @@
-"""Variants taken apart: where the values inside many of them lie, found with a few vectorised calls a level.
+"""Variants taken apart: where the values inside many of them are, found with a few vectorised calls a level.
 
 A cell is a place where an encoded value begins. Nothing is decoded here and no Python object is made for a row: what
 is inside the objects or arrays at some cells is the cells of their fields or elements. Spec: Variant Encoding
@@ -20,7 +20,7 @@ from icefield.toolkit import variant_names
 NULL, TRUE, FALSE, INT8, INT16, INT32, INT64, DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16 = range(11)
 DATE, TIMESTAMPTZ, TIMESTAMP, FLOAT, BINARY, STRING, TIME, TIMESTAMPTZ_NANOS, TIMESTAMP_NANOS, UUID = range(11, 21)
 OBJECT, ARRAY = 64, 65
-"""What a cell holds: primitives have the numbers of the format, texts short and long are ``STRING``."""
+"""What a cell holds: primitives have the numbers of the format, strings short and long are ``STRING``."""
 
 _SHORT_STRING, _OBJECT = 1, 2
 _SIZED: Final = (BINARY, STRING)
@@ -34,7 +34,7 @@ Numbers = Any
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Places of values: the variant each lies in, where it begins, and how many bytes it has."""
+    """Places of values: the variant each is in, where it begins, and how many bytes it has."""
 
     rows: Numbers
     at: Numbers
@@ -49,7 +49,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What lies in some objects or arrays: the position of the one each cell lies in, in ascending order.
+    """What is in some objects or arrays: the position of the one each cell is in, in ascending order.
 
     ``names`` are the positions of the fields' names among all names, ``ids`` those in the variant's own dictionary.
     """
@@ -90,13 +90,13 @@ class Variants:
         return np.select([basic == 0, basic == _SHORT_STRING, basic == _OBJECT], [header, STRING, OBJECT], ARRAY)
 
     def payloads(self, cells: Cells) -> tuple[Numbers, Numbers]:
-        """Where the bytes of texts or byte strings begin, and how many there are."""
+        """Where the bytes of strings or byte strings begin, and how many there are."""
         short = self.data[cells.at] & 3 == _SHORT_STRING
         before = np.where(short, 1, 5)
         return cells.at + before, cells.sizes - before
 
     def inside(self, cells: Cells) -> Inside:
-        """What lies in cells, all of which are objects or all arrays."""
+        """What is in cells, all of which are objects or all arrays."""
         count, ids_at, id_size, offsets_at, offset_size, values_at = self._heads(cells.rows, cells.at)
         owners = np.repeat(np.arange(len(cells)), count)
         nth = np.arange(len(owners)) - np.repeat(np.cumsum(count) - count, count)
@@ -106,7 +106,7 @@ class Variants:
         held = np.bincount(owners, found.sizes, len(cells))
         # Offsets may lead many fields to the same bytes, so that a few bytes would be values without end.
         if (at + found.sizes > (cells.at + cells.sizes)[owners]).any() or (held > cells.sizes).any():
-            raise InvalidArgument("what lies in a variant is larger than the variant")
+            raise InvalidArgument("what is in a variant is larger than the variant")
         if not len(owners) or not id_size[0]:
             return Inside(owners, found, owners[:0], owners[:0])
         ids = self.numbers(rows, ids_at[owners] + nth * id_size, id_size)

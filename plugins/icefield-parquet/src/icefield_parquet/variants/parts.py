@@ -66,7 +66,7 @@ def object_fields(value: bytes) -> dict[int, bytes]:
             # Offsets may lead many fields to the same bytes.
             if sum(end - at for at, end in spans.values()) <= len(value):
                 return {id_: value[at:end] for id_, (at, end) in spans.items()}
-    raise InvalidArgument("a shredded variant holds fields beside a value that is no object")
+    raise InvalidArgument("a shredded variant holds fields next to a value that is no object")
 
 
 def _size(data: bytes, at: int) -> int:

@@ -94,7 +94,7 @@ class _Search:
         self._columns = _MOST_COLUMNS
 
     def typed(self, cells: Cells, depth: int) -> pa.DataType | None:
-        """The type of what lies at some cells."""
+        """The type of what is at some cells."""
         kinds = self._variants.kinds(cells)
         common, plain = _most_common(kinds)
         if common == kind.OBJECT:
@@ -108,12 +108,12 @@ class _Search:
 
     def _object(self, cells: Cells, depth: int) -> pa.DataType | None:
         inside = self._variants.inside(cells)
-        told = self._variants.kinds(inside.cells) != kind.NULL
-        counts = np.bincount(inside.names[told], minlength=len(self._variants.names)).tolist()
+        stated = self._variants.kinds(inside.cells) != kind.NULL
+        counts = np.bincount(inside.names[stated], minlength=len(self._variants.names)).tolist()
         names = self._variants.names
         commonest = sorted((-count, names[at], at) for at, count in enumerate(counts) if count >= max(1, self._least))
         fields = []
-        for name, at in sorted(_told_apart((name, at) for _, name, at in commonest)[:_MOST_FIELDS]):
+        for name, at in sorted(_stated_apart((name, at) for _, name, at in commonest)[:_MOST_FIELDS]):
             typed = self.typed(inside.cells.take(inside.names == at), depth + 1)
             if typed is not None:
                 fields.append(pa.field(name, _group(typed), nullable=False))
@@ -124,10 +124,10 @@ class _Search:
         return None if typed is None else pa.list_(pa.field("element", _group(typed), nullable=False))
 
 
-def _told_apart(named: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def _stated_apart(named: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """Without names that some readers mistake: those that differ from an earlier one in case only, empty and cut ones.
 
-    DuckDB gives the second of ``a`` and ``A`` another name. Encoded beside the columns, each field keeps its own.
+    DuckDB gives the second of ``a`` and ``A`` another name. Encoded next to the columns, each field keeps its own.
     """
     found: dict[str, tuple[str, int]] = {}
     for name, at in named:

@@ -145,12 +145,12 @@ def _primitives(
     try:
         return fits, found.cast(typed)
     except pa.ArrowInvalid:
-        texts = [_text(each) for each in found.to_pylist()]  # some are not UTF-8: these stay as they are
-        fits &= np.array([text is not None for text in texts], bool)[places]
-        return fits, pa.array(texts, typed)
+        strings = [_string(each) for each in found.to_pylist()]  # some are not UTF-8: these stay as they are
+        fits &= np.array([string is not None for string in strings], bool)[places]
+        return fits, pa.array(strings, typed)
 
 
-def _text(data: bytes | None) -> str | None:
+def _string(data: bytes | None) -> str | None:
     try:
         return None if data is None else data.decode()
     except UnicodeDecodeError:

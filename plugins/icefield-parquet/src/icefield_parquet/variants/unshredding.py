@@ -1,6 +1,6 @@
 """Variants that a file holds shredded, put together again.
 
-A shredded variant is a group of ``metadata``, ``value`` and ``typed_value``: what is of the usual type lies in
+A shredded variant is a group of ``metadata``, ``value`` and ``typed_value``: what is of the usual type is in
 ``typed_value``, as a column of its own, what is not in ``value``, encoded. Lists hold such groups as elements, objects
 as fields. Spec: Variant Shredding (Parquet). Each row is put together by itself, which takes some microseconds a value.
 """
@@ -28,7 +28,7 @@ _FIXED: Final[list[tuple[pa.DataType, int, str]]] = [
     (pa.timestamp("us", "UTC"), 12, "<i8"), (pa.timestamp("us"), 13, "<i8"), (pa.timestamp("ns", "UTC"), 18, "<i8"),
     (pa.timestamp("ns"), 19, "<i8"), (pa.binary(16), 20, "V16"),
 ]  # fmt: skip
-"""Types of one width: the number of each among the primitives of variants, and how its values lie in memory."""
+"""Types of one width: the number of each among the primitives of variants, and how its values are in memory."""
 
 _DECIMALS: Final = ((9, 8, 4), (18, 9, 8), (38, 10, 16))
 Encoded = list[bytes | None]
@@ -138,7 +138,7 @@ def _encoder(kind: pa.DataType) -> Callable[[pa.Array], list[bytes]] | None:
 
 
 def _of_width(array: pa.Array, header: bytes, width: int) -> list[bytes]:
-    """The values of an array of one width, as they lie in memory, each after a header."""
+    """The values of an array of one width, as they are in memory, each after a header."""
     data = array.buffers()[1]
     if data is None:
         return [header] * len(array)
@@ -146,10 +146,10 @@ def _of_width(array: pa.Array, header: bytes, width: int) -> list[bytes]:
     return [header + raw[at : at + width] for at in range(0, len(raw), width)]
 
 
-def _string(text: bytes) -> bytes:
-    if len(text) <= _LONGEST_SHORT_STRING:
-        return bytes([len(text) << 2 | 1]) + text
-    return bytes([16 << 2]) + struct.pack("<I", len(text)) + text
+def _string(string: bytes) -> bytes:
+    if len(string) <= _LONGEST_SHORT_STRING:
+        return bytes([len(string) << 2 | 1]) + string
+    return bytes([16 << 2]) + struct.pack("<I", len(string)) + string
 
 
 def _binary(data: bytes) -> bytes:

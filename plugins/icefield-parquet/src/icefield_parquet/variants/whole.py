@@ -87,7 +87,7 @@ def _whole(array: pa.Array, wanted: pa.DataType, where: str, location: str) -> p
             raise wrong(f"{where}': {error.message}", location=location) from error
     fields = child_fields(wanted)
     if kinds.is_struct(wanted):
-        # What lies below a null struct may be no variant, so it must be null before it is looked at.
+        # What is below a null struct may be no variant, so it must be null before it is looked at.
         children = array.flatten() if array.null_count else [array.field(at) for at in range(len(fields))]
         made = [
             _whole(child, field.type, f"{where}.{field.name}", location)

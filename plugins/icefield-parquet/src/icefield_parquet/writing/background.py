@@ -1,4 +1,4 @@
-"""Work in a thread of its own beside that of the caller."""
+"""Work in a thread of its own, next to that of the caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Background:
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name="icefield-parquet-beside")
+        self._thread = Thread(target=self._run, name="icefield-parquet-background")
 
     def _run(self) -> None:
         try:

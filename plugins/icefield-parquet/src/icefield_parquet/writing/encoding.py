@@ -23,7 +23,7 @@ _PIECES = 16
 _JITTER = np.random.default_rng(1).random(_PIECES)
 _WORTHWHILE = 0.9
 _FEW_ROWS = 256
-"""With so few rows a dictionary costs next to nothing, and nothing can be told of what repeats."""
+"""With so few rows a dictionary costs next to nothing, and nothing can be known of what repeats."""
 
 _FILES_ALIKE = 64
 """So many files of one write are encoded alike before another one is looked at."""

@@ -41,7 +41,7 @@ class Layout:
 
     ``ids`` and ``places`` are those of the leaves in the file, in order: a variant's leaves have its id. ``paths`` are
     the places of leaves that get statistics, by full name; ``all_counted`` says that this is all of them. ``shredded``
-    is the full name of the variant that a leaf is part of, by place, where its statistics tell something.
+    is the full name of the variant that a leaf is part of, by place, where its statistics state something.
     ``lacks_annotations``: pyarrow may leave annotations out, among them ``logical_types`` (by field id).
     ``footers`` is how a footer begins and what is made of that, once a file was written.
     """
@@ -113,7 +113,7 @@ def _collect_paths(fields: tuple[NestedField, ...], name: str, path: str, paths:
 def _collect_parts(
     fields: tuple[NestedField, ...], name: str, types: Mapping[int, pa.DataType], parts: dict[str, str]
 ) -> None:
-    """Note the leaves of shredded variants: readers skip values by what is typed, if nothing is beside it."""
+    """Note the leaves of shredded variants: readers skip values by what is typed, if nothing is next to it."""
     for each in fields:
         full = name + each.name
         if isinstance(each.field_type, StructType):

@@ -146,7 +146,7 @@ def _bloom_filters(properties: Mapping[str, str], leaf_paths: Mapping[str, str])
             continue
         fpp = find_value(properties, PARQUET_BLOOM_FILTER_FPP, name)
         if not 0 < fpp < 1:
-            raise InvalidArgument(f"table property '{PARQUET_BLOOM_FILTER_FPP.name}{name}' must lie between 0 and 1")
+            raise InvalidArgument(f"table property '{PARQUET_BLOOM_FILTER_FPP.name}{name}' must be between 0 and 1")
         most_values = _values_of_bloom_filter(most, fpp)
         wanted = find_value(properties, PARQUET_BLOOM_FILTER_NDV, name)
         blooms[leaf_paths[name]] = {"ndv": min(wanted or most_values, most_values), "fpp": fpp}

@@ -64,7 +64,7 @@ def _shreds(kind: IcebergType, wanted: pa.DataType) -> bool:
 
 
 def _array(array: pa.Array, kind: IcebergType, wanted: pa.DataType, absent: Any = None) -> pa.Array:
-    """An array in its storage form; ``absent`` tells the rows that are below a null, if there are any."""
+    """An array in its storage form; ``absent`` states the rows that are below a null, if there are any."""
     if isinstance(kind, VariantType) and is_shredded(wanted):
         return shredded(array, wanted, absent)
     if not _differs(kind, wanted):

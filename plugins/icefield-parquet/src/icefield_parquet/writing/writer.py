@@ -22,7 +22,7 @@ from icefield_parquet.writing.layout import Layout, layout_of
 from icefield_parquet.writing.options import write_options
 from icefield_parquet.writing.sink import Sink
 from icefield_parquet.writing.storage import to_storage
-from icefield_parquet.writing.text_bounds import TextBounds
+from icefield_parquet.writing.string_bounds import TextBounds
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
@@ -120,7 +120,7 @@ class ParquetWriter(FormatWriter):
         self._options = write_options(
             self._properties, layout.paths, all_counted=layout.all_counted, shredded=layout.shredded
         )
-        self._text_bounds = TextBounds(layout, self._options.arguments["write_statistics"])
+        self._string_bounds = TextBounds(layout, self._options.arguments["write_statistics"])
 
     def _shred(self, first: pa.Table) -> None:
         """Lay the file out anew for variants that are worth columns of their own, as its first rows show."""
@@ -133,7 +133,7 @@ class ParquetWriter(FormatWriter):
             self._choice = EncodingChoice()  # other files of the write have other columns
 
     def _opened(self, first: pa.Table | None = None, rows: int = 0) -> pq.ParquetWriter:
-        """pyarrow's writer, which is set up when the first rows tell what they are like."""
+        """pyarrow's writer, which is set up when the first rows state what they are like."""
         if self._writer is None:
             arguments = dict(self._options.arguments)
             limit, page_bytes = arguments["dictionary_pagesize_limit"], arguments["data_page_size"]
@@ -158,24 +158,24 @@ class ParquetWriter(FormatWriter):
             self._shred(table)
         stored = to_storage(table, self._layout.schema, self._layout.storage)
         writer = self._opened(stored, rows)
-        told = self._text_bounds.told_by_footer(table, groups=-(-table.num_rows // rows))
+        stated = self._string_bounds.told_by_footer(table, groups=-(-table.num_rows // rows))
         if table.num_rows < _WORTH_A_THREAD:
-            self._gather(told)
+            self._gather(stated)
             writer.write_table(stored, row_group_size=rows)
         else:
-            with Background(lambda: self._gather(told)):  # both leave Python's lock to others most of the time
+            with Background(lambda: self._gather(stated)):  # both leave Python's lock to others most of the time
                 writer.write_table(stored, row_group_size=rows)
         self._flushed_bytes += self._pending_bytes
         self._pending, self._pending_bytes = [], 0
 
-    def _gather(self, told: frozenset[int]) -> None:
-        """Note what the manifest will tell of the pending rows, but for bounds of columns that the footer tells."""
+    def _gather(self, stated: frozenset[int]) -> None:
+        """Note what the manifest will state the pending rows, but for bounds of columns that the footer states."""
         for batch in self._pending:
-            self._collector.update(batch, told)
+            self._collector.update(batch, stated)
 
     def _metrics(self, footer: Any) -> Metrics:
         metrics = replace(self._collector.metrics(), column_sizes=_column_sizes(footer, self._layout.ids))
-        self._text_bounds.add_to(metrics, footer)
+        self._string_bounds.add_to(metrics, footer)
         return metrics
 
 

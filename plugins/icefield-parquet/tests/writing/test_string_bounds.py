@@ -1,4 +1,4 @@
-"""Bounds of text and bytes are exact, whether the footer tells them or not."""
+"""Bounds of strings and bytes are exact, whether the footer states them or not."""
 
 import pyarrow as pa
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import NestedField
-from icefield_parquet.writing import text_bounds
+from icefield_parquet.writing import string_bounds
 from parquet_files import write, write_rows
 
 SCHEMA = Schema(NestedField(1, "a.b", "string"), NestedField(2, "n", "int"), NestedField(3, "raw", "binary"))
@@ -29,7 +29,7 @@ PROPERTIES = [
 def few_rows(request):
     """From how many rows on the footer is relied on: always, and for some of the row groups."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_bounds, "_FEW_ROWS", request.param)
+        patch.setattr(string_bounds, "_FEW_ROWS", request.param)
         yield
 
 
@@ -48,10 +48,10 @@ def test_the_bounds_are_the_least_and_the_greatest_value(held, properties, batch
         assert metrics.upper_bounds.get(id_) == max(present, default=None)
 
 
-def test_a_footer_that_does_not_tell_what_it_should_leaves_the_bounds_unknown(monkeypatch):
+def test_a_footer_that_does_not_state_what_it_should_leaves_the_bounds_unknown(monkeypatch):
     """Were pyarrow to leave short values out as it does long ones, bounds of the other row groups would be wrong."""
-    monkeypatch.setattr(text_bounds, "_LONGEST", 2 * LONG)
-    monkeypatch.setattr(text_bounds, "_FEW_ROWS", 0)
+    monkeypatch.setattr(string_bounds, "_LONGEST", 2 * LONG)
+    monkeypatch.setattr(string_bounds, "_FEW_ROWS", 0)
     held = [{"a.b": "m", "n": 1, "raw": b"m"}, {"a.b": "z" * LONG, "n": 2, "raw": b"a"}]
     _, written = write_rows(SCHEMA, held, batch_rows=1, properties={"write.parquet.row-group-size-bytes": "1"})
     assert written.metrics.lower_bounds == {2: 1, 3: b"a"}

@@ -1,4 +1,4 @@
-"""Bounds of text and bytes as the footer tells them: pyarrow compares every value for it anyway, which takes long."""
+"""Bounds of strings and bytes from the footer: pyarrow compares every value for them anyway, which takes long."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _LONGEST: Final = 1024
 
 
 _FEW_ROWS: Final = 16_384
-"""Bounds of so few values are found as fast as it is found out whether they are told."""
+"""Bounds of so few values are found as fast as it is found out whether they are stated."""
 
 
 @dataclass(slots=True)
 class _Column:
-    """A column of text or bytes at the top: where its chunk lies, and the row groups whose bounds the footer tells."""
+    """A top-level column of strings or bytes: where its chunk is, and the row groups with bounds in the footer."""
 
     field_id: int
     chunk: int
-    is_text: bool
+    is_string: bool
     groups: list[int] = field(default_factory=list)
 
 
@@ -40,37 +40,37 @@ class TextBounds:
         self._groups = 0
 
     def told_by_footer(self, table: pa.Table, groups: int) -> frozenset[int]:
-        """The positions of the columns whose bounds the next row groups, which hold this table, will tell."""
+        """The positions of the columns whose bounds the next row groups, which hold this table, will show."""
         first, self._groups = self._groups, self._groups + groups
         if table.num_rows < _FEW_ROWS:
             return frozenset()
         if self._columns is None:
             self._columns = _columns_of(self._layout, self._write_statistics)
-        told = []
+        stated = []
         for position, column in self._columns.items():
             longest = pc.max(pc.binary_length(table.column(position))).as_py()
             if longest is not None and longest <= _LONGEST:
                 column.groups.extend(range(first, self._groups))
-                told.append(position)
-        return frozenset(told)
+                stated.append(position)
+        return frozenset(stated)
 
     def add_to(self, metrics: Metrics, footer: Any) -> None:
-        """Widen the bounds by what the footer of the finished file tells; without it they are not known."""
+        """Widen the bounds by what the footer of the finished file states; without it they are not known."""
         for column in (self._columns or {}).values():
             chunks = [footer.row_group(group).column(column.chunk) for group in column.groups]
-            if not all(_tells_all(each) for each in chunks):
+            if not all(_states_all(each) for each in chunks):
                 metrics.lower_bounds.pop(column.field_id, None)
                 metrics.upper_bounds.pop(column.field_id, None)
                 continue
-            told = [each.statistics for each in chunks if each.statistics.has_min_max]
-            lows, highs = [each.min_raw for each in told], [each.max_raw for each in told]
-            if column.is_text:
+            stated = [each.statistics for each in chunks if each.statistics.has_min_max]
+            lows, highs = [each.min_raw for each in stated], [each.max_raw for each in stated]
+            if column.is_string:
                 lows, highs = [low.decode() for low in lows], [high.decode() for high in highs]
             _join(metrics.lower_bounds, column.field_id, lows, min)
             _join(metrics.upper_bounds, column.field_id, highs, max)
 
 
-def _tells_all(chunk: Any) -> bool:
+def _states_all(chunk: Any) -> bool:
     statistics = chunk.statistics
     return statistics is not None and (statistics.has_min_max or statistics.null_count == chunk.num_values)
 
@@ -83,12 +83,12 @@ def _join(bounds: dict[int, Any], field_id: int, values: list[Any], choose: Call
 
 
 def _columns_of(layout: Layout, write_statistics: bool | Sequence[str]) -> dict[int, _Column]:
-    """The columns of text and bytes at the top that have statistics, by position."""
+    """The columns of strings and bytes at the top that have statistics, by position."""
     chunks = {id_: chunk for chunk, id_ in enumerate(layout.ids)}
     found: dict[int, _Column] = {}
     for position, each in enumerate(layout.schema.fields):
         has_statistics = write_statistics if isinstance(write_statistics, bool) else each.name in write_statistics
         if has_statistics and isinstance(each.field_type, StringType | BinaryType):
-            is_text = isinstance(each.field_type, StringType)
-            found[position] = _Column(each.field_id, chunks[each.field_id], is_text)
+            is_string = isinstance(each.field_type, StringType)
+            found[position] = _Column(each.field_id, chunks[each.field_id], is_string)
     return found
