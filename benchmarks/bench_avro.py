@@ -20,6 +20,7 @@ from harness import compare, main
 from icefield.abc import ManifestReadRequest
 from icefield.manifest.schemas import entry_schema
 from icefield.schema import Schema
+from icefield.toolkit import BytesInput
 from icefield.types import (
     BooleanType,
     DateType,
@@ -179,7 +180,7 @@ def by_fastavro(schema: Any, rows: list[Any], each: int = 64_000) -> bytes:
 
 
 def open_bytes(data: bytes) -> Any:
-    return FORMAT.open_reader(io.BytesIO(data), "memory://benchmark", size=len(data))
+    return FORMAT.open_reader(BytesInput(data), "memory://benchmark", size=len(data))
 
 
 def read(data: bytes, columns: pa.Schema | None = None, **request: Any) -> list[pa.RecordBatch]:

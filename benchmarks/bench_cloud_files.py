@@ -1,4 +1,4 @@
-"""Large files in S3, Google Cloud Storage, Azure storage and HDFS: the plugins beside the plain fsspec clients.
+"""Large files in S3, Google Cloud Storage, Azure storage and HDFS: the plugins next to the plain fsspec clients.
 
 On servers of this machine, so that what is compared is the work of the clients.
 """

@@ -56,12 +56,12 @@ def grown(metadata: TableMetadata, size: int) -> bytes:
             head = SetSnapshotRef(MAIN_BRANCH, branch(snapshot.snapshot_id))
             metadata = apply_updates(metadata, [AddSnapshot(snapshot), head])
         data = encode_metadata(metadata)
-        metadata = decode_metadata(data, metadata.location)  # what was added is one text with what was there
+        metadata = decode_metadata(data, metadata.location)  # what was added is one string with what was there
     return data
 
 
 def make_table(catalog: icefield.Catalog, size: int) -> str:
-    """Where the metadata file of a table of that size lies."""
+    """Where the metadata file of a table of that size is."""
     table = catalog.create_table("db.small", SCHEMA)
     table.append(ROWS)
     location = f"{table.location()}/metadata/90000-large.metadata.json"

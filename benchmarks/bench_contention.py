@@ -1,4 +1,4 @@
-"""Sixteen processes that append to one table, beside a single one that appends alone.
+"""Sixteen processes that append to one table, next to a single one that appends alone.
 
     python benchmarks/bench_contention.py [--writers 16] [--seconds 10] [--strategies create sql] [--log]
 

@@ -2,8 +2,8 @@
 
     python benchmarks/bench_deletes.py [--manifests 200] [--files 50] [--runs 3] [--milliseconds 20] [--no-peer]
 
-Each is timed beside itself with manifests read and published one after the other, which is what a single worker does,
-and beside PyIceberg where that has the same. Data files are only named: whole files go, and none is read. Requests of
+Each is timed next to itself with manifests read and published one after the other, which is what a single worker does,
+and next to PyIceberg where that has the same. Data files are only named: whole files go, and none is read. Requests of
 one commit and the CPU time of the process are printed.
 """
 
@@ -132,7 +132,7 @@ def run() -> None:
             table.dynamic_partition_overwrite(rows)
 
         def guarded() -> None:
-            # Nothing that was added since can hold such a row, which the manifests alone tell.
+            # Nothing that was added since can hold such a row, which the manifests alone show.
             action = ours.fresh().update_snapshot().overwrite().delete_file(f"{made.location()}/data/0-0.parquet")
             action.validate_from_snapshot(first).conflict_detection_filter("id < 0")
             action.validate_no_conflicting_data().commit()

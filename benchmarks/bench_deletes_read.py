@@ -1,4 +1,4 @@
-"""Scanning tables with row-level deletes of 1 % of their rows, beside the same tables without, and beside PyIceberg.
+"""Scanning tables with row-level deletes of 1 % of their rows, next to the same tables without, and next to PyIceberg.
 
     python benchmarks/bench_deletes_read.py [ROWS] [PART ...]
 
@@ -7,7 +7,6 @@ The parts are ``rows``, ``keys`` (the memory that a million delete keys take) an
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from icefield.types.reserved import DELETE_FILE_PATH
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
+from bounded import peak_memory
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
 from planned_tables import PlannedTable
 
@@ -110,7 +110,7 @@ def memory_of(count: int) -> None:
         commit(table, equality_deletes(table, ["id"], numbers.slice(0, count)))
         total = sum(batch.num_rows for batch in table.scan().to_arrow_batch_reader())
         assert total == numbers.num_rows - count
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    print(peak_memory())
 
 
 def planning() -> None:
@@ -130,7 +130,7 @@ def planning() -> None:
 
 
 def planned(deletes: int) -> PlannedTable:
-    """Data files in manifests of 1,000, and position delete files of ten neighbours each, told by their bounds."""
+    """Data files in manifests of 1,000, and position delete files of ten neighbours each, found by their bounds."""
     table = PlannedTable(location=f"memory://bench/{uuid.uuid4().hex}")
     paths = [table.path(f"data/{number:06}.parquet") for number in range(DATA_FILES)]
     for start in range(0, DATA_FILES, 1_000):

@@ -80,7 +80,7 @@ def table_with(snapshots: int) -> bytes:
         before = metadata.last_updated_ms
         metadata = committed(metadata, number, draw.getrandbits(62) + 1)
         metadata = with_metadata_log(metadata, f"{LOCATION}/metadata/{number:05}.metadata.json", before)
-        if number % 100 == 0:  # as a loaded table: what was added is one text with what was there
+        if number % 100 == 0:  # as a loaded table: what was added is one string with what was there
             metadata = decode_metadata(encode_metadata(metadata), LOCATION)
     return encode_metadata(metadata)
 

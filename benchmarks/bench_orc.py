@@ -1,8 +1,7 @@
-"""ORC files: ours beside pyarrow.orc, which both read and write with, for what field ids, metrics and types add."""
+"""ORC files: ours next to pyarrow.orc, which both read and write with, for what field ids, metrics and types add."""
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -12,6 +11,7 @@ from harness import compare, main
 from icefield.abc import ReadRequest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import as_input_file
 from icefield.types import NestedField
 from icefield_orc.options import write_options
 from icefield_orc.orc_format import OrcFormat
@@ -69,7 +69,7 @@ def kept(data: pa.Table) -> pa.Buffer:
 
 
 def read(file: pa.Buffer, names: list[str]) -> int:
-    source: Any = pa.BufferReader(file)
+    source = as_input_file(pa.BufferReader(file))
     with OrcFormat().open_reader(source, "memory://bench", size=file.size) as reader:
         wanted = pa.schema([reader.schema.field(name) for name in names])
         return sum(batch.num_rows for batch in reader.read(ReadRequest(wanted)))

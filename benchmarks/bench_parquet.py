@@ -1,4 +1,4 @@
-"""Parquet files: ours beside pyarrow.parquet, which both read and write with, for what ids, metrics and checks add.
+"""Parquet files: ours next to pyarrow.parquet, which both read and write with, for what ids, metrics and checks add.
 
     python benchmarks/bench_parquet.py [ROWS] [SHAPE ...]
 
@@ -18,6 +18,7 @@ from harness import compare, main
 from icefield.abc import ReadRequest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import as_input_file
 from icefield.types import ListType, MapType, NestedField, StructType
 from icefield_parquet.parquet_format import ParquetFormat
 
@@ -148,7 +149,7 @@ def write_peer(data: pa.Table, group_rows: int) -> None:
 
 
 def read(file: pa.Buffer, names: list[str]) -> int:
-    source: Any = pa.BufferReader(file)
+    source = as_input_file(pa.BufferReader(file))
     with FORMAT.open_reader(source, "memory://bench", size=file.size) as reader:
         wanted = pa.schema([reader.schema.field(name) for name in names])
         return sum(batch.num_rows for batch in reader.read(ReadRequest(wanted)))

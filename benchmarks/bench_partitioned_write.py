@@ -1,4 +1,4 @@
-"""Appending two million rows to a table of 480 partitions, beside PyIceberg and beside one plain Parquet file.
+"""Appending two million rows to a table of 480 partitions, next to PyIceberg and next to one plain Parquet file.
 
 python benchmarks/bench_partitioned_write.py [ROWS]
 """

@@ -1,4 +1,4 @@
-"""Scanning whole tables to Arrow, beside pyarrow's dataset over the same files and beside PyIceberg.
+"""Scanning whole tables to Arrow, next to pyarrow's dataset over the same files and next to PyIceberg.
 
 pyarrow's dataset keeps what it learnt of its files from run to run; a scan here plans anew and opens each file.
 

@@ -32,8 +32,8 @@ def picture() -> str:
 
 def page() -> str:
     """The page with the picture of today."""
-    text = PAGE.read_text("utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    string = PAGE.read_text("utf-8")
+    before, after = string.split(BEGIN)[0], string.split(END)[1]
     return f"{before}{BEGIN}\n{picture()}\n{END}{after}"
 
 

@@ -23,13 +23,13 @@ REFERENCE = ROOT / "docs/reference"
 KIB, MIB = 1 << 10, 1 << 20
 _NO_READERS = {Path(properties.__file__), Path(property_checks.__file__)}
 _GROUP = re.compile(r"# -- (.+?) -+")
-_TYPE_NAMES = {str: "text", int: "integer", float: "number", bool: "true/false"}
+_TYPE_NAMES = {str: "string", int: "integer", float: "number", bool: "true/false"}
 
 _PROPERTIES_HEAD = """# Table properties
 
 Generated from `icefield.metadata.properties` by `make reference`; do not edit.
 
-A property is text that steers readers and writers of one table. Set it with `create_table(..., properties={...})`,
+A property is a string that steers readers and writers of one table. Set it with `create_table(..., properties={...})`,
 `table.set_properties({...})` or `icefield properties db.t --set key=value`. A value of the wrong form is refused when
 it is set, and so is a codec, a metrics mode or a file format that no engine has; a file format whose plugin is not
 installed here is accepted. A table of another engine that has such a value already is read and changed all the same.
@@ -51,7 +51,7 @@ Generated from `icefield.errors` by `make reference`; do not edit.
 
 Every error that Icefield raises on purpose is an `IcefieldError` and also the nearest built-in, so that
 `except FileNotFoundError` works as well as `except icefield.errors.FileMissing`. Keyword data such as the location or
-the table are attributes of the error and lie in `error.data`. `error.retryable` tells whether trying the same call
+the table are attributes of the error and are in `error.data`. `error.retryable` says whether trying the same call
 again can help. Errors can be pickled.
 
 ```python
@@ -84,7 +84,7 @@ def errors_page() -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page with its text."""
+    """Every generated page with its string."""
     return {REFERENCE / "properties.md": properties_page(), REFERENCE / "errors.md": errors_page()}
 
 
@@ -131,7 +131,7 @@ def _readers(constant: str, name: str) -> list[str]:
 
 @cache
 def _used_words() -> dict[str, frozenset[str]]:
-    """By distribution, the names and the texts in its code, documentation left out."""
+    """By distribution, the names and the strings in its code, documentation left out."""
     places = {"icefield": ROOT / "framework/src", **{path.name: path / "src" for path in ROOT.glob("plugins/*")}}
     found = {}
     for distribution, place in sorted(places.items()):
@@ -161,11 +161,11 @@ def _error_row(error: type[IcefieldError]) -> str:
     return f"| `{error.__name__}` | {nearest} | {below} | {retry} | {_cell(doc.replace('``', '`'))} |\n"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _cell(string: str) -> str:
+    return string.replace("|", "\\|")
 
 
 if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text, "utf-8")
+    for path, string in pages().items():
+        path.write_text(string, "utf-8")
         print(f"wrote {path.relative_to(ROOT)}")

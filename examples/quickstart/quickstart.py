@@ -183,7 +183,7 @@ def report_versions(ice: IcefieldSession, before: int) -> None:
 
 
 def report_tables(catalog: icefield.Catalog, folder: Path) -> None:
-    print(f"\nthe catalog is sqlite:///{folder}/catalog.db, the tables lie in {folder}/warehouse:")
+    print(f"\nthe catalog is sqlite:///{folder}/catalog.db, the tables are in {folder}/warehouse:")
     for name in catalog.list_tables("nyc"):
         table = catalog.load_table(name)
         print(f"  {'.'.join(name):14} {table.scan().count():>9,} rows  {table.metadata_location}")

@@ -1,4 +1,4 @@
-"""The commit protocols in a simulated world: whatever is lost, late or dead, no update is, and nobody is told wrong."""
+"""The commit protocols in a simulated world: whatever is lost, late or dead, no update is, and no reply is wrong."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def without(*keys: str) -> Any:
 
 
 @pytest.mark.parametrize("catalog", ["sql"], indirect=True)
-def test_version_3_without_a_next_row_id_is_read_and_the_snapshots_tell_it(catalog: Catalog):
+def test_version_3_without_a_next_row_id_is_read_and_the_snapshots_state_it(catalog: Catalog):
     table = new_table(catalog=catalog, **{"format-version": "3"})
     empty = rewritten(catalog, table, without("next-row-id"))
     assert (empty.metadata.next_row_id, ids(empty)) == (0, [])
@@ -98,7 +98,7 @@ def test_version_3_without_a_next_row_id_is_read_and_the_snapshots_tell_it(catal
 
 
 @pytest.mark.parametrize("catalog", ["sql"], indirect=True)
-def test_where_snapshots_do_not_tell_it_either_a_commit_finds_the_ids_that_are_given_out(
+def test_where_snapshots_do_not_state_it_either_a_commit_finds_the_ids_that_are_given_out(
     catalog: Catalog, tmp_path: Path
 ):
     table = new_table(catalog=catalog, **{"format-version": "3"})

@@ -119,7 +119,7 @@ def test_the_metadata_log_names_the_last_hundred_files():
 
 
 @pytest.mark.spec("META-17", "META-19", "META-06")
-def test_each_log_tells_its_own_kind_of_change():
+def test_each_log_states_its_own_kind_of_change():
     table = new_table()
     table.append(rows([1]))
     table.set_properties(a=1)

@@ -74,7 +74,7 @@ def test_a_store_keeps_what_its_plugin_says_and_is_left_as_it_was(store: dict[st
         assert list(catalog.io.list_files(store["warehouse"], shallow=True)) == []
 
 
-def test_the_source_of_the_credentials_is_told_and_not_the_credentials(store: dict[str, str]) -> None:
+def test_the_source_of_the_credentials_is_stated_and_not_the_credentials(store: dict[str, str]) -> None:
     found = {each.check: each for each in examine("test", writes=False, **store)}["credentials"]
     scheme = store["warehouse"].partition("://")[0]
     assert found.found
@@ -85,7 +85,7 @@ def test_the_source_of_the_credentials_is_told_and_not_the_credentials(store: di
 
 
 @pytest.mark.parametrize("store", ["gcs", "azure", "s3"], indirect=True)  # HDFS has no containers
-def test_a_container_that_is_not_there_is_told_of(store: dict[str, str]) -> None:
+def test_a_container_that_is_not_there_is_reported(store: dict[str, str]) -> None:
     other = re.sub(r"://[^/]+/", "://not-there/", store["warehouse"])
     found = examined({**store, "warehouse": other})
     assert "write" in failed(found)
@@ -105,7 +105,7 @@ def test_a_right_that_is_wanting_is_named_by_operation_and_location(
     assert properties["warehouse"] in found["clean-up"].found
 
 
-def test_credentials_that_are_refused_are_told_of(denying: tuple[dict[str, str], Between]) -> None:
+def test_credentials_that_are_refused_are_reported(denying: tuple[dict[str, str], Between]) -> None:
     properties, between = denying
     between.faulty(answer(401), lambda asked: True, times=None)
     found = examined(properties)

@@ -46,6 +46,15 @@ def upsert(table: Table) -> None:
     table.upsert(rows([2, 30], value=7.0), ["id"])
 
 
+def mark(table: Table) -> None:
+    table.update("id = 2 or id = 11", {"value": 5.0})
+
+
+def mark_again(table: Table) -> None:
+    merge = table.merge(rows([1, 12, 50], value=5.0), "id")
+    merge.when_matched_delete("id = 1").when_matched_update_all().when_not_matched_insert_all().commit()
+
+
 def replace_partitions(table: Table) -> None:
     table.dynamic_partition_overwrite(rows([40]))
 
@@ -58,15 +67,18 @@ def transact(table: Table) -> None:
         transaction.append(rows([22]))
 
 
-CHANGES = [append, append_batches, overwrite, delete, upsert, replace_partitions, transact]
+CHANGES = [append, append_batches, overwrite, delete, upsert, mark, mark_again, replace_partitions, transact]
 ERRORS = [KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
 
 
 class Watched:
-    """A table whose strategy tells whether the publishing step was begun."""
+    """A table whose strategy says whether the publishing step was begun."""
 
-    def __init__(self, partition_spec: Any = None) -> None:
-        self.table = new_table(partition_spec)
+    def __init__(self, change: Any) -> None:
+        modes = {f"write.{each}.mode": "merge-on-read" for each in ("update", "merge")}
+        marking = {"format-version": "3" if change is mark_again else "2", **modes}
+        partition_spec = ["kind"] if change is replace_partitions else None
+        self.table = new_table(partition_spec, properties=marking if change in (mark, mark_again) else {})
         self.table.append(rows([1, 2, 3]))
         self.table.append(rows([11, 12], "b"))
         self.begun = False
@@ -99,7 +111,7 @@ def run(
     change: Callable[[Table], None], interrupting: Callable[[int], Any], error: type[BaseException], step: int
 ) -> str:
     """What became of a change interrupted at a step: "old", "new", "unknown"; "over" when it had fewer steps."""
-    made = Watched(["kind"] if change is replace_partitions else None)
+    made = Watched(change)
     made.expected = EXPECTED[change]
     made.snapshot = made.table.current_snapshot()
     with interrupting(step) as fired:
@@ -115,7 +127,7 @@ def run(
 
 
 def expected_of(change: Callable[[Table], None]) -> list[int]:
-    made = Watched(["kind"] if change is replace_partitions else None)
+    made = Watched(change)
     change(made.holder)
     return ids(made.table.refresh())
 

@@ -211,6 +211,7 @@ def test_the_properties_that_hold_credentials_are_found() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", credentials())
 def test_no_file_system_shows_a_credential(name: str, seen: Seen) -> None:
     for scheme in schemes_of(name):

@@ -69,6 +69,7 @@ def gone_within(seconds: float, processes: list[int]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_server_ends_with_its_block_and_so_does_all_that_it_started(tmp_path: Path) -> None:
     with running(["sh", "-c", STUBBORN], lambda: all((tmp_path / name).exists() for name in ALL), folder=tmp_path):
         processes = started(tmp_path)
@@ -93,7 +94,7 @@ def test_a_server_ends_when_the_tests_are_killed(tmp_path: Path) -> None:
     assert gone_within(60, processes)
 
 
-def test_a_server_that_does_not_start_tells_why(tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_states_why(tmp_path: Path) -> None:
     with (
         pytest.raises(pytest.fail.Exception, match="sh did not become ready; it said: no such disk"),
         running(["sh", "-c", "echo no such disk; exit 3"], lambda: False, folder=tmp_path),

@@ -133,6 +133,7 @@ def test_a_reader_writes_nothing_while_others_commit(tmp_path: Path):
     assert reader.inspect.entries().num_rows > 0
 
 
+@pytest.mark.slow
 @pytest.mark.spec("FS-13", "FS-14", "COMMIT-02")
 @pytest.mark.parametrize("kind", ["create", "sql"])
 @pytest.mark.parametrize("change", ["append", "delete", "overwrite"])

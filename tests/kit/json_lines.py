@@ -1,7 +1,7 @@
 """A file format by rows, written as its author would: JSON lines, with public names alone.
 
-A file is a line for the schema and the key-value metadata, a line for each row, a line that tells where blocks of rows
-start (the footer), and a line of fixed length that tells where the footer starts. Each line is JSON.
+A file is a line for the schema and the key-value metadata, a line for each row, a line that states where blocks of rows
+start (the footer), and a line of fixed length that states where the footer starts. Each line is JSON.
 """
 
 from __future__ import annotations
@@ -150,13 +150,13 @@ class JsonLinesWriter(FormatWriter):
 
 
 class JsonLinesReader(BlockReader):
-    """Reads the blocks that the footer tells of."""
+    """Reads the blocks that the footer states."""
 
     def __init__(self, source: InputFile, location: str) -> None:
         self._source, self.location = source, location
         try:
             with reporting_damage(location, "the footer"):
-                self._read_footer(source.seek(0, 2))
+                self._read_footer(source.size)
         except BaseException:
             source.close()
             raise
@@ -175,9 +175,8 @@ class JsonLinesReader(BlockReader):
 
     def _range(self, start: int, size: int, checksum: int | None = None) -> bytes:
         if start < 0 or size < 0:
-            raise ValueError("a part of the file lies outside of it")
-        self._source.seek(start)
-        data = self._source.read(size)
+            raise ValueError("a part of the file is outside of it")
+        data = self._source.read_at(start, size)
         if checksum is not None and crc32(data) != checksum:
             raise ValueError("bytes were changed: their checksum is another one")
         return data

@@ -288,6 +288,6 @@ def test_there_is_a_broken_catalog_for_every_check() -> None:
     assert {name for name, _ in checks(CatalogSuite)} == set(BROKEN.values())
 
 
-def test_every_check_tells_what_to_look_at_when_it_fails() -> None:
+def test_every_check_states_what_to_look_at_when_it_fails() -> None:
     for name, check in checks(CatalogSuite):
         assert "If this fails" in (check.__doc__ or ""), name

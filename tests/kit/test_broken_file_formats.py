@@ -109,7 +109,7 @@ def broken_reading(change: Callable[[FormatReader, ReadRequest], Batches]) -> ty
 
 
 def broken_metrics(change: Callable[[Metrics], Metrics]) -> type[Writer]:
-    """A writer that tells other metrics."""
+    """A writer that states other metrics."""
 
     def close(self: Writer) -> WrittenFile:
         written = self.inner.close()
@@ -551,9 +551,9 @@ BROKEN = {
     DropsWantedMapKeys: "test_map_keys_that_are_wanted_come",
     EncodesNullsAsValues: "test_columns_come_as_dictionaries",
     ForgetsMetadata: "test_key_value_metadata_comes_back",
-    TellsBoundsThatAreTooTight: "test_metrics_tell_the_truth",
-    CountsNoNulls: "test_metrics_tell_the_truth",
-    CountsRowsTwice: "test_metrics_tell_the_truth",
+    TellsBoundsThatAreTooTight: "test_metrics_are_true",
+    CountsNoNulls: "test_metrics_are_true",
+    CountsRowsTwice: "test_metrics_are_true",
     TellsNanForABound: "test_a_nan_is_no_bound",
     TellsAWrongSize: "test_the_size_is_that_of_the_file",
     PublishesWhatIsAborted: "test_an_aborted_file_is_never_seen",
@@ -570,11 +570,11 @@ BROKEN = {
     MixesFilesReadTogether: "test_files_read_together_are_read_as_one_by_one",
     CountsPositionsOfWhatItReads: "test_positions_are_right_under_filters_and_splits",
     IgnoresTheOffsetsOfSlices: "test_slices_of_batches_are_written_as_they_are",
-    WritesWhatLiesBelowNulls: "test_what_lies_below_nulls_does_not_come_back",
+    WritesWhatLiesBelowNulls: "test_what_is_below_nulls_does_not_come_back",
     BoundsWhatLiesBelowNulls: "test_values_below_null_parents_are_not_counted",
-    OrdersTextsByUtf16: "test_metrics_of_texts_tell_the_truth",
-    BoundsNegativeZeroByZero: "test_metrics_of_floats_tell_the_truth",
-    CountsNullsOfParentsOnly: "test_metrics_of_nested_columns_tell_the_truth",
+    OrdersTextsByUtf16: "test_metrics_of_strings_are_true",
+    BoundsNegativeZeroByZero: "test_metrics_of_floats_are_true",
+    CountsNullsOfParentsOnly: "test_metrics_of_nested_columns_are_true",
     SwallowsErrorsOfTheStorage: "test_a_stream_that_fails_fails_the_file",
     PublishesBeforeTheEnd: "test_a_file_is_not_seen_before_it_is_closed",
     LeavesItsInputOpen: "test_a_closed_reader_has_closed_its_input",
@@ -619,6 +619,6 @@ def test_a_gap_that_is_not_declared_is_rejected() -> None:
     assert failures(declaring, {"file_format": lambda _: HasNoUuids()}) == []
 
 
-def test_every_check_tells_what_to_look_at_when_it_fails() -> None:
+def test_every_check_states_what_to_look_at_when_it_fails() -> None:
     for name, check in checks(ManifestFormatSuite):
         assert "If this fails" in (check.__doc__ or ""), name

@@ -17,6 +17,15 @@ from broken_file_systems.failing import (
     SwallowsWhatCloseSays,
     TakesAnOutageForMissing,
 )
+from broken_file_systems.input_files import (
+    CountsWhatWasRead,
+    FailsBehindTheEnd,
+    ReadsWhatIsClosed,
+    SaysItIsNear,
+    SeeksToRead,
+    SharesOneOffset,
+    SortsRanges,
+)
 from broken_file_systems.places import (
     AsksAnybodyThenRefuses,
     Bound,
@@ -99,7 +108,7 @@ BROKEN: dict[type[FileSystem], tuple[str, str]] = {
     ChecksThenWrites: ("test_one_of_many_creators_wins", "looks first and writes then"),
     ShowsHalfFiles: ("test_a_created_file_is_never_seen_half", "the name appears before the bytes do"),
     OpensExclusively: ("test_nobody_sees_a_step_of_a_creation", "``O_EXCL``"),
-    OverwritesInPlace: ("test_nobody_sees_a_step_of_an_overwriting", "where it lies"),
+    OverwritesInPlace: ("test_nobody_sees_a_step_of_an_overwriting", "where it is"),
     DeletesThenCreates: ("test_nobody_sees_a_step_of_an_overwriting", "a reader finds none"),
     CopiesOnClose: ("test_nobody_sees_a_step_of_a_stream", "``close`` copies to the final name"),
     RenameReplaces: ("test_renaming_moves_and_refuses_a_taken_name", "``rename`` replaces"),
@@ -124,12 +133,12 @@ BROKEN: dict[type[FileSystem], tuple[str, str]] = {
     Decodes: ("test_names_are_taken_to_the_letter", "decoded"),
     OneSlashForTwo: ("test_two_slashes_are_not_one", "``a//b`` is made ``a/b``"),
     ReadsToTheEnd: ("test_a_file_reads_back_whole_and_in_ranges", "seek"),
-    LeavesOutWhatIsMissing: ("test_files_are_told_of_together_in_the_order_asked_for", "leaves out a file"),
+    LeavesOutWhatIsMissing: ("test_files_are_stated_of_together_in_the_order_asked_for", "leaves out a file"),
     RemembersMissingFiles: ("test_a_file_that_was_missing_is_found_as_soon_as_it_is_there", "a cache remembers"),
     RemembersListings: ("test_a_file_that_was_missing_is_found_as_soon_as_it_is_there", "what a folder held"),
     RemembersSizes: ("test_a_file_that_was_replaced_is_read_as_it_is_now", "a cache answers"),
     RemembersContents: ("test_a_file_that_was_replaced_is_read_as_it_is_now", "a cache answers"),
-    WaitsForItself: ("test_files_are_told_of_together_in_the_order_asked_for", "did not end within 1 s"),
+    WaitsForItself: ("test_files_are_stated_of_together_in_the_order_asked_for", "did not end within 1 s"),
     SwallowsWhatCloseSays: ("test_a_stream_that_cannot_be_written_says_so", "swallows what the store said"),
     LetsErrorsThrough: ("test_a_store_that_fails_is_a_storage_error", "translate each error"),
     LetsTheSdkThrough: ("test_a_store_that_fails_is_a_storage_error", "an error of the SDK"),
@@ -141,7 +150,14 @@ BROKEN: dict[type[FileSystem], tuple[str, str]] = {
     RemembersFiles: ("test_a_file_that_another_deleted_is_missing", "a cache remembers files"),
     TakesEmptyFilesForNone: ("test_an_empty_file_is_a_file", "a file of no bytes"),
     TakesFoldersForFiles: ("test_a_folder_is_no_file", "a prefix that only has files below it"),
-    CountsSeconds: ("test_listing_tells_when_a_file_was_written", "in seconds"),
+    CountsSeconds: ("test_listing_states_when_a_file_was_written", "in seconds"),
+    CountsWhatWasRead: ("test_the_size_is_known_before_anything_is_read", "of what was read so far"),
+    FailsBehindTheEnd: ("test_a_read_by_offset_is_short_only_at_the_end", "behind the end for an error"),
+    SeeksToRead: ("test_reads_by_offset_leave_the_position_alone", "goes astray"),
+    SortsRanges: ("test_ranges_come_in_the_order_asked_for", "sorts its answers"),
+    SharesOneOffset: ("test_several_threads_read_one_file", "a position that all threads share"),
+    ReadsWhatIsClosed: ("test_a_closed_file_is_not_read", "still gives bytes"),
+    SaysItIsNear: ("test_a_file_of_a_remote_store_says_so", "for each page by itself"),
     OnlyReads: ("test_pyarrow_reads_an_open_file", "``pyarrow.PythonFile`` needs"),
     DeletesWhatIsEmptied: ("test_any_sequence_of_calls_behaves_like_a_dictionary", "the shortest sequence of calls"),
     ClosesOnExceptions: ("test_an_exception_in_a_with_block_leaves_nothing", "closes where it should abort"),
@@ -176,6 +192,7 @@ def test_a_broken_file_system_is_rejected_with_a_note_that_names_the_cause(
     assert cause in " ".join(said.split()), said
 
 
+@pytest.mark.slow
 def test_a_file_that_is_written_in_place_is_found_each_time_and_in_two_ways(tmp_path: Path) -> None:
     ways = ("test_nobody_sees_a_step_of_a_creation", "test_a_process_that_dies_while_it_writes_leaves_no_part")
     said = [rejection(OnDisk, way, given(OpensExclusively, tmp_path / f"{n}")) for n in range(50) for way in ways]

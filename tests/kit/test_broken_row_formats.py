@@ -259,8 +259,8 @@ BROKEN: Mapping[type[Right], tuple[str, str]] = {
     AppliesAFilterWrongly: ("test_a_filter_leaves_no_matching_row_out", "left out rows that match"),
     TakesNullForAnEmptyString: ("test_every_primitive_type_reads_back", "row 6 of 'v' is '', not None"),
     LosesRowsWithNulls: ("test_every_primitive_type_reads_back", "rows came back of"),
-    TellsTheMetricsOfTheLastBlock: ("test_metrics_of_a_large_file_tell_the_truth", "record_count"),
-    CountsNoNullsBeyond65536: ("test_metrics_of_a_large_file_tell_the_truth", "values of"),
+    TellsTheMetricsOfTheLastBlock: ("test_metrics_of_a_large_file_are_true", "record_count"),
+    CountsNoNullsBeyond65536: ("test_metrics_of_a_large_file_are_true", "values of"),
     TellsOffsetsOfNoBlock: ("test_splits_at_the_offsets_read_every_row_once", "split_offsets"),
 }
 
@@ -318,7 +318,7 @@ class HasOneBlock(Right):
 
 
 class HasVirtualOffsets(Right):
-    """Blocks that start at other places than the bytes where they lie."""
+    """Blocks that start at other places than the bytes where they are."""
 
     class reader(JsonLinesReader):
         @property

@@ -165,7 +165,7 @@ class TakesALostReplyForDone(ServiceStrategy):
 
 
 class CreatesBlindly(ServiceStrategy):
-    """Asks again when no reply came to the creation of a table, and is told that there is one."""
+    """Asks again when no reply came to the creation of a table, and learns that there is one."""
 
     def swap_pointer(self, old: str | None, new: str, proposal: Proposal) -> bool:
         if old is not None:
@@ -254,6 +254,7 @@ def given(kind: type[CommitStrategy], folder: Path, service: LossyProxy) -> dict
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
 def test_a_broken_strategy_is_rejected_with_a_note_that_names_the_cause(
     kind: type[CommitStrategy], tmp_path: Path, service: LossyProxy
@@ -263,6 +264,7 @@ def test_a_broken_strategy_is_rejected_with_a_note_that_names_the_cause(
     assert cause in " ".join(said.split()), said
 
 
+@pytest.mark.slow
 def test_a_lock_of_threads_is_found_each_time(tmp_path: Path, service: LossyProxy) -> None:
     check = "test_a_writer_that_is_held_up_overwrites_no_other_process"
     for kind in (LocksThreads, LooksThenSets):
@@ -270,6 +272,7 @@ def test_a_lock_of_threads_is_found_each_time(tmp_path: Path, service: LossyProx
             assert rejection(suite(kind, service), check, given(kind, tmp_path, service))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CreateStrategy, RenameStrategy, ServiceStrategy], ids=lambda kind: kind.__name__)
 def test_a_right_strategy_passes_every_check(kind: type[CommitStrategy], tmp_path: Path, service: LossyProxy) -> None:
     assert failures(suite(kind, service), given(kind, tmp_path, service)) == []

@@ -198,7 +198,7 @@ BROKEN = {
     ShowsItsPropertiesInErrors: "test_no_credential_is_in_an_error",
     UpdatesWhatItReadBefore: "test_updates_of_a_namespaces_properties_are_all_there",
     OpensWhatIsNotAllowed: "test_a_location_that_is_not_allowed_is_refused",
-    WritesPastTheMaps: "test_a_table_that_was_moved_is_changed_where_it_lies_now",
+    WritesPastTheMaps: "test_a_table_that_was_moved_is_changed_where_it_is_now",
     ReplacesWhatIsRegistered: "test_registering_under_a_taken_name_is_refused",
 }
 

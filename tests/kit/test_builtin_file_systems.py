@@ -66,7 +66,7 @@ class TestMemoryFileSystem(FileSystemSuite):
     def raw_put(self, location: str, data: bytes) -> None:
         MemoryFileSystem.files[location] = (data, 1_700_000_000_000 + len(MemoryFileSystem.files))
 
-    def test_listing_tells_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
+    def test_listing_states_when_a_file_was_written(self, file_system: FileSystem, root: str) -> None:
         file_system.open_output(f"{root}/f").close()
         (listed,) = file_system.list_files(root)
         assert listed.modified_ms == file_system.stat(f"{root}/f").modified_ms

@@ -1,6 +1,6 @@
 """Print which requirements are shown by tests; fail when one that was shown no longer is.
 
-A test shows a requirement by naming its id: ``@pytest.mark.spec("PART-07")``. ``shown.txt`` beside this file lists the
+A test shows a requirement by naming its id: ``@pytest.mark.spec("PART-07")``. ``shown.txt`` next to this file lists the
 M ids that were shown; ``--update`` writes it anew.
 """
 

@@ -1,7 +1,7 @@
 """Avro files made by hand, byte by byte, and read through the plugin.
 
 The encoder here is the plain reading of the Avro specification: it shares nothing with the plugin, and it can lay
-arrays out in ways that no writer at hand does (several blocks, blocks that tell their size).
+arrays out in ways that no writer at hand does (several blocks, blocks that state their size).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from icefield.abc import ManifestReadRequest
 from icefield.schema import Schema
+from icefield.toolkit import BytesInput
 from icefield_avro.avro_format import AvroFormat
 
 FORMAT = AvroFormat()
@@ -62,11 +63,11 @@ def write_file(
 
 def open_file(data: bytes):
     """A reader of the plugin."""
-    return FORMAT.open_reader(io.BytesIO(data), "memory://test/file.avro", size=len(data))
+    return FORMAT.open_reader(BytesInput(data), "memory://test/file.avro", size=len(data))
 
 
 def read_file(data: bytes, columns: pa.Schema | None = None, **request: Any) -> pa.Table:
-    """What the plugin reads, as a table; all columns unless told otherwise."""
+    """What the plugin reads, as a table; all columns by default."""
     with open_file(data) as reader:
         wanted = reader.schema if columns is None else columns
         batches = list(reader.read(ManifestReadRequest(wanted, **request)))

@@ -1,9 +1,9 @@
-"""Rows as text that does not depend on who read them, and the digest of all rows of a table.
+"""Rows as strings that does not depend on who read them, and the digest of all rows of a table.
 
 A row is a JSON object with all columns in the order of the schema; the digest is the SHA-256 of the sorted rows joined
 by line feeds. Floats are Python's ``repr`` (NaN and the infinities as strings), decimals strings with their full scale,
-dates and times ISO text (microseconds, or nanoseconds for the ``_ns`` types, UTC as ``+00:00``), UUIDs their 36
-characters, bytes ``0x`` with lower hex, maps arrays of pairs sorted by the text of the key, variants what they decode
+dates and times ISO string (microseconds, or nanoseconds for the ``_ns`` types, UTC as ``+00:00``), UUIDs their 36
+characters, bytes ``0x`` with lower hex, maps arrays of pairs sorted by the string of the key, variants what they decode
 to.
 """
 
@@ -61,12 +61,12 @@ def rows_digest(table: pa.Table, schema: Schema) -> str:
 
 
 def digest_of(rows: Iterable[str]) -> str:
-    """The digest of rows given as text."""
+    """The digest of rows given as strings."""
     return hashlib.sha256("\n".join(sorted(rows, key=str.encode)).encode()).hexdigest()
 
 
 def canonical_rows(table: pa.Table, schema: Schema) -> list[str]:
-    """Each row as text."""
+    """Each row as a string."""
     columns = []
     for field in schema.fields:
         column = table.column(field.name).combine_chunks()
@@ -112,7 +112,7 @@ def _struct_texts(array: pa.StructArray, kind: StructType) -> list[str]:
 
 
 def _list_texts(lists: Any, items: list[str], join: Callable[[list[str]], str]) -> list[str]:
-    """Lists as text; ``items`` are those of all lists that are not null: below null, an array may hold anything."""
+    """Lists as strings; ``items`` are those of all lists that are not null: below null, an array may hold anything."""
     lengths = pc.list_value_length(lists).to_pylist()
     left = iter(items)
     return [NULL if length is None else join(list(islice(left, length))) for length in lengths]

@@ -18,5 +18,5 @@ def properties_of(kind: str, folder: Path | str) -> dict[str, str]:
 
 
 def open_catalog(kind: str, folder: Path | str, plugins: Plugins | None = None) -> Catalog:
-    """A catalog below a folder, with the properties that ``properties_of`` tells."""
+    """A catalog below a folder, with the properties that ``properties_of`` states."""
     return load_catalog("test", plugins=plugins, **properties_of(kind, folder))

@@ -1,4 +1,4 @@
-"""Which files a table refers to, and which lie in its folder."""
+"""Which files a table refers to, and which are in its folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def present(table: Table) -> set[str]:
 
 
 def metadata_versions(table: Table) -> list[int]:
-    """The versions of the metadata files that lie in the table's folder."""
+    """The versions of the metadata files that are in the table's folder."""
     folder = Path(path_of(table.location())) / "metadata"
     matches = (METADATA.fullmatch(path.name) for path in folder.iterdir())
     return sorted(int(match.group(1) or match.group(2)) for match in matches if match)

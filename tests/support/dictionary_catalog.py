@@ -12,7 +12,7 @@ from icefield.toolkit import MetastoreStrategy
 
 
 class Store:
-    """What lies at one warehouse."""
+    """What is at one warehouse."""
 
     def __init__(self) -> None:
         self.namespaces: dict[NamespaceName, dict[str, str]] = {}

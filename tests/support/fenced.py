@@ -29,7 +29,7 @@ _CHECKER = doctest.OutputChecker()
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, what follows it in the info string, its text and its first line's number."""
+    """One fenced block: its language, what follows it in the info string, its string and its first line's number."""
 
     language: str
     argument: str
@@ -70,12 +70,12 @@ class Page:
 
     @property
     def prose(self) -> str:
-        """The text without its fenced blocks."""
+        """The string without its fenced blocks."""
         return _FENCE.sub("", self.text)
 
     @property
     def headings(self) -> list[str]:
-        """The texts of its headings."""
+        """The strings of its headings."""
         return [found[2] for found in _HEADING.finditer(self.prose)]
 
     @property

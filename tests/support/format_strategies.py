@@ -159,7 +159,7 @@ def typed_values(types_=None, *, finite=False):
 
 
 def same(left, right):
-    """Equality that knows NaN and tells -0.0 from 0.0 and 1.0 from 1.00."""
+    """Equality that knows NaN and distinguishes -0.0 from 0.0 and 1.0 from 1.00."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, float) and isinstance(right, float):

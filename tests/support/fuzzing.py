@@ -18,12 +18,12 @@ from collections import Counter
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pyarrow as pa
 from bounded import peak_memory
 from icefield.abc import FileFormat, ReadRequest
 from icefield.errors import IcefieldError
+from icefield.toolkit import BytesInput
 
 COUNT = 20_000 if os.environ.get("ICEFIELD_SOAK") else 500
 LOCATION = "memory://damaged/file"
@@ -72,9 +72,8 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def _outcome(file_format: FileFormat, data: bytes) -> str:
-    source: Any = pa.BufferReader(data)
     try:
-        with file_format.open_reader(source, LOCATION, size=len(data)) as reader:
+        with file_format.open_reader(BytesInput(data), LOCATION, size=len(data)) as reader:
             for batch in reader.read(ReadRequest(reader.schema, positions=True)):
                 batch.validate(full=True)
             reader.metrics()

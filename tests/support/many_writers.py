@@ -54,7 +54,7 @@ def race(
 
 
 def lost(table: Table, processes: int, commits: int) -> set[tuple[int, int]]:
-    """The appends that are not in the table exactly once, though their writers were told so."""
+    """The appends that are not in the table exactly once, though their writers learned so."""
     rows = [(row["writer"], row["number"]) for row in table.scan().to_arrow().to_pylist()]
     expected = {(writer, number) for writer in range(processes) for number in range(commits)}
     return (expected - set(rows)) | {row for row in rows if rows.count(row) > 1}

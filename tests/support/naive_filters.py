@@ -72,7 +72,7 @@ POOLS: dict[str, list[Any]] = {
     "fixed[3]": [b"\x00\x00\x00", b"abc", b"abd", b"\x80\x00\x00", b"\xff\xff\xff"],
     "binary": BYTES,
 }
-"""A few values of each type: the ends of its range, what lies beside steps of the transforms, and enough collisions."""
+"""A few values of each type: the ends of its range, what is next to steps of the transforms, and enough collisions."""
 
 TYPES = list(POOLS)
 

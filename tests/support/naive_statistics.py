@@ -95,7 +95,7 @@ def _zero(bound: Any, zero: float) -> Any:
 
 @st.composite
 def blurred(draw: st.DrawFn, name: str, rows: list[dict[str, Any]]) -> ColumnStatistics:
-    """The statistics of a column as some writer may leave them: parts missing, texts truncated, NaN among bounds."""
+    """The statistics of a column as some writer may leave them: parts missing, strings truncated, NaN among bounds."""
     found = column_statistics(name, rows, draw(st.booleans()))
     kind = ALL_NAMES[name]
     if isinstance(found.lower, str | bytes) and kind in ("string", "binary"):
@@ -115,7 +115,7 @@ def blurred(draw: st.DrawFn, name: str, rows: list[dict[str, Any]]) -> ColumnSta
 
 
 def _next_after_prefix(prefix: Any) -> Any:
-    """The smallest text or bytes above all that start with a prefix; None if there is none."""
+    """The smallest strings or bytes above all that start with a prefix; None if there is none."""
     if isinstance(prefix, bytes):
         kept = prefix.rstrip(b"\xff")
         return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

@@ -13,13 +13,14 @@ from icefield.abc import ReadRequest, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import BytesInput
 from icefield_orc.orc_format import OrcFormat
 
 
 def write(
     schema: Schema, table: pa.Table, *, batch_rows: int | None = None, **options: Any
 ) -> tuple[bytes, WrittenFile]:
-    """The bytes of a file, and what its writer told."""
+    """The bytes of a file, and what its writer stated."""
     location = f"memory://orc/{uuid4().hex}"
     with OrcFormat().open_writer(MemoryFileSystem().open_output(location), schema, **options) as writer:
         for batch in table.to_batches(max_chunksize=batch_rows):
@@ -35,7 +36,7 @@ def write_rows(schema: Schema, rows: list[Mapping[str, Any]], **options: Any) ->
 
 def reader_of(data: bytes) -> Any:
     """A reader of a file's bytes."""
-    return OrcFormat().open_reader(pa.BufferReader(data), "memory://orc/file")
+    return OrcFormat().open_reader(BytesInput(data), "memory://orc/file")
 
 
 def read(data: bytes, **request: Any) -> pa.Table:
@@ -55,7 +56,7 @@ def read_as(schema: Schema, data: bytes) -> pa.Table:
 
 
 def described(text: str, attributes: Mapping[int, Mapping[str, str]] | None = None) -> pyorc.TypeDescription:
-    """An ORC type from its text, with attributes by the type's number in pre-order."""
+    """An ORC type from its string, with attributes by the type's number in pre-order."""
     root = pyorc.TypeDescription.from_string(text)
     for number, node in enumerate(nodes(root)):
         node.set_attributes(dict((attributes or {}).get(number, {})))

@@ -11,13 +11,14 @@ from icefield.abc import ReadRequest, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import BytesInput
 from icefield_parquet.parquet_format import ParquetFormat
 
 
 def write(
     schema: Schema, table: pa.Table, *, batch_rows: int | None = None, **options: Any
 ) -> tuple[bytes, WrittenFile]:
-    """The bytes of a file, and what its writer told."""
+    """The bytes of a file, and what its writer stated."""
     location = f"memory://parquet/{uuid4().hex}"
     writer = ParquetFormat().open_writer(MemoryFileSystem().open_output(location), schema, **options)
     with writer:
@@ -34,7 +35,7 @@ def write_rows(schema: Schema, rows: list[Mapping[str, Any]], **options: Any) ->
 
 def reader_of(data: bytes) -> Any:
     """A reader of a file's bytes."""
-    return ParquetFormat().open_reader(pa.BufferReader(data), "memory://parquet/file")
+    return ParquetFormat().open_reader(BytesInput(data), "memory://parquet/file")
 
 
 def read(data: bytes, **request: Any) -> pa.Table:

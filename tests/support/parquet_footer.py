@@ -93,7 +93,7 @@ def logical_text(union: dict[int, Any]) -> str:
 
 
 def logical_type(name: str, arguments: tuple[str, ...]) -> Struct:
-    """The union for such a text; ``UNION`` with a number makes one that no version of the format knows."""
+    """The union for such a string; ``UNION`` with a number makes one that no version of the format knows."""
     held = Struct()
     match name:
         case "TIME" | "TIMESTAMP":

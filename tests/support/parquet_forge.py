@@ -1,4 +1,4 @@
-"""Parquet files that no library here would write: any schema, from the text of a Parquet message.
+"""Parquet files that no library here would write: any schema, from the string of a Parquet message.
 
     forge("optional group l (LIST) { repeated int32 element; }", [{"l": {"element": [1, 2]}}, {"l": None}])
 

@@ -1,4 +1,4 @@
-"""Parquet schemas as text, in the notation of the format's own documents."""
+"""Parquet schemas as strings, in the notation of the format's own documents."""
 
 from __future__ import annotations
 

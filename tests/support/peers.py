@@ -1,7 +1,7 @@
 """Other implementations as judges: PyIceberg, DuckDB and ClickHouse (chdb) read a table, each in its own way.
 
-Each gives its rows under the table's own Arrow types, so that they can be compared as text (``canonical``), and answers
-the same filters: a filter is a column, an operator and a value as ISO text, number or bytes.
+Each gives its rows under the table's own Arrow types, so that they can be compared as strings (``canonical``), and
+answers the same filters: a filter is a column, an operator and a value as ISO string, number or bytes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _fitted(column: pa.ChunkedArray, kind: IcebergType) -> pa.ChunkedArray:
 
 
 def _fitted_array(array: pa.Array, kind: IcebergType) -> pa.Array:
-    """The array under the Arrow type of a type, but for whether what lies in it may be null."""
+    """The array under the Arrow type of a type, but for whether what is in it may be null."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_null(array.type):
@@ -109,7 +109,7 @@ def _fitted_array(array: pa.Array, kind: IcebergType) -> pa.Array:
 
 
 def _pieces(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Offsets into what lies in all lists that are not null, and that; Arrow cannot flatten lists of extensions."""
+    """Offsets into what is in all lists that are not null, and that; Arrow cannot flatten lists of extensions."""
     lengths = [length or 0 for length in pc.list_value_length(lists).to_pylist()]
     starts = lists.offsets.to_pylist()
     wanted = [start + step for start, length in zip(starts, lengths, strict=False) for step in range(length)]
@@ -117,7 +117,7 @@ def _pieces(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def altered(table: pa.Table, schema: Schema, change: Callable[[IcebergType, Any], Any]) -> pa.Table:
-    """Our rows with each value changed, from the leaves up: what a peer cannot tell apart made equal."""
+    """Our rows with each value changed, from the leaves up: what a peer does not distinguish made equal."""
 
     def value(kind: IcebergType, given: Any) -> Any:
         if given is not None:

@@ -38,7 +38,7 @@ _QUOTED_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
 
 
 def listing() -> str:
-    """The text of the listing."""
+    """The string of the listing."""
     homes: dict[type, str] = {}
     for name in MODULES:
         for public, value in _public_values(name):

@@ -31,7 +31,7 @@ DATES_OF_NANOSECONDS = [-366, -31, -1, 0, 1, 31, 365, 17501]
 
 
 def pool(kind: str) -> list[Any]:
-    """The values that a column of a type may hold, beside null."""
+    """The values that a column of a type may hold, besides null."""
     if kind == "variant":
         return VARIANTS
     if kind == "date":
@@ -82,7 +82,7 @@ def column_of(
 ) -> Column:
     """A column of any type that a format version has, nested up to a depth.
 
-    ``name`` names what lies inside; ``named`` is its own name. ``new``: one that is added to a table, whose older rows
+    ``name`` names what is inside; ``named`` is its own name. ``new``: one that is added to a table, whose older rows
     lack it, so that it is required only with a default. ``top``: one of the row, which alone is of type unknown: ORC
     has no struct, list or map of nothing else.
     """

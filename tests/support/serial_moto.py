@@ -1,7 +1,7 @@
 """moto's server with each request handled alone: ``python serial_moto.py PORT``.
 
 moto looks whether a condition holds and then writes, without a lock between the two, so that of many writers at once
-more than one may be told that it created a file. One request after another, its conditions hold as those of S3 do.
+more than one may learn that it created a file. One request after another, its conditions hold as those of S3 do.
 """
 
 from __future__ import annotations

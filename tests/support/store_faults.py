@@ -261,7 +261,7 @@ class StoreFaults(CommitFaults):
         tries.clear()
         assert publish_by_create(self.system(between), f"{root}/b", b"mine")
 
-    def test_a_refusal_is_told_at_once(self, between: Between, root: str) -> None:
+    def test_a_refusal_is_reported_at_once(self, between: Between, root: str) -> None:
         between.faulty(answer(403), lambda asked: True, None)
         with pytest.raises(StorageError, match="403") as failed:
             self.system(between).put(f"{root}/a", b"mine", PutMode.CREATE)

@@ -121,6 +121,17 @@ class StoreRequests:
         pointer, metadata = 5, 1
         assert len(between.asked) <= pointer + metadata + len(files)
 
+    def test_whoever_commits_again_does_not_read_its_last_version(self, between: Between, root: str) -> None:
+        catalog = load_catalog("test", type="directory", warehouse=root, commit="create", **self.properties(between))
+        catalog.create_namespace("db")
+        rows = pa.table({"n": [1]})
+        table = catalog.create_table("db.t", rows.schema)
+        table.append(rows)
+        between.asked.clear()
+        table.append(rows)
+        read = [asked.path for asked in between.asked if any(name.endswith("range") for name in asked.headers)]
+        assert [path for path in read if ".metadata.json" in path] == []
+
     def test_a_table_is_found_without_waiting_for_one_answer_after_the_other(self, between: Between, root: str) -> None:
         catalog = load_catalog("test", type="directory", warehouse=root, commit="create", **self.properties(between))
         catalog.create_namespace("db")
@@ -176,7 +187,7 @@ class StoreRequests:
             with pytest.raises(AssertionError):
                 getattr(suite, check)(careless, f"{root}/{check}")
 
-    def test_both_of_two_writers_are_told_that_they_committed(self, careless: FileSystem, root: str) -> None:
+    def test_both_of_two_writers_learn_that_they_committed(self, careless: FileSystem, root: str) -> None:
         suite, place = _Suite(), f"{root}/t"
         base = suite.create(careless, place)
         told = [

@@ -27,7 +27,7 @@ NESTED = ("struct", "list", "map")
 
 @dataclass(frozen=True)
 class Column:
-    """A column or what lies in one, whatever it is called now.
+    """A column or what is in one, whatever it is called now.
 
     ``children``: the fields of a struct, the element of a list, key and value of a map. ``initial``: what rows show
     that are older than it. ``write``: what rows get that are given without it.
@@ -155,7 +155,7 @@ def kept(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> tuple[Row, ...]
     return tuple(kept_row(columns, row) for row in rows)
 
 
-# -- columns that lie in others -----------------------------------------------------------------------------------
+# -- columns that are in others -----------------------------------------------------------------------------------
 
 
 def leaves(columns: Columns, prefix: str = "") -> dict[str, Column]:
@@ -185,7 +185,7 @@ def line_to(columns: Columns, key: int) -> tuple[Column, ...]:
 
 
 def changed(columns: Columns, key: int, **changes: Any) -> Columns:
-    """The columns with one changed, wherever it lies."""
+    """The columns with one changed, wherever it is."""
     return tuple(
         replace(column, **changes)
         if column.key == key
@@ -195,7 +195,7 @@ def changed(columns: Columns, key: int, **changes: Any) -> Columns:
 
 
 def without(columns: Columns, key: int) -> Columns:
-    """The columns without one, wherever it lies."""
+    """The columns without one, wherever it is."""
     return tuple(replace(column, children=without(column.children, key)) for column in columns if column.key != key)
 
 
@@ -205,7 +205,7 @@ def every(columns: Columns) -> list[Column]:
 
 
 def in_structs(columns: Columns) -> list[Column]:
-    """The columns that can be renamed, moved and deleted: those that lie in the row or a struct, outside of keys."""
+    """The columns that can be renamed, moved and deleted: those that are in the row or a struct, outside of keys."""
     found = list(columns)
     for column in columns:
         match column.kind:
@@ -227,7 +227,7 @@ def changeable(columns: Columns) -> list[Column]:
 
 
 def siblings_of(columns: Columns, key: int) -> Columns:
-    """The columns of the row or struct in which a column lies."""
+    """The columns of the row or struct in which a column is."""
     line = line_to(columns, key)
     return columns if len(line) == 1 else line[-2].children
 

@@ -202,7 +202,7 @@ def plugins() -> Plugins:
 
 
 def _created(updates: tuple[TableUpdate, ...]) -> TableMetadata:
-    """A table out of the updates that create it, which are all that a service is told."""
+    """A table out of the updates that create it, which are all that a service receives."""
     found: dict[type, Any] = {}
     first = next(at for at, update in enumerate(updates) if isinstance(update, SetDefaultSpec)) + 3
     if len(updates) > first and isinstance(updates[first], SetProperties):

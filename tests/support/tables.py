@@ -84,7 +84,7 @@ def again(table: Table) -> Table:
 
 
 def manifests(table: Table, snapshot: Any = None) -> list[ManifestFile]:
-    """The manifests of a snapshot, the current one unless told."""
+    """The manifests of a snapshot, the current one by default."""
     snapshot = snapshot or table.current_snapshot()
     return list(read_manifest_list(table.io, snapshot, table.metadata).manifests)
 

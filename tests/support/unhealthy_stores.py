@@ -135,7 +135,7 @@ class Behind(Ahead):
 
 
 class Timeless(MemoryFileSystem):
-    """Does not tell when a file was written."""
+    """Does not state when a file was written."""
 
     def stat(self, location: str) -> FileInfo:
         return FileInfo(location, super().stat(location).size)

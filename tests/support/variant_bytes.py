@@ -25,7 +25,7 @@ def decimal(kind: int, unscaled: int, scale: int) -> Leaf:
 
 
 def variant(value: Any) -> dict[str, bytes]:
-    """A variant: integers as narrow as they can be, floats as doubles, short texts as short ones."""
+    """A variant: integers as narrow as they can be, floats as doubles, short strings as short ones."""
     names = sorted(set(_names(value)))
     return {"metadata": metadata(names), "value": encoded(value, {name: at for at, name in enumerate(names)})}
 
@@ -107,4 +107,4 @@ PRIMITIVES = {
     "timestamp_ns": leaf(19, struct.pack("<q", -9)),
     "uuid": leaf(20, uuid.UUID(int=7 << 99).bytes),
 }
-"""A value of each primitive, texts both long and short."""
+"""A value of each primitive, strings both long and short."""

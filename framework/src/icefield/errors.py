@@ -133,7 +133,7 @@ class ValidationFailed(CommitFailed, ValueError):
 
 
 class CommitStateUnknown(IcefieldError, RuntimeError):
-    """The reply to a commit was lost and nobody can tell whether it happened. No file was deleted.
+    """The reply to a commit was lost and nobody can know whether it happened. No file was deleted.
 
     Load the table again and look for the change before repeating it.
     """

@@ -1,4 +1,4 @@
-"""What manifests tell of files that were written elsewhere and added: the same counts and bounds in each format."""
+"""What manifests state files that were written elsewhere and added: the same counts and bounds in each format."""
 
 import datetime as dt
 from decimal import Decimal

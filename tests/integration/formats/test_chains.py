@@ -1,4 +1,4 @@
-"""Chains of random changes of nested schemas over files of all formats, beside a naive model of what rows become."""
+"""Chains of random changes of nested schemas over files of all formats, next to a naive model of what rows become."""
 
 from __future__ import annotations
 

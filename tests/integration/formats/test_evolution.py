@@ -295,10 +295,10 @@ class TestRequiredAndDefaults:
 
 
 class TestForeignFiles:
-    """Files without ids, added where they lie."""
+    """Files without ids, added where they are."""
 
     def adopt(self, make, file_format, fields, mapping, tables, **given):
-        properties = {"schema.name-mapping.default": parse_name_mapping(mapping).to_text()}
+        properties = {"schema.name-mapping.default": parse_name_mapping(mapping).to_string()}
         table = make(*fields, properties=properties, **given)
         table.add_files([foreign_file(file_format, each) for each in tables])
         return table
@@ -327,7 +327,7 @@ class TestForeignFiles:
         assert list(ids.values()) == [1, 2, 3, 4, 5]  # given anew, level by level
         renumbered = self.renumbered(mapping, table.schema())
         with table.transaction() as change:
-            change.set_properties({"schema.name-mapping.default": parse_name_mapping(renumbered).to_text()})
+            change.set_properties({"schema.name-mapping.default": parse_name_mapping(renumbered).to_string()})
         int32, ls = pa.int32(), pa.list_(pa.struct([("v", pa.int32()), ("z", pa.int32())]))
         first = pa.table({
             "junk": pa.array([b"?", b"?"]), "id": pa.array([5, 6], int32),
@@ -415,7 +415,7 @@ class TestForeignFiles:
         table = put(make(NestedField(1, "a", "int"), NestedField(2, "b", "int")), {"a": 1, "b": 2})
         misleading = [{"field-id": 1, "names": ["b"]}, {"field-id": 2, "names": ["a"]}]
         with table.transaction() as change:
-            change.set_properties({"schema.name-mapping.default": parse_name_mapping(misleading).to_text()})
+            change.set_properties({"schema.name-mapping.default": parse_name_mapping(misleading).to_string()})
         check(table, [{"a": 1, "b": 2}])
 
     @pytest.mark.spec("MET-01", "MET-02", "MET-03", "MET-05", "MET-06")
@@ -453,7 +453,7 @@ class TestPartitionValues:
         held = pa.table({"n": pa.array([1, 2], pa.int32())})
         mapping = [{"field-id": 1, "names": ["n"]}, {"field-id": 2, "names": ["p"]}]
         with table.transaction() as change:
-            change.set_properties({"schema.name-mapping.default": parse_name_mapping(mapping).to_text()})
+            change.set_properties({"schema.name-mapping.default": parse_name_mapping(mapping).to_string()})
         (file,) = self.written(table)
         location = foreign_file(file_format, held)
         foreign = replace(file, file_path=location, record_count=2, file_size_in_bytes=table.io.stat(location).size,

@@ -32,10 +32,16 @@ class JavaIceberg:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def read(self, metadata: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The rows of a table's metadata file; ``given`` is a filter in the JSON form of Java's expressions."""
+    def read(
+        self, metadata: str, given: Mapping[str, Any] | None = None, *, lineage: bool = False
+    ) -> list[dict[str, Any]]:
+        """The rows of a table's metadata file; ``given`` is a filter in the JSON form of Java's expressions.
+
+        With ``lineage`` each row has its id and last change.
+        """
         location = metadata.removeprefix("file://")
-        rows: list[dict[str, Any]] = self._ask(do="read", metadata=location, filter=given)["rows"]
+        answer = self._ask(do="read", metadata=location, filter=given, lineage=lineage)
+        rows: list[dict[str, Any]] = answer["rows"]
         return rows
 
     def create(self, location: str, schema: Any, spec: Any = None, properties: Mapping[str, str] | None = None) -> None:
@@ -49,6 +55,33 @@ class JavaIceberg:
     def evolve(self, location: str, **changes: Any) -> None:
         """``promote``, ``rename`` and ``add`` are mappings of a column's name, ``drop`` a list of names."""
         self._ask(do="evolve", location=location, **changes)
+
+    def delete(
+        self,
+        location: str,
+        file_format: str,
+        positions: Mapping[str, Sequence[int]],
+        rows: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Delete rows by the positions in their files, and add others, in one commit.
+
+        With position delete files in version 2 and deletion vectors in version 3.
+        """
+        given = {path: list(map(int, found)) for path, found in positions.items()}
+        self._ask(do="delete", location=location, format=file_format, positions=given, rows=list(rows))
+
+    def delete_equal(
+        self, location: str, file_format: str, names: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Delete the rows of a table without partitions that have these values in the named columns."""
+        self._ask(do="deleteEqual", location=location, format=file_format, names=list(names), rows=list(rows))
+
+    def views(self, database: Path, warehouse: Path, namespace: str, create: Sequence[str] = ()) -> list[str]:
+        """The views of a namespace in the JDBC catalog ``test`` of an SQLite file; those of ``create`` come first."""
+        uri = f"jdbc:sqlite:{database}"
+        given = {"uri": uri, "warehouse": f"file://{warehouse}", "namespace": namespace, "create": list(create)}
+        names: list[str] = self._ask(do="jdbc", catalog="test", **given)["names"]
+        return names
 
     def _ask(self, **request: Any) -> dict[str, Any]:
         assert self._process.stdin is not None

@@ -1,4 +1,4 @@
-"""Runs a server, and ends it with all that it has started: when told to, and when the test process is gone.
+"""Runs a server, and ends it with all that it has started: when asked to, and when the test process is gone.
 
 ``python keeper.py PID COMMAND...``, started by the process PID. A test process that is killed outright ends nothing.
 The kernel's own signal for that comes at the death of the thread that started the server, and reaches no grandchild. So

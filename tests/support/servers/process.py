@@ -1,4 +1,4 @@
-"""Starting a server for a test: a free port, a process that is waited for and stopped, and where its software lies."""
+"""Starting a server for a test: a free port, a process that is waited for and stopped, and where its software is."""
 
 from __future__ import annotations
 

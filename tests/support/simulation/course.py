@@ -17,7 +17,7 @@ from simulation.world import Odds, World
 
 LOCATION = "sim://wh/t"
 ATTEMPTS = 12
-# So that the log of versions soon no longer tells what came right after a base.
+# So that the log of versions soon no longer states what came right after a base.
 _SHORT_LOG = {"write.metadata.previous-versions-max": "2"}
 Build = Callable[[SimulatedFileSystem], CommitStrategy]
 
@@ -28,7 +28,7 @@ class Wrong(AssertionError):
 
 @dataclass
 class Account:
-    """What the writers were told, by the uuid of the table."""
+    """What the writers were answered, by the uuid of the table."""
 
     done: dict[str, set[str]] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
@@ -38,7 +38,7 @@ class Account:
     created: str = ""
     """The uuid of the table that was created last."""
     certain: bool = True
-    """Whether the one who drops and creates was told how each ended."""
+    """Whether the one who drops and creates learned how each ended."""
 
 
 class Course:

@@ -8,12 +8,14 @@ from pathlib import Path
 import icefield
 import pyarrow as pa
 import pytest
+from bounded import bounded
 from icefield.abc import CatalogAbility, CatalogBackend, Page
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog
 from icefield.errors import (
     FileMissing,
     InvalidArgument,
+    InvalidMetadata,
     InvalidSchema,
     LocationRefused,
     MissingPlugin,
@@ -114,7 +116,7 @@ def test_ids_that_a_caller_gives_are_given_afresh_in_schema_spec_and_order():
     assert table.metadata.last_partition_id == 1000
 
 
-def test_specs_and_orders_are_given_as_text():
+def test_specs_and_orders_are_given_as_strings():
     schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))])
     table = memory_catalog().create_table(
         "db.t", schema, partition_spec=[("ts", "day"), "bucket[16](id)"], sort_order="id desc"
@@ -144,7 +146,7 @@ def test_properties_of_new_tables_have_defaults_and_overrides_in_the_catalog():
 
 
 @pytest.mark.spec("META-04")
-def test_a_table_lies_where_it_is_told_or_where_the_catalog_says(sql: Catalog):
+def test_a_table_is_where_it_is_asked_for_or_where_the_catalog_says(sql: Catalog):
     told = sql.create_table("db.told", SCHEMA, location=f"{sql.properties['warehouse']}/elsewhere/x/")
     assert told.location().endswith("/elsewhere/x")
     told.append(rows([1]))
@@ -218,7 +220,7 @@ def test_a_warehouse_that_is_no_place_is_refused_when_the_catalog_is_loaded(kind
         icefield.load_catalog("x", type=kind, warehouse=warehouse, uri="sqlite://")
 
 
-def test_whoever_opens_a_folder_is_told_to_name_the_metadata_file() -> None:
+def test_whoever_opens_a_folder_is_asked_to_name_the_metadata_file() -> None:
     table = new_table()
     for location in (table.location(), table.location() + "/"):
         with pytest.raises(FileMissing, match=r"name the table's metadata file, such as .*/db/t/metadata/v1\.metadata"):
@@ -228,7 +230,7 @@ def test_whoever_opens_a_folder_is_told_to_name_the_metadata_file() -> None:
     assert "such as" not in str(caught.value)
 
 
-def test_whoever_names_an_unknown_catalog_is_told_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_names_an_unknown_catalog_learns_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ICEFIELD_CATALOG__PROD__TYPE", "directory")
     with pytest.raises(InvalidArgument, match=r"nothing is known of catalog 'prodd'.*configured are: .*prod"):
         icefield.load_catalog("prodd")
@@ -387,7 +389,7 @@ def test_a_table_made_through_a_map_keeps_its_own_locations(tmp_path: Path, end:
     assert [path for path in (tmp_path / "other").rglob("*") if path.is_file() and ".icefield" not in path.parts] == []
 
 
-def test_a_namespace_with_a_map_of_its_own_lies_there(tmp_path: Path):
+def test_a_namespace_with_a_map_of_its_own_is_there(tmp_path: Path):
     given = {"warehouse": f"{tmp_path}/wh", f"location.map.{tmp_path}/wh/db": "memory://elsewhere/db"}
     catalog = icefield.load_catalog("x", **given)
     catalog.create_namespace("db", {"owner": "me"})
@@ -538,3 +540,15 @@ def test_a_table_and_a_namespace_are_named_by_strings(name):
     ):
         with pytest.raises(InvalidArgument, match="name"):
             use()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [(), (("db", "t"),) * 1000, (("db", "x" * 60_000),) * 100])
+def test_a_listing_whose_pages_do_not_end_is_one_error(names, monkeypatch):
+    catalog = memory_catalog()
+    for listing in ("list_tables", "list_namespaces"):
+        monkeypatch.setattr(type(catalog._backend), listing, lambda *_, **__: Page(names, "again"))
+    with bounded(20), pytest.raises(InvalidMetadata, match=r"the tables of db in catalog '\w+' do not end"):
+        catalog.list_tables("db")
+    with bounded(20), pytest.raises(InvalidMetadata, match=r"the namespaces of catalog '\w+' do not end"):
+        catalog.list_namespaces()

@@ -32,7 +32,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"ICEFIELD_CONFIG": str(path)}
 
 
-def test_a_file_gives_properties_as_text_with_dotted_names_joined(environment: dict[str, str]) -> None:
+def test_a_file_gives_properties_as_strings_with_dotted_names_joined(environment: dict[str, str]) -> None:
     assert catalog_properties("lake", {}, environment) == {
         "type": "directory",
         "warehouse": "s3://lake/wh",
@@ -77,7 +77,7 @@ def test_a_value_that_is_no_scalar_is_refused(tmp_path: Path) -> None:
         catalog_properties("x", {"type": object()}, {})
 
 
-def test_a_relative_warehouse_lies_below_the_folder_of_its_file_or_else_the_working_directory(
+def test_a_relative_warehouse_is_below_the_folder_of_its_file_or_else_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "conf").mkdir()
@@ -120,7 +120,7 @@ def test_the_file_io_of_other_implementations_is_passed_over(tmp_path):
         ("locations.map.s3://a", "location.map.s3://a"),
     ],
 )
-def test_a_slip_in_the_name_of_a_catalog_property_is_told(name, meant, tmp_path):
+def test_a_slip_in_the_name_of_a_catalog_property_is_reported(name, meant, tmp_path):
     with pytest.warns(PropertyWarning, match=re.escape(f"'{name}'") + ".*" + re.escape(f"'{meant}'")) as caught:
         icefield.load_catalog("test", type="directory", warehouse=f"file://{tmp_path}", **{name: "x"})
     assert caught[0].filename == __file__

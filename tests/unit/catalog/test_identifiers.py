@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield.catalog.identifiers import namespace_name, table_name, text_of
+from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.errors import InvalidArgument
 
 
-def test_names_are_text_or_levels():
+def test_names_are_strings_or_levels():
     assert table_name("db.events") == table_name(("db", "events")) == table_name(["db", "events"]) == ("db", "events")
     assert table_name("lake.raw.events") == ("lake", "raw", "events")
     assert namespace_name("db") == ("db",)
     assert namespace_name(("lake", "raw")) == ("lake", "raw")
     assert table_name(("db", "a.b")) == ("db", "a.b")
-    assert text_of(("db", "events")) == "db.events"
+    assert string_of(("db", "events")) == "db.events"
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_a_table_needs_a_namespace():
 
 
 @given(st.lists(st.text(st.characters(categories=("L", "N")), min_size=1, max_size=5), min_size=2, max_size=5))
-def test_text_and_levels_mean_the_same(levels):
+def test_string_and_levels_mean_the_same(levels):
     assert table_name(".".join(levels)) == table_name(levels) == tuple(levels)

@@ -83,7 +83,7 @@ def test_credentials_show_in_no_repr() -> None:
         assert "key-" not in repr(shown)
 
 
-def test_a_service_is_told_the_updates_and_what_they_require() -> None:
+def test_a_service_learns_the_updates_and_what_they_require() -> None:
     catalog = service_catalog()
     table = catalog.create_table("db.t", SCHEMA, properties={"a": "1"}, partition_spec=["kind"], sort_order=["id"])
     service = SERVICES[catalog.properties["warehouse"]]

@@ -343,7 +343,7 @@ def test_of_two_creators_of_a_table_one_wins_and_the_other_leaves_nothing():
     assert orphans(table) == set()
 
 
-def test_a_table_that_is_dropped_while_it_is_changed_is_told():
+def test_a_table_that_is_dropped_while_it_is_changed_is_reported():
     catalog = memory_catalog()
     table = new_table(catalog=catalog)
     holder = around(table, before=lambda attempt: catalog.drop_table("db.t") if attempt == 1 else None)

@@ -1,4 +1,4 @@
-"""The same filters in PyIceberg, where both mean the same: no nulls under a negation, no NaN beside a comparison."""
+"""The same filters in PyIceberg, where both mean the same: no nulls under a negation, no NaN next to a comparison."""
 
 import pytest
 from hypothesis import given, settings

@@ -251,7 +251,7 @@ def test_long_lists_are_searched_not_scanned():
     assert found.to_pylist() == [value % 2 == 0 for value in range(1000)]
 
 
-def test_fields_are_told_apart_by_path_where_names_hold_dots():
+def test_fields_are_distinguished_by_path_where_names_hold_dots():
     schema = Schema(
         NestedField(1, "a.b", parse_type("int")),
         NestedField(2, "a", StructType(NestedField(3, "b", parse_type("int")))),

@@ -245,7 +245,7 @@ def test_a_comparison_with_any_number_is_exact_for_whole_and_decimal_columns(dat
 @pytest.mark.spec("SCAN-24")
 @settings(max_examples=150, deadline=None)
 @given(expressions(ALL_NAMES))
-def test_the_text_of_a_bound_expression_binds_to_the_same_again(expression):
+def test_the_string_of_a_bound_expression_binds_to_the_same_again(expression):
     found = bind(SCHEMA, expression)
     assert bind(SCHEMA, parse(str(found))) == found
     assert bind(SCHEMA, found) is found or bind(SCHEMA, found) == found

@@ -1,4 +1,4 @@
-"""What a user builds: the objects, their equality and their text."""
+"""What a user builds: the objects, their equality and their string."""
 
 import copy
 import datetime as dt
@@ -81,7 +81,7 @@ EXPRESSIONS = st.recursive(
 
 @settings(max_examples=600, deadline=None)
 @given(EXPRESSIONS)
-def test_the_text_of_an_expression_reads_back_as_an_equal_one(expression):
+def test_the_string_of_an_expression_reads_back_as_an_equal_one(expression):
     again = parse(str(expression))
     assert again == expression
     assert hash(again) == hash(expression)
@@ -177,7 +177,7 @@ def test_python_numpy_and_arrow_values_become_literals(value, literal):
         (lambda: EqualTo("a", object()), "object cannot"),
         (lambda: EqualTo("a", "\ud800"), "Unicode"),
         (lambda: In("a", "abc"), "list of literals"),
-        (lambda: StartsWith("a", 5), "start of a text"),
+        (lambda: StartsWith("a", 5), "start of a string"),
         (lambda: EqualTo("", 5), "column is named"),
         (lambda: EqualTo(5, 5), "column is named"),
         (lambda: And(A, "b = 2"), "parse"),

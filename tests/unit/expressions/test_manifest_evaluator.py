@@ -76,7 +76,7 @@ def test_a_manifest_with_a_matching_partition_is_never_left_out(kind, data):
 @pytest.mark.spec("SCAN-18", "ML-15")
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_full_summaries_prune_all_that_they_can_tell_of_ranges(kind, data):
+def test_full_summaries_prune_all_that_they_can_state_of_ranges(kind, data):
     values = data.draw(st.lists(cells(kind), min_size=1, max_size=5))
     struct_type = partition_type(kind)
     wanted = predicates("p0", kind).filter(lambda e: e.op.value in ("<", "<=", ">", ">=", "is null", "is not null"))

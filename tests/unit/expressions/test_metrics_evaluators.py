@@ -343,7 +343,7 @@ def test_only_where_the_whole_path_is_required_no_count_of_nulls_is_needed(text,
     ],
 )
 @pytest.mark.spec("SCAN-23", "MET-07")
-def test_text_bounds_are_bounds_and_no_values_and_compare_as_utf8(text, lower, upper, expected):
+def test_string_bounds_are_bounds_and_no_values_and_compare_as_utf8(text, lower, upper, expected):
     assert verdict(text, string=(10, 0, None, lower, upper)) == expected
 
 
@@ -471,7 +471,7 @@ def _bytes(value):
 
 
 class _ManyFiles:
-    """A hundred thousand files with an int and a text column."""
+    """A hundred thousand files with an int and a string column."""
 
     num_files = 100_000
 

@@ -117,7 +117,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("text", ACCEPTED)
 @pytest.mark.spec("SCAN-20")
-def test_a_text_gives_the_expression_it_stands_for(text):
+def test_a_string_gives_the_expression_it_stands_for(text):
     assert parse(text) == ACCEPTED[text]
 
 
@@ -168,7 +168,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_an_error_tells_the_position_and_what_was_expected(text):
+def test_an_error_states_the_position_and_what_was_expected(text):
     position, reason = REFUSED[text]
     with pytest.raises(InvalidExpression, match=reason) as error:
         parse(text)
@@ -177,7 +177,7 @@ def test_an_error_tells_the_position_and_what_was_expected(text):
     assert len(str(error.value)) < 300
 
 
-def test_what_is_no_text_is_refused():
+def test_what_is_no_string_is_refused():
     for other in (None, 5, ["x = 1"]):
         with pytest.raises(InvalidExpression, match="a filter is"):
             as_expression(other)
@@ -197,7 +197,7 @@ def test_an_expression_is_taken_as_it_is():
         max_size=40,
     ).map("".join)
 )
-def test_any_text_gives_an_expression_or_one_kind_of_error(text):
+def test_any_string_gives_an_expression_or_one_kind_of_error(text):
     try:
         expression = parse(text)
     except InvalidExpression:
@@ -206,7 +206,7 @@ def test_any_text_gives_an_expression_or_one_kind_of_error(text):
 
 
 @pytest.mark.slow
-def test_hostile_texts_are_refused_or_read_in_linear_time():
+def test_hostile_strings_are_refused_or_read_in_linear_time():
     size = 200_000
     started = time.process_time()  # of this process alone: the machine may be busy
     parse(f"x in ({', '.join(map(str, range(size // 4)))})")
@@ -234,7 +234,7 @@ SAME_IN_PYICEBERG = [
 
 
 @pytest.mark.parametrize("text", SAME_IN_PYICEBERG)
-def test_a_text_means_what_it_means_in_pyiceberg(text):
+def test_a_string_means_what_it_means_in_pyiceberg(text):
     peer = pytest.importorskip("pyiceberg.expressions")
     parse_peer = pytest.importorskip("pyiceberg.expressions.parser").parse
     assert _neutral(parse(text)) == _neutral_peer(parse_peer(text), peer)

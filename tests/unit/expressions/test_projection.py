@@ -232,7 +232,7 @@ def test_identity_keeps_each_predicate_as_it_is(op):
 
 
 @pytest.mark.spec("SCAN-13")
-def test_a_start_as_long_as_the_truncated_text_is_the_whole_of_it():
+def test_a_start_as_long_as_the_truncated_string_is_the_whole_of_it():
     spec = spec_of(("c_string", "truncate[3]"))
     for text, expected in {
         "c_string like 'ab%'": ("p0 like 'ab%'", "p0 like 'ab%'"),

@@ -72,7 +72,7 @@ def test_partitions_that_decide_alike_share_one_residual():
     assert [str(distinct[group]) for group in groups[:7]] == ["false"] * 6 + ["c_string = 'a'"]
 
 
-def test_many_predicates_are_told_apart():
+def test_many_predicates_are_stated_apart():
     spec = spec_of(("c_int", "identity"))
     text = " and ".join(f"(c_int = {value} or c_string = '{value}')" for value in range(60))
     residuals = Residuals(spec, SCHEMA, bind(SCHEMA, parse(text)))

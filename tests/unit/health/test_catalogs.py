@@ -101,7 +101,7 @@ def test_a_strategy_whose_store_does_not_keep_its_promise_loses_updates_and_is_f
     assert MemoryFileSystem.files == {}
 
 
-def test_a_warehouse_that_can_only_be_read_is_told_of_and_nothing_is_committed_to() -> None:
+def test_a_warehouse_that_can_only_be_read_is_reported_and_nothing_is_committed_to() -> None:
     found = examined(type="directory", warehouse="denieswrites://w")
     assert failed(found) == {"write"}
     assert found["commits"].result is Result.SKIPPED

@@ -1,4 +1,4 @@
-"""The examination of commits tells strategies that exclude writers from those that do not."""
+"""The examination of commits states strategies that exclude writers from those that do not."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_two_providers_of_a_name_are_both_named_with_the_setting_that_helps() ->
 def test_a_provider_whose_sdk_is_missing_is_found_though_its_plugin_loads() -> None:
     found = failed(examine_plugins(Plugins.installed(extra=[Lost()])))
     assert "no_such_sdk" in found["file system lost"].found
-    assert found["file system lost"].advice == "reinstall it or tell its author"
+    assert found["file system lost"].advice == "reinstall it or report it to its author"
 
 
 def test_a_plugin_that_does_not_load_is_named_with_its_distribution(monkeypatch: pytest.MonkeyPatch) -> None:

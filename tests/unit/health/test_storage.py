@@ -82,10 +82,10 @@ def test_what_cannot_be_deleted_is_named() -> None:
     assert found["delete"].found.startswith("denied: the store refused to delete memory://store/")
     assert found["delete"].advice == f"give the credentials in use the right to delete {FOLDER}"
     assert f"are left: {FOLDER}/" in found["clean-up"].found
-    assert found["clean-up"].advice == f"delete what lies in {FOLDER}"
+    assert found["clean-up"].advice == f"delete what is in {FOLDER}"
 
 
-def test_a_store_that_can_only_be_read_is_told_of_by_the_operation_and_the_location() -> None:
+def test_a_store_that_can_only_be_read_is_reported_by_the_operation_and_the_location() -> None:
     found = by_check(examine_storage(DeniesWrites(), FOLDER))
     assert found["write"].found.startswith(f"denied: the store refused to write {FOLDER}/")
     assert found["write"].advice == f"give the credentials in use the right to write {FOLDER}"
@@ -112,7 +112,7 @@ def test_a_promise_that_is_not_kept_comes_with_the_property_that_declares_it_and
     assert "created twice under one name" in found["atomic create"].found
     assert "commits would lose updates" in found["atomic create"].found
     assert found["atomic create"].advice == "declare it by the property sick.conditional-put=false; use something else"
-    # The second broken promise is told of with neither left.
+    # The second broken promise is informed of with neither left.
     assert asked[-1] == {FileSystemAbility.LIST}
     assert "ATOMIC_RENAME" in found["atomic rename"].advice
 
@@ -141,7 +141,7 @@ def test_a_clock_that_is_a_little_off_is_doubtful_and_a_store_without_one_is_wel
 def test_an_error_that_breaks_the_contract_is_a_finding_and_not_the_end() -> None:
     found = by_check(examine_storage(Raises({"sick.token": SECRET}), FOLDER))
     assert found["write"].found.endswith("?sig=*** failed")
-    assert "tell the author of the plugin" in found["write"].advice
+    assert "report it to the author of the plugin" in found["write"].advice
 
 
 def test_a_local_disk_is_well_and_keeps_no_folder(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_folder_that_can_only_be_read_is_denied(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits as POSIX has them")
-def test_a_disk_without_space_is_told_of(tmp_path: Path) -> None:
+def test_a_disk_without_space_is_reported(tmp_path: Path) -> None:
     quiet = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
     found = _examined_elsewhere(f"file://{tmp_path}/new", quiet + limit)

@@ -127,7 +127,7 @@ def test_a_plain_avro_library_reads_every_field_of_the_version(lists: Lists, ver
 
 @pytest.mark.spec("ML-20")
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_the_header_tells_of_the_snapshot(lists: Lists, version: int) -> None:
+def test_the_header_states_of_the_snapshot(lists: Lists, version: int) -> None:
     metadata, _, _ = lists.avro(lists.write([manifest()], version)[0])
     expected = {"snapshot-id": "50", "parent-snapshot-id": "40", "format-version": str(version)}
     if version > 1:
@@ -203,7 +203,7 @@ def test_a_list_of_an_older_version_is_written_anew_and_its_manifests_count_as_o
     listed, _ = lists.write([manifest("new")], base=read)
     first, second = lists.read(listed.location).manifests
     assert (first.sequence_number, first.min_sequence_number, second.sequence_number) == (0, 0, 9)
-    # Version 2 must tell the counts, so they were counted.
+    # Version 2 must state the counts, so they were counted.
     assert (first.added_files_count, first.existing_files_count, first.added_rows_count) == (1, 0, 5)
 
 

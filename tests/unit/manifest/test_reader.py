@@ -231,7 +231,7 @@ def test_partition_values_written_before_a_promotion_or_as_plain_integers_are_re
 
 
 @pytest.mark.spec("PART-19")
-def test_values_under_an_unknown_transform_are_read_as_text_where_text_is_asked_for() -> None:
+def test_values_under_an_unknown_transform_are_read_as_strings_where_string_is_asked_for() -> None:
     known, unknown = spec((1, "bucket[4]", "b")), spec((1, "zorder[3]", "b"))
     made = PlannedTable(specs=[known])
     manifest = made.write([made.file(partition=(3,)), made.file(partition=(None,))]).assigned(1000, 1)

@@ -86,6 +86,17 @@ def test_a_plain_avro_library_reads_one_row_for_each_file() -> None:
     assert {one["key"]: one["value"] for one in first["lower_bounds"]} == {1: struct.pack("<q", 1), 2: b"a"}
 
 
+@pytest.mark.spec("RSV-10")
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_the_id_of_the_spec_that_files_have_in_memory_is_not_written(version: int) -> None:
+    made = table(version)
+    _, schema, _ = avro(made, write(made, full_file(made)))
+    written = json.dumps(schema)
+    assert '"field-id": 140' in written
+    assert '"field-id": 141' not in written
+    assert '"name": "spec_id"' not in written
+
+
 @pytest.mark.spec("MAN-32")
 def test_file_formats_are_written_in_upper_and_read_in_either_case() -> None:
     made = table()
@@ -134,7 +145,7 @@ def test_the_header_holds_the_keys_that_the_version_wants(version: int, row: dic
 
 
 @pytest.mark.spec("MAN-03", "MAN-04", "MAN-05", "MAN-06")
-def test_the_header_tells_schema_spec_version_and_content() -> None:
+def test_the_header_states_schema_spec_version_and_content() -> None:
     made = PlannedTable(specs=[spec((3, "day", "ts_day"), spec_id=7)])
     deletes = made.file(content=DataFileContent.POSITION_DELETES, spec_id=7, partition=(1,))
     metadata, _, _ = avro(made, write(made, deletes))
@@ -172,7 +183,7 @@ def test_an_older_data_sequence_number_may_be_given_but_the_file_s_own_is_always
 
 
 @pytest.mark.spec("ML-04", "ML-05", "ML-10", "ML-11", "ML-09", "ML-21")
-def test_the_manifest_file_tells_exact_length_counts_and_spec() -> None:
+def test_the_manifest_file_states_exact_length_counts_and_spec() -> None:
     made = table()
     manifest = write(made, full_file(made, record_count=7), full_file(made, record_count=5), snapshot_id=77)
     assert manifest.manifest_length == len(made.io.read(manifest.manifest_path))
@@ -379,7 +390,7 @@ def test_field_summaries_cover_every_entry() -> None:
         ([0.0, 1.0, -0.0], FieldSummary(False, False, struct.pack("<d", -0.0), struct.pack("<d", 1.0))),
     ],
 )
-def test_bounds_of_floats_leave_out_null_and_nan_and_tell_the_zeros_apart(
+def test_bounds_of_floats_leave_out_null_and_nan_and_state_the_zeros_apart(
     values: list[float | None], expected: FieldSummary
 ) -> None:
     made = PlannedTable(specs=[spec((4, "identity", "score"))])
@@ -461,7 +472,7 @@ def test_pyiceberg_reads_the_manifest(version: int, tmp_path: Any) -> None:
     assert list(rows[1].data_file.partition) == [None, None]
 
 
-def test_the_writer_grows_and_tells_its_size() -> None:
+def test_the_writer_grows_and_states_its_size() -> None:
     made = table()
     with ManifestWriter(made.io, made.path("metadata/big.avro"), BY_DAY, SCHEMA, 2, 1) as writer:
         before = writer.estimated_size

@@ -1,4 +1,4 @@
-"""Reading metadata files: what must be there, what may be missing, and how damage is told."""
+"""Reading metadata files: what must be there, what may be missing, and how damage is stated."""
 
 import gzip
 import json
@@ -306,7 +306,7 @@ def test_times_may_run_backwards_by_a_minute_and_no_more(key, skew, sound):
 
 
 @pytest.mark.spec("META-36")
-def test_a_gzipped_file_is_told_by_its_first_bytes():
+def test_a_gzipped_file_is_stated_by_its_first_bytes():
     plain = json.dumps(document(V2)).encode()
     assert decode_metadata(gzip.compress(plain), LOCATION) == decode_metadata(plain, LOCATION)
     half = len(plain) // 2
@@ -365,7 +365,7 @@ def test_deep_json_below_a_known_key_is_refused():
 
 
 @pytest.mark.spec("META-13")
-def test_a_property_that_was_left_as_a_number_or_boolean_reads_as_text():
+def test_a_property_that_was_left_as_a_number_or_boolean_reads_as_strings():
     properties = load(V2, properties={"a": 5, "b": True, "c": 0.5, "d": None, "e": "x"}).properties
     assert properties == {"a": "5", "b": "true", "c": "0.5", "e": "x"}
 

@@ -1,4 +1,4 @@
-"""Writing metadata: the keys of each version, text that was not touched, and nothing lost."""
+"""Writing metadata: the keys of each version, a string that was not touched, and nothing lost."""
 
 import json
 import pickle
@@ -254,7 +254,7 @@ def test_sort_orders_pass_through():
     assert [order.order_id for order in load(source).sort_orders] == [0, 1]
 
 
-def test_text_that_is_not_unicode_is_refused_before_anything_is_written():
+def test_string_that_is_not_unicode_is_refused_before_anything_is_written():
     with pytest.raises(InvalidArgument, match="Unicode"):
         apply_updates(new_table(), [SetProperties({"a": "\ud800"})])
     metadata = new_table()

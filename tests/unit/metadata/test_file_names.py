@@ -21,7 +21,7 @@ NAMES = VECTORS["metadata_file_names"]
 
 @pytest.mark.spec("META-33", "META-34", "META-36")
 @pytest.mark.parametrize(("name", "expected"), [*NAMES["hadoop"].items(), *NAMES["metastore"].items()])
-def test_names_of_metadata_files_tell_version_and_compression(name, expected):
+def test_names_of_metadata_files_state_version_and_compression(name, expected):
     for text in (name, f"s3://b/t/metadata/{name}"):
         parsed = parse_metadata_file_name(text)
         assert (parsed.version, parsed.gzip) == (expected["version"], expected.get("gzip", False))

@@ -110,7 +110,7 @@ def mutate(root: Any, path: tuple[Any, ...], change: str, value: Any) -> Any:
 
 
 def use(metadata: TableMetadata) -> None:
-    """Ask for everything that metadata can tell, and change it."""
+    """Ask for everything that metadata can know, and change it."""
     repr(metadata)
     for ask in (
         lambda: [list(array) for array in (metadata.schemas, metadata.partition_specs, metadata.sort_orders)],

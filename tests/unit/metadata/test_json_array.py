@@ -54,7 +54,7 @@ def test_whatever_is_done_to_it_an_array_is_the_sequence_of_its_elements(start, 
     assert [record.snapshot_id for record in array.records] == model
     assert list(array) == [snapshot(number) for number in model]
     assert array.positions == {number: i for i, number in enumerate(model)}
-    again = JsonArray(SNAPSHOTS, bytes(array.text())).checked()
+    again = JsonArray(SNAPSHOTS, bytes(array.raw())).checked()
     assert again == array
     assert pickle.loads(pickle.dumps(array)) == array
     for number in model:
@@ -86,10 +86,10 @@ def test_what_was_there_is_not_changed_by_what_is_added():
     assert (len(array), array.find(2)) == (1, None)
     assert longer.find(2) is not None
     assert other.find(2) is None
-    assert bytes(array.text()) == text_of([1])
+    assert bytes(array.raw()) == text_of([1])
 
 
-def test_elements_are_equal_whatever_their_text():
+def test_elements_are_equal_whatever_their_string():
     plain, spaced = JsonArray(SNAPSHOTS, text_of([1, 2])), JsonArray(SNAPSHOTS, text_of([1, 2], " "))
     assert plain == spaced
     assert plain != JsonArray(SNAPSHOTS, text_of([2, 1]))

@@ -19,7 +19,7 @@ def test_the_vector_reads_and_writes():
 
 
 @pytest.mark.spec("REF-02")
-def test_types_are_told_apart_whatever_their_case():
+def test_types_are_distinguished_whatever_their_case():
     assert SnapshotRef(1, "BRANCH") == branch(1)
     assert msgspec.json.decode(b'{"snapshot-id":1,"type":"Tag"}', type=SnapshotRef) == tag(1)
     assert str(RefType.TAG) == "tag"

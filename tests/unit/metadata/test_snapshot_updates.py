@@ -345,7 +345,7 @@ def test_new_snapshot_ids_are_not_among_the_table_s():
     assert new_table(1).next_sequence_number() == 0
 
 
-def test_a_commit_costs_milliseconds_beside_a_thousand_snapshots():
+def test_a_commit_costs_milliseconds_next_to_a_thousand_snapshots():
     base = new_table()
     snapshots = [snapshot_for(base, n, sequence_number=n, summary={"operation": "append"}) for n in range(1, 1_001)]
     metadata = apply_updates(base, [AddSnapshot(s) for s in snapshots])

@@ -20,6 +20,10 @@ class File:
     file_size_in_bytes: int = 100
     file_format: str = "PARQUET"
 
+    @property
+    def content_size_in_bytes(self) -> int | None:
+        return self.file_size_in_bytes if self.file_format.lower() == "puffin" else None
+
 
 def snapshot(**fields: Any) -> Snapshot:
     return Snapshot(**{"snapshot_id": 5, "timestamp_ms": 7, "manifest_list": "s3://m", **fields})
@@ -83,7 +87,7 @@ def test_a_snapshot_is_read_and_written_under_the_keys_of_the_format():
         ({"operation": "something new"}, "overwrite"),
     ],
 )
-def test_a_snapshot_that_does_not_tell_its_operation_may_have_done_anything(summary, operation):
+def test_a_snapshot_that_does_not_state_its_operation_may_have_done_anything(summary, operation):
     assert decoded(summary=summary).operation is Operation(operation)
     assert decoded().operation is Operation.OVERWRITE
 
@@ -181,7 +185,7 @@ def test_deletes_are_counted_by_kind():
     }
     assert {name: summary.get(name) for name in expected} == expected
     assert "added-data-files" not in summary
-    assert "total-delete-files" not in summary  # the previous summary did not tell it
+    assert "total-delete-files" not in summary  # the previous summary did not state it
 
 
 @pytest.mark.spec("SNAP-23")
@@ -193,7 +197,7 @@ def test_a_total_that_does_not_add_up_is_left_out(total):
 
 
 @pytest.mark.spec("SNAP-21", "SNAP-22")
-def test_manifests_and_texts_of_the_caller_are_told():
+def test_manifests_and_strings_of_the_caller_are_reported():
     builder = SummaryBuilder()
     builder.manifests(created=1, kept=2, replaced=3, entries_processed=4)
     builder.set("engine-name", "icefield")
@@ -210,7 +214,7 @@ def test_manifests_and_texts_of_the_caller_are_told():
 
 
 @pytest.mark.spec("SNAP-19")
-def test_partitions_are_told_one_by_one_up_to_the_limit():
+def test_partitions_are_stated_one_by_one_up_to_the_limit():
     builder = SummaryBuilder()
     builder.add_file(File(), "p1", path="day=1")
     builder.add_file(File(), "p2", path="day=2")

@@ -62,11 +62,11 @@ def order(given) -> list[tuple[int, str, str, str]]:
         (("id", BucketTransform(4)), (1, "bucket[4]", "id_bucket_4")),
     ],
 )
-def test_a_partition_field_is_given_as_text_or_tuple(given, expected):
+def test_a_partition_field_is_given_as_strings_or_tuple(given, expected):
     assert spec([given]) == [expected]
 
 
-def test_a_spec_is_a_list_or_one_text_or_an_object_or_nothing():
+def test_a_spec_is_a_list_or_one_string_or_an_object_or_nothing():
     assert spec([("ts", "day"), "bucket[16](id)", "region"]) == [
         (2, "day", "ts_day"),
         (1, "bucket[16]", "id_bucket_16"),
@@ -122,11 +122,11 @@ def test_a_spec_that_is_no_list_is_refused():
         (SortField(1, TruncateTransform(2)), (1, "truncate[2]", "asc", "nulls-first")),
     ],
 )
-def test_a_sort_field_is_given_as_text_tuple_or_object(given, expected):
+def test_a_sort_field_is_given_as_strings_tuple_or_object(given, expected):
     assert order([given]) == [expected]
 
 
-def test_an_order_is_a_list_or_one_text_or_an_object_or_nothing():
+def test_an_order_is_a_list_or_one_string_or_an_object_or_nothing():
     assert len(order(["id", "ts desc"])) == 2
     assert order("id") == [(1, "identity", "asc", "nulls-first")]
     assert sort_order_of(None, SCHEMA) is UNSORTED

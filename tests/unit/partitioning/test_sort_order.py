@@ -94,7 +94,7 @@ def test_id_0_is_the_order_without_fields() -> None:
 
 
 @pytest.mark.spec("SORT-01")
-def test_nulls_come_first_ascending_and_last_descending_unless_told_otherwise() -> None:
+def test_nulls_come_first_ascending_and_last_descending_unless_stated_otherwise() -> None:
     assert SortField(1).null_order is NullOrder.NULLS_FIRST
     assert SortField(1, direction=SortDirection.DESC).null_order is NullOrder.NULLS_LAST
     assert SortField(1, "day", "DESC", "Nulls-First") == SortField(1, "day", SortDirection.DESC, NullOrder.NULLS_FIRST)
@@ -270,7 +270,7 @@ def test_floats_follow_the_total_order_of_the_spec(kind: IcebergType, code: str,
 
 
 @pytest.mark.spec("SORT-01", "TRN-27")
-def test_keys_are_transformed_and_may_lie_in_structs() -> None:
+def test_keys_are_transformed_and_may_are_in_structs() -> None:
     table = pa.table(
         {
             "id": [1, 2, 3, 4],

@@ -162,7 +162,7 @@ def test_a_decimal_that_rounds_beyond_its_type_is_refused() -> None:
         check_partition_values(spec, partition_batch(spec, schema, beyond))
 
 
-def test_what_lies_below_a_null_struct_is_no_partition_value() -> None:
+def test_what_is_below_a_null_struct_is_no_partition_value() -> None:
     inner = pa.StructArray.from_arrays([pa.array(["hidden", "seen"])], ["city"])
     at = pa.StructArray.from_arrays([inner], ["at"], mask=pa.array([True, False]))
     schema = SCHEMA.select("where")

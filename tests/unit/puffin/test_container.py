@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 from contextlib import suppress
 from typing import Any
@@ -17,13 +16,14 @@ from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.puffin import Blob, BlobType, PuffinReader, PuffinWriter
 from icefield.puffin.codecs import compress, decompress
+from icefield.toolkit import BytesInput
 from vectors import VECTORS
 
 EMPTY, VECTOR = (bytes.fromhex(each["hex"]) for each in VECTORS["puffin"])
 
 
 def opened(data: bytes) -> PuffinReader:
-    return PuffinReader(io.BytesIO(data), "a.puffin")
+    return PuffinReader(BytesInput(data), "a.puffin")
 
 
 def written(blobs: list[dict[str, Any]], **options: Any) -> bytes:
@@ -47,7 +47,7 @@ def test_the_files_of_the_specification_are_read_and_written_to_the_byte() -> No
     (blob,) = reader.blobs
     assert (blob.type, blob.offset, blob.length) == (BlobType.DELETION_VECTOR, 4, 66)
     assert reader.properties == {"created-by": "h6 vectors"}
-    copy = {"kind": blob.type, "data": reader.read(blob), "fields": blob.fields, "properties": blob.texts}
+    copy = {"kind": blob.type, "data": reader.read(blob), "fields": blob.fields, "properties": blob.strings}
     assert written([copy], properties=reader.properties) == VECTOR
 
 
@@ -80,7 +80,7 @@ def test_what_is_written_is_read(blobs: list[dict[str, Any]], properties: dict[s
                 given_[name] for name in ("kind", "fields", "codec")
             )
             assert (blob.snapshot_id, blob.sequence_number) == (given_["snapshot_id"], given_["sequence_number"])
-            assert blob.texts == given_["properties"]
+            assert blob.strings == given_["properties"]
 
 
 def test_unknown_blobs_are_kept_as_they_are_stored() -> None:
@@ -97,7 +97,7 @@ def test_unknown_blobs_are_kept_as_they_are_stored() -> None:
 @pytest.mark.spec("PUF-03", "PUF-06")
 @pytest.mark.parametrize("size", [0, 1, 13, 1 << 16, (4 << 20) + 5])
 @pytest.mark.parametrize("codec", ["lz4", "zstd"])
-def test_a_frame_tells_the_size_of_its_content(size: int, codec: Any) -> None:
+def test_a_frame_states_the_size_of_its_content(size: int, codec: Any) -> None:
     data = (bytes(range(251)) * (size // 251 + 1))[:size]
     frame = compress(data, codec)
     assert decompress(frame, codec, "a") == data
@@ -148,7 +148,7 @@ def test_footers_that_are_wrong_are_one_typed_error(payload: bytes) -> None:
     assert caught.value.data["location"] == "a.puffin"
 
 
-def test_a_footer_of_another_size_than_it_tells_is_refused() -> None:
+def test_a_footer_of_another_size_than_it_states_is_refused() -> None:
     for length in (-1, 11, 13, 1 << 30):
         data = EMPTY[:-12] + struct.pack("<iI", length, 0) + b"PFA1"
         with pytest.raises(InvalidFile):
@@ -170,4 +170,4 @@ def test_a_damaged_file_is_one_typed_error_or_bytes(data: st.DataObject) -> None
 
 def test_blobs_are_values() -> None:
     first = Blob(type="t", fields=(1,), snapshot_id=1, sequence_number=1, offset=4, length=0)
-    assert first.texts == {}
+    assert first.strings == {}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidFile
-from icefield.puffin import decode_vector, encode_vector, roaring_encoding
+from icefield.puffin import decode_vector, encode_vector, encode_vectors, roaring_encoding
 from vectors import VECTORS
 
 KEY = 1 << 32
@@ -55,6 +55,7 @@ def test_every_kind_of_container_is_read_and_written(kinds: list[str]) -> None:
         assert np.array_equal(decode_vector(encode_vector(positions), "v"), positions)
 
 
+@pytest.mark.slow
 def test_positions_far_apart_are_written_together() -> None:
     # A container for each, and one position in a container of a second bitmap; runs and a bit set between them.
     far = np.arange(0, 1 << 38, 1 << 18)
@@ -89,6 +90,13 @@ def test_croaring_writes_the_same_bytes_and_reads_them(pieces: list[Any]) -> Non
     assert np.array_equal(decode_vector(ours, "v", cardinality=len(positions)), positions)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(POSITIONS, max_size=5))
+def test_vectors_that_are_written_together_are_the_same(several: list[list[Any]]) -> None:
+    sets = [positions_of([], *(base + values for base, values in pieces)) for pieces in several]
+    assert encode_vectors(sets) == [encode_vector(positions) for positions in sets]
+
+
 @pytest.mark.spec("DEL-42")
 def test_a_position_with_bit_63_is_refused_both_ways() -> None:
     with pytest.raises(InvalidArgument, match="-1"):
@@ -113,14 +121,14 @@ def test_each_flipped_bit_is_found() -> None:
 
 
 @pytest.mark.spec("DEL-43")
-def test_another_number_of_positions_than_is_told_is_refused_before_they_are_unpacked() -> None:
+def test_another_number_of_positions_than_is_stated_is_refused_before_they_are_unpacked() -> None:
     for wrong in ({"cardinality": 2}, {"cardinality": 4}, {"most": 2}, {"most": 9}):
         with pytest.raises(InvalidFile, match=r"positions? "):
             decode_vector(ONE, "v", **wrong)
     assert decode_vector(ONE, "v", cardinality=3, most=10).tolist() == [1, 2, 9]
     everything = encode_vector(np.arange(1 << 20))
     assert len(everything) < 300
-    with pytest.raises(InvalidFile, match="1048576 positions where 3 are told"):
+    with pytest.raises(InvalidFile, match="1048576 positions where 3 are stated"):
         decode_vector(everything, "v", cardinality=3)
 
 

@@ -68,6 +68,7 @@ def test_nested_fields_carry_name_id_doc_and_nullability():
     assert inner.metadata[DOC_KEY] == b"why"
 
 
+@pytest.mark.slow
 @pytest.mark.spec("SCH-01")
 @given(schemas())
 def test_every_schema_survives_arrow(schema):
@@ -88,7 +89,7 @@ def test_every_type_keeps_its_shape_through_arrow(kind):
     [UUIDType(), VariantType(), GeometryType("srid:1"), GeographyType(algorithm="karney"), FixedType(16)],
     ids=str,
 )
-def test_types_that_share_an_arrow_form_are_told_apart_in_a_field(kind):
+def test_types_that_share_an_arrow_form_are_distinguished_in_a_field(kind):
     schema = Schema(NestedField(1, "a", ListType(2, StructType(NestedField(3, "b", kind)))), NestedField(4, "c", kind))
     assert schema_from_arrow(schema_to_arrow(schema)) == schema
 
@@ -162,12 +163,12 @@ def test_ids_are_fresh_unless_every_field_has_one():
 
 
 @pytest.mark.parametrize("text", [b"", b"-1", b"x", b"1.0", b"2147483648", b"99999999999999999999", "\u0661".encode()])
-def test_a_text_that_is_no_id_is_none(text):
+def test_a_string_that_is_no_id_is_none(text):
     assert field_id(pa.field("a", pa.int32(), metadata={FIELD_ID_KEY: text})) is None
     assert field_id(pa.field("a", pa.int32())) is None
 
 
-def test_an_id_is_put_beside_other_metadata():
+def test_an_id_is_put_next_to_other_metadata():
     field = with_field_id(pa.field("a", pa.int32(), metadata={"x": "y"}), 5)
     assert field.metadata == {b"x": b"y", FIELD_ID_KEY: b"5"}
 

@@ -579,7 +579,7 @@ def test_union_by_name_adds_widens_and_loosens():
     assert [field.name for field in result.fields] == ["id", "place", "points", "tags", "new"]
 
 
-def test_union_by_name_takes_arrow_and_minds_case_only_when_told_to():
+def test_union_by_name_takes_arrow_and_minds_case_only_when_stated_to():
     other = pa.schema([("ID", pa.int64()), ("extra", pa.list_(pa.struct([("a", pa.string())])))])
     assert update().union_by_name(other).apply().field_ids == {*example().field_ids, *range(13, 17)}
     folded = update(Schema(*example().fields), case_sensitive=False).union_by_name(other).apply()
@@ -670,7 +670,7 @@ def test_whatever_is_done_ids_stay_unique_fields_keep_theirs_and_nothing_is_used
     ],
     ids=str,
 )
-def test_a_schema_that_did_not_evolve_from_the_one_before_is_told(after, reason):
+def test_a_schema_that_did_not_evolve_from_the_one_before_is_reported(after, reason):
     before = Schema(NestedField(1, "a", "int", initial_default=7, write_default=7))
     with pytest.raises(InvalidSchema, match=reason):
         check_evolution(before, after, last_column_id=8, format_version=3)

@@ -24,7 +24,7 @@ def test_a_schema_reads_and_writes_as_the_vector_has_it(case):
 
 @pytest.mark.spec("JSON-01", "JSON-02", "JSON-03", "JSON-04")
 @pytest.mark.parametrize("case", VECTORS["type_json"]["valid"], ids=lambda case: case["json"])
-def test_a_types_json_is_its_text(case):
+def test_a_types_json_is_its_string(case):
     assert type_from_json(type_to_json(type_from_json(case["json"]))) == type_from_json(case["json"])
     assert isinstance(type_to_json(type_from_json(case["json"])), str)
 
@@ -36,7 +36,7 @@ def test_a_decimal_is_written_without_blank():
 
 @pytest.mark.spec("JSON-25", "JSON-06", "JSON-07", "JSON-08", "JSON-09", "JSON-26", "TYP-17", "TYP-18", "SCH-02")
 @given(schemas(), st.integers(0, 100))
-def test_every_schema_survives_its_json_text(schema, schema_id):
+def test_every_schema_survives_its_json_string(schema, schema_id):
     schema = schema.with_schema_id(schema_id)
     back = schema_from_json(through_text(schema_to_json(schema)))
     assert back == schema
@@ -44,7 +44,7 @@ def test_every_schema_survives_its_json_text(schema, schema_id):
 
 
 @given(types())
-def test_every_type_survives_its_json_text(kind):
+def test_every_type_survives_its_json_string(kind):
     assert type_from_json(through_text(type_to_json(kind))) == kind
 
 
@@ -61,7 +61,7 @@ def test_another_implementation_reads_and_writes_the_same_schema(schema):
 
 @pytest.mark.spec("JSON-13", "DEF-01", "DEF-13", "TYP-20")
 @given(st.data())
-def test_defaults_of_every_type_survive_json_text(data):
+def test_defaults_of_every_type_survive_json_string(data):
     kind = data.draw(st.one_of(primitives(), types()).filter(lambda kind: not isinstance(kind, StructType)))
     initial, write = (data.draw(st.none() | values(kind, finite=True)) for _ in range(2))
     schema = Schema(NestedField(10**6, "a", kind, initial_default=initial, write_default=write))

@@ -30,7 +30,7 @@ def test_a_mapping_reads_and_writes_as_the_vector_has_it():
     text = json.dumps(VECTOR["json"])
     mapping = parse_name_mapping(text)
     assert mapping.to_json() == VECTOR["json"]
-    assert parse_name_mapping(mapping.to_text()) == mapping
+    assert parse_name_mapping(mapping.to_string()) == mapping
     assert parse_name_mapping(VECTOR["json"]) == mapping
     assert hash(mapping) == hash(parse_name_mapping(text))
     assert pickle.loads(pickle.dumps(mapping)) == mapping
@@ -74,7 +74,7 @@ def test_a_schemas_own_mapping_gives_a_file_without_ids_all_of_them_back(schema)
     applied = mapping.apply(no_ids(schema_to_arrow(schema)))
     ids = [id_ for field in applied for id_ in ids_of(field)]
     assert ids == list(schema.id_to_field)
-    assert parse_name_mapping(mapping.to_text()) == mapping
+    assert parse_name_mapping(mapping.to_string()) == mapping
     for id_ in schema.field_ids:
         assert mapping.find_id(id_).field_id == id_
         assert mapping.find(*schema.name_path(id_)).field_id == id_
@@ -83,7 +83,7 @@ def test_a_schemas_own_mapping_gives_a_file_without_ids_all_of_them_back(schema)
 @pytest.mark.spec("JSON-22", "PRJ-07")
 @given(schemas())
 def test_another_implementation_reads_the_same_mapping(schema):
-    peer = parse_mapping_from_json(create_name_mapping(schema).to_text())
+    peer = parse_mapping_from_json(create_name_mapping(schema).to_string())
     assert parse_name_mapping(peer.model_dump_json()) == create_name_mapping(schema)
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_mapped_gets_no_id():
 def test_unknown_keys_fall_away_and_names_keep_their_order():
     mapping = parse_name_mapping('[{"names": ["b", "a", "b"], "field-id": 1, "more": 1, "fields": []}]')
     assert mapping.to_json() == [{"field-id": 1, "names": ["b", "a"]}]
-    assert "ü" in parse_name_mapping([{"names": ["ü"]}]).to_text()
+    assert "ü" in parse_name_mapping([{"names": ["ü"]}]).to_string()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def column(id_, name, kind="int"):
 
 
 @pytest.mark.spec("SCH-29", "PRJ-10")
-def test_a_renamed_column_keeps_its_old_name_beside_the_new():
+def test_a_renamed_column_keeps_its_old_name_next_to_the_new():
     before = Schema(column(1, "a"), column(2, "s", StructType(column(3, "x"))))
     after = Schema(column(1, "b"), column(2, "s", StructType(column(3, "y"))))
     updated = update_name_mapping(create_name_mapping(before), after)

@@ -98,7 +98,7 @@ def test_what_is_not_there_is_a_typed_error(name):
 
 
 @pytest.mark.parametrize("name", [None, 1.5, ["a"], (1,)])
-def test_a_name_is_text_or_a_tuple_of_texts(name):
+def test_a_name_is_strings_or_a_tuple_of_strings(name):
     with pytest.raises(InvalidArgument):
         example().find_field(name)
 
@@ -187,7 +187,7 @@ def test_selection_keeps_the_schemas_order_and_what_is_left_of_the_identifier():
         example().select("tag")
 
 
-def test_whoever_asks_for_a_column_that_is_not_there_is_told_which_are():
+def test_whoever_asks_for_a_column_that_is_not_there_is_stated_which_are():
     place = NestedField(3, "place", StructType(NestedField(4, "lat", "double")))
     schema = Schema(NestedField(1, "id", "long"), NestedField(2, "Kind", "string"), place)
     for name, told in {
@@ -238,7 +238,7 @@ def test_an_identifier_field_is_a_required_primitive_outside_lists_and_maps(colu
 
 
 @pytest.mark.spec("IDF-03")
-def test_an_identifier_field_may_lie_in_required_structs():
+def test_an_identifier_field_may_are_in_required_structs():
     inner = StructType(NestedField(3, "c", "int", required=True))
     outer = StructType(NestedField(2, "b", inner, required=True))
     assert Schema(NestedField(1, "a", outer, required=True), identifier_field_ids=[3]).identifier_field_names() == {
@@ -286,7 +286,7 @@ def test_fresh_ids_are_consecutive_and_change_nothing_else(schema, first):
 
 
 @pytest.mark.spec("SCH-27", "SCH-04")
-def test_a_structs_fields_are_numbered_before_what_lies_in_them():
+def test_a_structs_fields_are_numbered_before_what_is_in_them():
     fresh, mapping = assign_fresh_ids(example())
     assert [field.field_id for field in fresh.fields] == [1, 2, 3, 4]
     assert fresh.find_field("place.lat").field_id == 5

@@ -1,4 +1,4 @@
-"""Credentials among properties are known, and texts freed of them."""
+"""Credentials among properties are known, and strings freed of them."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_an_allowed_root_is_compared_as_the_store_takes_the_location(location: s
         io.resolve(location)
 
 
-def test_what_lies_below_an_allowed_root_to_the_letter_is_opened() -> None:
+def test_what_is_below_an_allowed_root_to_the_letter_is_opened() -> None:
     io = file_io(location__allowed_roots="s3://b/root/, s3://whole, hdfs://nn:8020/")
     for location in (
         "s3://b/root",

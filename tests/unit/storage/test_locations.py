@@ -18,7 +18,7 @@ def provider(location: str = "s3://b/wh/db/t", **properties: str) -> LocationPro
 
 
 @pytest.mark.spec("META-04", "META-37", "META-33")
-def test_files_lie_below_the_table_unless_told_otherwise():
+def test_files_are_below_the_table_unless_stated_otherwise():
     plain = LocationProvider.from_metadata(new_table())
     assert plain.data_location("f.parquet") == "s3://b/wh/t/data/f.parquet"
     assert plain.data_location("f.parquet", "day=1/x=a%2Fb") == "s3://b/wh/t/data/day=1/x=a%2Fb/f.parquet"

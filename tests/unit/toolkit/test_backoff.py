@@ -14,7 +14,7 @@ def test_waits_double_up_to_a_limit() -> None:
 
 
 @given(st.integers(1, 100_000), st.floats(0.001, 1), st.floats(1, 100), st.floats(1, 5), st.floats(0, 1))
-def test_a_wait_lies_between_its_random_part_and_the_limit(
+def test_a_wait_is_between_its_random_part_and_the_limit(
     retry: int, least: float, most: float, growth: float, jitter: float
 ) -> None:
     backoff = Backoff(least, most, growth, jitter)

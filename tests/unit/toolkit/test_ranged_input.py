@@ -116,3 +116,40 @@ def test_a_closed_file_is_not_read() -> None:
 def test_a_place_that_is_none_is_refused(offset: int, whence: int) -> None:
     with pytest.raises(ValueError, match=r"before the start|whence"):
         Stored(b"abc").seek(offset, whence)
+
+
+def test_ranges_that_are_near_are_one_request_and_known_ones_none() -> None:
+    data = bytes(range(251)) * 40_000
+    source = Stored(data).open()
+    source.asked.clear()
+    ranges = [(len(data) - 50, 50), (5_000_000, 1_000), (5_100_000, 1_000), (10, 5), (len(data) - 20, 90)]
+    assert source.read_ranges(ranges) == [data[offset : offset + length] for offset, length in ranges]
+    assert sorted(source.asked) == [(10, 15), (5_000_000, 5_101_000)]
+
+
+def test_one_range_alone_is_read_as_by_its_offset() -> None:
+    data = bytes(16 * 1024 * 1024)
+    single, ranged = Stored(data).open(), Stored(data).open()
+    for place in (9_000_000, 3_000_000, 3_100_000, 12_000_000):
+        assert ranged.read_ranges([(place, 100)]) == [single.read_at(place, 100)]
+    assert single.asked == ranged.asked
+
+
+def test_a_range_that_comes_short_is_an_error_among_others_too() -> None:
+    class Short(Stored):
+        def fetch(self, start: int, end: int) -> FetchedRange:
+            fetched = super().fetch(start, end)
+            return fetched if end - start == TAIL else FetchedRange(start, fetched.data[:-1], fetched.file_size)
+
+    with pytest.raises(StorageError, match="test://file"):
+        Short(bytes(3_000_000)).open().read_ranges([(0, 10), (1_000_000, 10)])
+
+
+def test_reads_by_offset_ask_for_no_more_than_seeking_and_reading() -> None:
+    data = bytes(16 * 1024 * 1024)
+    seeking, offsets = Stored(data).open(), Stored(data).open()
+    for place, length in ((0, 10_000), (10_000, 10_000), (9_000_000, 100_000), (9_100_000, 3_000_000), (40, 4)):
+        seeking.seek(place)
+        assert seeking.read(length) == offsets.read_at(place, length)
+    assert seeking.asked == offsets.asked
+    assert seeking.is_remote

@@ -55,7 +55,7 @@ def test_a_refusal_after_a_lost_answer_stays_in_doubt() -> None:
 
 
 @pytest.mark.parametrize("told", [FileExistsError(), FileNotFoundError()])
-def test_what_is_there_is_told_whoever_did_it(told: Exception) -> None:
+def test_what_is_there_is_stated_whoever_did_it(told: Exception) -> None:
     assert ask(ConnectionError(), told) == (told, 2)
 
 
@@ -145,7 +145,7 @@ def test_a_client_is_shared_as_long_as_it_is_held_and_by_no_other_process() -> N
     assert id(clients.get("a", Client)) == known
     held.clear()
     gc.collect()
-    kept = [object() for _ in range(10)]  # so that a new client does not lie where the old one lay
+    kept = [object() for _ in range(10)]  # so that a new client is not where the old one lay
     assert len(clients._clients) == 0, kept
 
 

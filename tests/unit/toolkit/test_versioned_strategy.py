@@ -208,7 +208,7 @@ def test_a_table_whose_versions_cannot_be_deleted_is_dropped_all_the_same(
     assert catalog.create_table("db.t", SCHEMA).metadata_location.endswith("/v3.metadata.json")
 
 
-def test_whoever_opens_a_tombstone_is_told_what_it_is() -> None:
+def test_whoever_opens_a_tombstone_is_stated_what_it_is() -> None:
     catalog = memory_catalog()
     table = catalog.create_table("db.t", SCHEMA)
     catalog.drop_table("db.t")
@@ -220,7 +220,7 @@ def test_whoever_opens_a_tombstone_is_told_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("kind", ["directory", "sql"])
-def test_a_holder_of_a_table_that_was_dropped_and_created_again_is_told(kind: str, tmp_path: Path) -> None:
+def test_a_holder_of_a_table_that_was_dropped_and_created_again_is_reported(kind: str, tmp_path: Path) -> None:
     given = {"uri": f"sqlite:///{tmp_path}/c.db"} if kind == "sql" else {}
     catalog = icefield.load_catalog("x", type=kind, warehouse=f"memory://{tmp_path.name}-{kind}", **given)
     catalog.create_namespace("db")
@@ -282,13 +282,13 @@ class Tagging(MemoryFileSystem):
         return FileInfo(location, len(data), None, hashlib.md5(data, usedforsecurity=False).hexdigest())
 
 
-def test_versions_are_told_apart_by_their_entity_tags_where_the_store_gives_them() -> None:
+def test_versions_are_distinguished_by_their_entity_tags_where_the_store_gives_them() -> None:
     strategy = CreateStrategy(("db", "t"), f"memory://versioned/{uuid4().hex}", Tagging())
     first = create(strategy)
     loaded, once_more = strategy.load(), strategy.load()
     assert loaded is not None
     assert once_more is not None
-    assert loaded.stamp is not None, "a file is told from another however young it is"
+    assert loaded.stamp is not None, "a file is distinguished from another however young it is"
     assert loaded.stamp == once_more.stamp
     data = read_whole(SYSTEM, first.location)
     SYSTEM.put(first.location, data.replace(b'"format-version":2', b'"format-version":1'), PutMode.OVERWRITE)
@@ -391,7 +391,7 @@ def test_compressed_metadata_is_refused_since_a_version_has_one_name(strategy: V
     assert third.location.endswith("/v3.metadata.json")
 
 
-def test_a_commit_does_not_read_its_base_where_a_stamp_tells_that_it_is_the_one_that_was_loaded() -> None:
+def test_a_commit_does_not_read_its_base_where_a_stamp_states_that_it_is_the_one_that_was_loaded() -> None:
     """Six requests: the base and the names of a compressed version are looked for, and after publishing the base."""
     inner = Tagging()
     strategy = CreateStrategy(("db", "t"), f"memory://versioned/{uuid4().hex}", inner)
@@ -410,3 +410,34 @@ def test_a_commit_does_not_read_its_base_where_a_stamp_tells_that_it_is_the_one_
     assert current is not None
     assert isinstance(commit(asking, replace(current, stamp=(1, "another"))), Committed)
     assert ("open_input", current.location) in counted.calls
+
+
+class TaggingAnswers(MemoryFileSystem):
+    """Gives entity tags, in the answer to a creation too."""
+
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
+        super().put(location, data, mode)
+        return self.stat(location).etag
+
+    def stat(self, location: str) -> FileInfo:
+        return replace(super().stat(location), etag=hashlib.sha256(self._get(location)[0]).hexdigest())
+
+
+@pytest.mark.parametrize(("system", "read"), [(TaggingAnswers, 0), (MemoryFileSystem, 2)])
+def test_whoever_commits_again_does_not_read_what_it_has_put_itself(system: type[MemoryFileSystem], read: int) -> None:
+    counted = FaultyFileSystem(system())
+    location = f"memory://tags/{uuid4().hex}"
+    strategy = CreateStrategy(("db", "t"), location, counted)
+    metadata = new_table_metadata(Schema(NestedField(1, "id", LongType())), location=location, properties={})
+    first = strategy.commit(None, Proposal(metadata))
+    assert isinstance(first, Committed)
+    counted.calls.clear()
+    second = strategy.commit(first.pointer, Proposal(apply_updates(metadata, [SetProperties({"a": "1"})])))
+    assert isinstance(second, Committed)
+    assert [name for name, _ in counted.calls].count("open_input") == read
+    # Another file in the place is seen by its tag.
+    assert isinstance(second.pointer, Pointer)
+    other = new_table_metadata(Schema(NestedField(1, "id", LongType())), location=location, properties={})
+    MemoryFileSystem.files[second.pointer.location] = encode_metadata(other), 0
+    third = Proposal(apply_updates(metadata, [SetProperties({"a": "2"})]))
+    assert isinstance(strategy.commit(second.pointer, third), Conflict)

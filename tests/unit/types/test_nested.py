@@ -50,7 +50,7 @@ def spelled(text):
 
 @pytest.mark.spec("TYP-01", "JSON-01", "JSON-02", "JSON-03", "JSON-04", "TYP-24", "TYP-25")
 @pytest.mark.parametrize("case", TYPES["valid"], ids=lambda case: case["json"])
-def test_a_types_text_is_read_and_written_as_the_spec_has_it(case):
+def test_a_types_string_is_read_and_written_as_the_spec_has_it(case):
     parsed = parse_type(case["json"])
     assert parsed == spelled(case["type"])
     assert parse_type(str(parsed)) == parsed
@@ -77,7 +77,7 @@ def test_blanks_around_parameters_are_accepted(text, expected):
 @pytest.mark.parametrize(
     "text", [*TYPES["invalid"], "enum", "union", "", "struct", "decimal(9,39)", "decimal (9", "INT", "geography(a,)"]
 )
-def test_what_is_no_type_is_refused_with_its_text(text):
+def test_what_is_no_type_is_refused_with_its_string(text):
     with pytest.raises((UnsupportedFeature, InvalidSchema)) as caught:
         parse_type(text)
     assert text in str(caught.value)
@@ -89,7 +89,7 @@ def test_an_unknown_type_is_unsupported_and_not_a_string():
         parse_type("blob")
 
 
-def test_a_types_text_is_bounded_and_its_error_is_short():
+def test_a_types_string_is_bounded_and_its_error_is_short():
     with pytest.raises(InvalidSchema) as caught:
         parse_type("geometry(" + "x" * 100_000 + ")")
     assert len(str(caught.value)) < 300
@@ -199,7 +199,7 @@ def test_a_field_id_is_an_integer_of_31_bits(bad):
         NestedField(bad, "a", "int")
 
 
-def test_a_field_takes_its_type_as_text():
+def test_a_field_takes_its_type_as_strings():
     assert NestedField(1, "a", "decimal(9, 2)").field_type == DecimalType(9, 2)
     with pytest.raises(InvalidSchema):
         NestedField(1, "a", 7)
@@ -232,7 +232,7 @@ def test_types_are_hashable_picklable_and_immutable(kind):
 
 
 @given(primitives(), primitives())
-def test_two_types_are_equal_exactly_when_their_texts_are(left, right):
+def test_two_types_are_equal_exactly_when_their_strings_are(left, right):
     assert (left == right) == (str(left) == str(right))
     assert left != "int"
 

@@ -16,7 +16,7 @@ def test_a_reserved_field_has_its_id_name_and_type(case):
 
 
 @pytest.mark.spec("RSV-01", "SCH-28")
-def test_every_reserved_id_lies_above_the_users_and_all_are_listed():
+def test_every_reserved_id_is_above_the_users_and_all_are_listed():
     assert VECTORS["max_user_field_id"] == MAX_USER_FIELD_ID
     assert len(RESERVED_FIELDS) == len(VECTORS["reserved_field_ids"])
     assert all(is_reserved_id(id_) for id_ in RESERVED_FIELDS)

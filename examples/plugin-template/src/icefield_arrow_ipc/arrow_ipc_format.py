@@ -49,7 +49,7 @@ class ArrowIpcReader(FormatReader):
         self._source, self._location = source, location
         try:
             with reporting_damage(location, "the footer"):
-                self._file = pa.ipc.open_file(source)
+                self._file = pa.ipc.open_file(source.arrow_file())
         except BaseException:
             source.close()
             raise

@@ -98,7 +98,7 @@ class DirectoryBackend(CatalogBackend):
         path = self._path(table)
         if location is not None and location.rstrip("/") != path:
             raise InvalidArgument(
-                f"catalog '{self.name}' finds a table by its path, and {'.'.join(table)} lies at {path}: "
+                f"catalog '{self.name}' finds a table by its path, and {'.'.join(table)} is at {path}: "
                 "leave location out",
                 table=table,
             )
@@ -133,10 +133,10 @@ class DirectoryBackend(CatalogBackend):
     def _namespace(self, namespace: NamespaceName) -> NamespaceFolder:
         path = self._path(namespace)
         # Markers are published and forgotten as versions are, by the same strategy.
-        return NamespaceFolder(namespace, self.io.resolve(path), self._versioned(namespace, path))
+        return NamespaceFolder(namespace, path, self._versioned(namespace, path))
 
     def _versioned(self, name: tuple[str, ...], path: str) -> VersionedStrategy:
-        """The strategy of what lies at a path. Raises ``InvalidArgument`` for one that cannot serve here."""
+        """The strategy of what is at a path. Raises ``InvalidArgument`` for one that cannot serve here."""
         strategy = self.io.commit_strategy(self._strategy, name, path)
         if not isinstance(strategy, VersionedStrategy):
             raise InvalidArgument(
@@ -157,11 +157,11 @@ class DirectoryBackend(CatalogBackend):
         return found
 
     def _folders(self, folder: str) -> Iterator[str]:
-        found = folders_in(self.io.file_system(folder), self.io.resolve(folder))
+        found = folders_in(self.io.storage(folder), folder)
         return (name for name in found if not name.startswith("."))
 
     def _is_table(self, folder: str) -> bool:
-        return is_table(self.io.file_system(folder), self.io.resolve(folder))
+        return is_table(self.io.storage(folder), folder)
 
 
 def _page(names: list[Name], token: str | None, size: int | None) -> Page[Name]:

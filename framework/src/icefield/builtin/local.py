@@ -1,6 +1,6 @@
 """Local disks: ``file:///path``, ``file:/path`` or an absolute path.
 
-A file takes its name only when it is whole: it is written under a temporary name beside it, flushed to the disk, and
+A file takes its name only when it is whole: it is written under a temporary name next to it, flushed to the disk, and
 linked. ``link`` refuses a name that is taken, which POSIX ``rename`` does not, and shows no half-written file, which
 ``O_EXCL`` would.
 """
@@ -22,6 +22,7 @@ import pyarrow as pa
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import AccessDenied, FileExists, FileMissing, IcefieldError, LocationRefused, StorageError
 from icefield.storage import local_path
+from icefield.toolkit import ArrowInput
 
 TEMPORARY_SUFFIX = ".icefield-tmp"
 """Names ending so are of files that were never published; orphan removal takes them."""
@@ -38,8 +39,7 @@ class LocalFileSystem(FileSystem):
             if not stats.S_ISREG(os.stat(path).st_mode):
                 raise FileMissing(f"{location} is no file", location=location)
             # pyarrow's own file, so that Arrow's readers need no Python to read it
-            file: InputFile = pa.OSFile(path, "rb")
-            return file
+            return ArrowInput(pa.OSFile(path, "rb"))
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         target = path_of(location)
@@ -126,7 +126,7 @@ class LocalFileSystem(FileSystem):
 def path_of(location: str) -> str:
     """The path of a ``file:`` location or of a bare absolute path; nothing is decoded.
 
-    Raises ``LocationRefused`` for anything else, since as a path of its own it would lie below the working directory,
+    Raises ``LocationRefused`` for anything else, since as a path of its own it would be below the working directory,
     and for what no file can be called.
     """
     path = local_path(location)

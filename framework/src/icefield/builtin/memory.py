@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, InputFile, OutputStream, PutMode
 from icefield.errors import FileExists, FileMissing
+from icefield.toolkit import BytesInput
 from icefield.toolkit.authority import check_characters
 
 
@@ -25,7 +26,7 @@ class MemoryFileSystem(FileSystem):
     _lock: ClassVar[threading.RLock] = threading.RLock()
 
     def open_input(self, location: str) -> InputFile:
-        return io.BytesIO(self._get(location)[0])
+        return BytesInput(self._get(location)[0])
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         self._publish(location, bytes(data), replace=mode is PutMode.OVERWRITE)

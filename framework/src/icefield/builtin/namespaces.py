@@ -26,7 +26,7 @@ _MAX_DEPTH = 16
 
 
 class _Marker(msgspec.Struct):
-    """What a marker holds. ``writer`` makes two writers' bytes differ: a lost reply can be told from a lost race."""
+    """What a marker holds. ``writer`` differs between writers, so that a lost reply is not taken for a lost race."""
 
     properties: dict[str, str]
     writer: str = ""

@@ -14,19 +14,21 @@ import pyarrow as pa
 
 from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
 from icefield.catalog.config import catalog_properties, check_names, configured_catalogs, default_catalog_name
-from icefield.catalog.identifiers import namespace_name, table_name, text_of
+from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.catalog.purge import delete_files_of, delete_versions_of
 from icefield.catalog.table import Table
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import (
     FileMissing,
     InvalidArgument,
+    InvalidMetadata,
     NamespaceExists,
     NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
     TableExists,
 )
+from icefield.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.properties import check_properties
 from icefield.metadata.property_checks import check_values, warn_of_names
@@ -40,12 +42,12 @@ from icefield.storage import FileIO, local_path, scheme_of
 from icefield.toolkit.authority import add_named, split_location
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
-from icefield.transaction import Transaction, property_texts
+from icefield.transaction import Transaction, property_strings
 from icefield.transaction.update_properties import check_key
 
-T = TypeVar("T")
+Name = TypeVar("Name", bound="tuple[str, ...]")
 Identifier = str | Iterable[str]
-"""A name as text, ``"db.events"``, or as its levels, ``("db", "events")``."""
+"""A name as a string, ``"db.events"``, or as its levels, ``("db", "events")``."""
 
 _DEFAULT = "table-default."
 _OVERRIDE = "table-override."
@@ -64,7 +66,7 @@ class PropertiesUpdateSummary:
 class Catalog:
     """A catalog: what ``load_catalog`` gives.
 
-    Tables and namespaces are named by text (``"db.events"``) or by levels (``("db", "events")``). Changes are atomic.
+    Tables and namespaces are named by strings (``"db.events"``) or levels (``("db", "events")``). Changes are atomic.
     """
 
     def __init__(self, backend: CatalogBackend) -> None:
@@ -110,7 +112,7 @@ class Catalog:
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, Any] | None = None) -> None:
         """Create a namespace. Raises ``NamespaceExists``."""
-        self._backend.create_namespace(self._namespace(namespace), _namespace_texts(properties))
+        self._backend.create_namespace(self._namespace(namespace), _namespace_strings(properties))
 
     def create_namespace_if_not_exists(
         self, namespace: Identifier, properties: Mapping[str, Any] | None = None
@@ -134,7 +136,8 @@ class Catalog:
     def list_namespaces(self, namespace: Identifier = ()) -> list[NamespaceName]:
         """The namespaces directly below one, or at the top, sorted. Raises ``NoSuchNamespace``."""
         parent = self._namespace(namespace) if namespace else ()
-        return list(_pages(lambda token: self._backend.list_namespaces(parent, token=token)))
+        listing = f"the namespaces of catalog '{self.name}'"
+        return list(_pages(listing, lambda token: self._backend.list_namespaces(parent, token=token)))
 
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
         """The properties of a namespace. Raises ``NoSuchNamespace``."""
@@ -148,13 +151,13 @@ class Catalog:
         name = self._namespace(namespace)
         for key in (keys := tuple(removals or ())):
             check_key(key)
-        gone, texts = frozenset(keys), _namespace_texts(updates)
-        if both := gone & texts.keys():
+        gone, strings = frozenset(keys), _namespace_strings(updates)
+        if both := gone & strings.keys():
             raise InvalidArgument(f"namespace property '{min(both)}' cannot be both set and removed")
         before = self._backend.namespace_properties(name)
-        self._backend.update_namespace_properties(name, texts, gone)
+        self._backend.update_namespace_properties(name, strings, gone)
         return PropertiesUpdateSummary(
-            removed=sorted(gone & before.keys()), updated=sorted(texts), missing=sorted(gone - before.keys())
+            removed=sorted(gone & before.keys()), updated=sorted(strings), missing=sorted(gone - before.keys())
         )
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -162,7 +165,8 @@ class Catalog:
     def list_tables(self, namespace: Identifier) -> list[TableName]:
         """The tables directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
         name = self._namespace(namespace)
-        return list(_pages(lambda token: self._backend.list_tables(name, token=token)))
+        listing = f"the tables of {'.'.join(name)} in catalog '{self.name}'"
+        return list(_pages(listing, lambda token: self._backend.list_tables(name, token=token)))
 
     def load_table(self, identifier: Identifier) -> Table:
         """A table at its current version. Raises ``NoSuchTable``."""
@@ -170,7 +174,7 @@ class Catalog:
         handle = TableHandle(name, self.io, self._backend.strategy(name))
         state = load_table(handle)
         if state is None:
-            raise NoSuchTable(f"no table {text_of(name)} in catalog '{self.name}'", table=name)
+            raise NoSuchTable(f"no table {string_of(name)} in catalog '{self.name}'", table=name)
         return Table(handle, state)
 
     def table_exists(self, identifier: Identifier) -> bool:
@@ -229,14 +233,14 @@ class Catalog:
         default = self._backend.table_location(name)
         strategy = self._backend.strategy(name, location or default)
         if strategy.load() is not None:
-            raise TableExists(f"table {text_of(name)} exists already in catalog '{self.name}'", table=name)
+            raise TableExists(f"table {string_of(name)} exists already in catalog '{self.name}'", table=name)
         columns = as_schema(schema)
         metadata = new_table_metadata(
             columns,
             partition_spec_of(partition_spec, columns),
             sort_order_of(sort_order, columns),
             (location or default).rstrip("/"),
-            self._table_properties(property_texts(properties or {})),
+            self._table_properties(property_strings(properties or {})),
         )
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
         return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
@@ -282,7 +286,7 @@ class Catalog:
     def _namespace(self, namespace: Identifier) -> NamespaceName:
         name = namespace_name(namespace)
         if len(name) > 1 and CatalogAbility.NESTED_NAMESPACES not in self._backend.abilities:
-            raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{text_of(name)}' cannot be")
+            raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{string_of(name)}' cannot be")
         return name
 
     def _table_properties(self, given: dict[str, str]) -> dict[str, str]:
@@ -322,7 +326,7 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
 
 
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
-    """The plugins that were given, else those installed, with the preferences that the properties tell."""
+    """The plugins that were given, else those installed, with the preferences that the properties state."""
     if given is None:
         given = Plugins.installed({key[len(_PREFER) :]: v for key, v in properties.items() if key.startswith(_PREFER)})
     given.check_preferences()
@@ -330,7 +334,7 @@ def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
 
 
 def _likely_type(properties: Mapping[str, str]) -> str | None:
-    """The type of a catalog that does not tell its own."""
+    """The type of a catalog that does not state its own."""
     if "uri" in properties:
         return "hive" if properties["uri"].startswith("thrift:") else "sql"
     return "directory" if "warehouse" in properties else None
@@ -346,7 +350,7 @@ def open_table(
     ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
     """
     location = str(metadata_location)
-    found = property_texts(properties or {})
+    found = property_strings(properties or {})
     check_names(found)
     io = FileIO(_plugins(plugins, found), add_named(found, location))
     state = TableState.at(location, _metadata_at(io, location))
@@ -369,21 +373,30 @@ def _metadata_at(io: FileIO, location: str) -> TableMetadata:
     return decode_metadata(data, location)
 
 
-def _namespace_texts(properties: Mapping[str, Any] | None) -> dict[str, str]:
+def _namespace_strings(properties: Mapping[str, Any] | None) -> dict[str, str]:
     """Properties of a namespace, which everybody who uses the catalog sees."""
-    texts = property_texts(properties or {})
-    for key, value in texts.items():
+    strings = property_strings(properties or {})
+    for key, value in strings.items():
         if has_password(value):
             raise InvalidArgument(
                 f"namespace property '{key}' holds a password in its URI, and everybody who uses the catalog sees it: "
                 "remove it there, and give the credentials by properties of the catalog"
             )
-    return texts
+    return strings
 
 
-def _pages(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
+def _pages(listing: str, read: Callable[[str | None], Page[Name]]) -> Iterator[Name]:
+    """The names of all pages. Raises ``InvalidMetadata`` where they do not end: a page may be without names, too."""
     page = read(None)
+    steps = characters = 0
     while True:
+        steps += max(1, len(page.items))
+        characters += sum(len(level) for name in page.items for level in name)
+        if steps > MAX_LISTED_NAMES or characters > MAX_LISTED_CHARACTERS:
+            raise InvalidMetadata(
+                f"{listing} do not end after {steps:,} names and pages, and {characters:,} characters; "
+                f"{MAX_LISTED_NAMES:,} and {MAX_LISTED_CHARACTERS:,} are the most: load tables by their names"
+            )
         yield from page.items
         if page.next_token is None:
             return

@@ -5,7 +5,7 @@ A catalog's property is looked for in the arguments of ``load_catalog``, then in
 ``[catalog.<name>]`` of the first ``icefield.toml`` found: ``$ICEFIELD_CONFIG``, the working directory, the home
 directory.
 
-A ``warehouse`` that is a relative path lies below the folder of the file that names it, else below the working
+A ``warehouse`` that is a relative path is below the folder of the file that names it, else below the working
 directory.
 """
 
@@ -51,7 +51,7 @@ def catalog_properties(
     environment = os.environ if environment is None else environment
     properties = _from_file(name, environment)
     properties.update(_from_environment(name, environment))
-    properties.update({key: _text(key, value) for key, value in given.items() if value is not None})
+    properties.update({key: _string(key, value) for key, value in given.items() if value is not None})
     return _anchored(properties, Path.cwd)
 
 
@@ -143,7 +143,9 @@ def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Properties of a TOML table; an unquoted dotted key makes nested tables, which are joined again."""
     found: list[tuple[str, str]] = []
     for key, value in table.items():
-        found += _flat(f"{prefix}{key}.", value) if isinstance(value, dict) else [(f"{prefix}{key}", _text(key, value))]
+        found += (
+            _flat(f"{prefix}{key}.", value) if isinstance(value, dict) else [(f"{prefix}{key}", _string(key, value))]
+        )
     return found
 
 
@@ -167,11 +169,11 @@ def _bounded(path: Path) -> bytes:
     return data
 
 
-def _text(key: str, value: Any) -> str:
+def _string(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
-    raise InvalidArgument(f"property '{key}' must be text, a number or a boolean, not {type(value).__name__}")
+    raise InvalidArgument(f"property '{key}' must be a string, a number or a boolean, not {type(value).__name__}")

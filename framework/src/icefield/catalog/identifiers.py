@@ -1,4 +1,4 @@
-"""Names of namespaces and tables: as text (``"db.events"``) or as levels (``("db", "events")``)."""
+"""Names of namespaces and tables: as a string (``"db.events"``) or as levels (``("db", "events")``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def namespace_name(identifier: str | Iterable[str]) -> NamespaceName:
     return _levels(identifier, "namespace")
 
 
-def text_of(name: Iterable[str]) -> str:
+def string_of(name: Iterable[str]) -> str:
     """A name as people write it."""
     return ".".join(name)
 
@@ -43,7 +43,7 @@ def _levels(identifier: str | Iterable[str], what: str) -> tuple[str, ...]:
 
 def _check(level: object, identifier: object, what: str) -> None:
     if not isinstance(level, str):
-        raise InvalidArgument(f"a {what}'s name is text, or a tuple of text, not {identifier!r}")
+        raise InvalidArgument(f"a {what}'s name is a string, or a tuple of strings, not {identifier!r}")
     if not level.strip() or level in (".", ".."):
         raise InvalidArgument(f"{identifier!r} is no {what}'s name: it has a level that is empty or only dots")
     if len(level) > _MAX_LENGTH or not level.isprintable():

@@ -41,7 +41,7 @@ def _is_kept(io: FileIO, location: str, strategy: CommitStrategy) -> bool:
     if not isinstance(strategy, VersionedStrategy) or version_of(location) is None:
         return False
     try:
-        return io.resolve(location).rpartition("/")[0] == strategy.folder
+        return io.resolve(location).rpartition("/")[0] == io.resolve(strategy.folder)
     except IcefieldError:
         return False
 
@@ -73,7 +73,7 @@ class _Files:
                 try:
                     found = read_manifest_list(self._io, snapshot, self._metadata).manifests
                 except IcefieldError as error:
-                    _log.warning("cannot tell the files of snapshot %d: %s", snapshot.snapshot_id, error)
+                    _log.warning("cannot list the files of snapshot %d: %s", snapshot.snapshot_id, error)
                     continue
                 self._manifests.update((manifest.manifest_path, manifest) for manifest in found)
         return list(self._manifests.values())
@@ -89,7 +89,7 @@ class _Files:
                 paths = read_manifest(self._io, manifest, kind, columns=(FILE_PATH,)).column(FILE_PATH).to_pylist()
             except IcefieldError as error:
                 _log.warning(
-                    "cannot tell the files of manifest %s: %s", without_userinfo(manifest.manifest_path), error
+                    "cannot list the files of manifest %s: %s", without_userinfo(manifest.manifest_path), error
                 )
                 continue
             yield from (path for path in paths if path not in seen)

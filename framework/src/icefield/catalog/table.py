@@ -22,17 +22,22 @@ from icefield.transaction import (
     Action,
     IsolationLevel,
     ManageSnapshots,
+    Merge,
     Rows,
+    StreamOfChanges,
     Transaction,
+    UpdateResult,
     UpdateSchema,
     UpdateSnapshot,
     UpdateSortOrder,
     UpdateSpec,
+    UpdateStatistics,
     UpsertResult,
 )
+from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing import WriteContext
 
-_NO_TEXTS: Mapping[str, str] = {}
+_NO_STRINGS: Mapping[str, str] = {}
 
 
 class Table:
@@ -46,7 +51,7 @@ class Table:
         self._at_state(handle, state)
 
     def __repr__(self) -> str:
-        return without_userinfo(f"Table({self._handle.text}, {self.metadata_location})")
+        return without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})")
 
     # -- what it is -----------------------------------------------------------------------------------------------
 
@@ -164,7 +169,7 @@ class Table:
         selected_fields: tuple[str, ...] = ("*",),
         case_sensitive: bool = True,
         snapshot_id: int | None = None,
-        options: Mapping[str, str] = _NO_TEXTS,
+        options: Mapping[str, str] = _NO_STRINGS,
         limit: int | None = None,
         *,
         ref: str | None = None,
@@ -190,7 +195,7 @@ class Table:
         """
         state = load_table(self._handle, self._state, read_again=True)
         if state is None:
-            raise NoSuchTable(f"no table {self._handle.text}", table=self._handle.name)
+            raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
         self._at_state(self._handle, state)
         return self
 
@@ -201,7 +206,7 @@ class Table:
         return Transaction(self._handle, self._state, finish=self._at)
 
     def append(
-        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
         """Add rows: a pyarrow table, batch or reader, an iterable of batches, or anything that exports an Arrow stream.
 
@@ -215,12 +220,12 @@ class Table:
         self,
         df: Rows,
         overwrite_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> None:
-        """Delete the rows that match a filter (all, unless told) and add others, in one step.
+        """Delete the rows that match a filter (all by default) and add others, in one step.
 
         The filter is evaluated on the table as it is at the commit. ``isolation_level`` ``serializable`` or
         ``snapshot`` refuses what was committed to such rows since the table was loaded.
@@ -231,17 +236,37 @@ class Table:
     def delete(
         self,
         delete_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
         isolation_level: IsolationLevel | str | None = None,
     ) -> None:
-        """Delete the rows that match a filter; all, unless told. Files that hold other rows too are rewritten."""
+        """Delete the rows that match a filter; all by default.
+
+        Files that hold other rows too are rewritten, or by ``write.delete.mode`` the rows are marked as deleted.
+        """
         with self.transaction() as tx:
             tx.delete(delete_filter, snapshot_properties, case_sensitive, branch, isolation_level)
 
+    def update(
+        self,
+        where: BooleanExpression | str,
+        set: Mapping[Any, Any],
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> UpdateResult:
+        """Give columns of the rows that match a filter other values: ``table.update("id = 3", {"state": "sold"})``.
+
+        ``set`` maps names of columns, and of fields of structs (``"a.b"``), to a literal, a
+        ``pyarrow.compute.Expression`` over the table's columns, or a function of a record batch that gives an array.
+        """
+        with self.transaction() as tx:
+            return tx.update(where, set, snapshot_properties, case_sensitive, branch, isolation_level)
+
     def dynamic_partition_overwrite(
-        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+        self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
         """Replace the partitions that rows are given for, and leave all others as they are."""
         with self.transaction() as tx:
@@ -255,11 +280,12 @@ class Table:
         when_not_matched_insert_all: bool = True,
         case_sensitive: bool = True,
         branch: str | None = MAIN_BRANCH,
-        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        isolation_level: IsolationLevel | str | None = None,
     ) -> UpsertResult:
         """Replace the rows that have the key of a given row and differ from it, and add those with new keys.
 
-        ``join_cols`` are the columns of the key; the schema's identifier fields, unless told.
+        ``join_cols`` are the columns of the key; the schema's identifier fields by default.
         """
         with self.transaction() as tx:
             return tx.upsert(
@@ -270,21 +296,84 @@ class Table:
                 case_sensitive,
                 branch,
                 snapshot_properties,
+                isolation_level,
             )
+
+    def merge(
+        self,
+        source: Rows,
+        on: Sequence[str] | Mapping[str, str] | str | None = None,
+        *,
+        source_name: str = "source",
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        isolation_level: IsolationLevel | str | None = None,
+    ) -> Merge:
+        """Begin a merge: ``table.merge(df, "id").when_matched_update_all().when_not_matched_insert_all().commit()``.
+
+        ``on`` are the columns of the key, or a mapping of the table's to those of the source; the schema's identifier
+        fields by default. Conditions and values see the source as a struct of the name ``source_name``.
+        """
+        return Merge(
+            self._commit,
+            self.metadata,
+            source,
+            on,
+            source_name=source_name,
+            case_sensitive=case_sensitive,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            isolation_level=isolation_level,
+        )
+
+    def delete_by_equality(
+        self,
+        df: Rows,
+        columns: Sequence[str] | None = None,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Delete the rows that equal given ones in some columns, without reading the table; null equals null.
+
+        ``columns`` are names; the schema's identifier fields, unless given.
+        """
+        with self.transaction() as tx:
+            tx.delete_by_equality(df, columns, snapshot_properties, case_sensitive, branch)
+
+    def apply_changes(
+        self,
+        changes: StreamOfChanges,
+        columns: Sequence[str] | None = None,
+        operation_column: str = CHANGE_TYPE.name,
+        upsert: bool | None = None,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
+        case_sensitive: bool = True,
+        branch: str | None = MAIN_BRANCH,
+    ) -> None:
+        """Bring a stream of inserts, updates and deletes into the table, in its order and without reading the table.
+
+        ``changes`` are rows with a column that says what happened to each, or pairs of an operation and rows.
+        ``columns`` identify a row; the schema's identifier fields, unless given. With ``upsert`` inserts and updates
+        replace whatever has their key.
+        """
+        with self.transaction() as tx:
+            tx.apply_changes(changes, columns, operation_column, upsert, snapshot_properties, case_sensitive, branch)
 
     def add_files(
         self,
         file_paths: Iterable[str],
-        snapshot_properties: Mapping[str, str] = _NO_TEXTS,
+        snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
     ) -> None:
-        """Take files that were written elsewhere into the table, where they lie; each must lie in one partition."""
+        """Take files that were written elsewhere into the table, where they are; each must be in one partition."""
         with self.transaction() as tx:
             tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch)
 
     def update_snapshot(
-        self, snapshot_properties: Mapping[str, str] = _NO_TEXTS, branch: str | None = MAIN_BRANCH
+        self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> UpdateSnapshot:
         """Changes of files, for whoever has written the files themselves; each is a commit of its own."""
         return UpdateSnapshot(self._commit, branch=branch, snapshot_properties=snapshot_properties)
@@ -311,6 +400,10 @@ class Table:
     def manage_snapshots(self) -> ManageSnapshots:
         """Create, move and remove branches and tags; roll back; publish what was staged."""
         return ManageSnapshots(self._commit)
+
+    def update_statistics(self) -> UpdateStatistics:
+        """Set and remove the files with statistics of snapshots, and with statistics of their partitions."""
+        return UpdateStatistics(self._commit)
 
     def set_properties(self, properties: Mapping[str, Any] | None = None, **more: Any) -> Table:
         """Set table properties."""

@@ -1,7 +1,7 @@
 """Evaluates a bound expression on Arrow data, with Arrow's own kernels, and turns it into an Arrow expression.
 
 A row matches if the expression is true; false and unknown (a null was compared) do not. A field inside a null struct
-is null. Text and bytes compare as unsigned bytes, floats as IEEE 754 says: NaN equals nothing, not even itself, is
+is null. Strings and bytes compare as unsigned bytes, floats as IEEE 754 says: NaN equals nothing, not even itself, is
 neither less nor greater than anything, and -0.0 equals 0.0.
 """
 
@@ -176,7 +176,7 @@ def _among(leaf: BoundPredicate, column: Any) -> Any:
 
 
 def _value_set(leaf: BoundPredicate) -> pa.Array:
-    """The values of IN and NOT_IN. Arrow tells -0.0 from 0.0 in a set, so both go in."""
+    """The values of IN and NOT_IN. Arrow distinguishes -0.0 from 0.0 in a set, so both go in."""
     values = leaf.arrow
     if leaf.is_floating and 0.0 in leaf.value:
         values = pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])

@@ -32,7 +32,7 @@ from icefield.types import DoubleType, FloatType, NestedField, StringType, Struc
 def bind(schema: Schema | StructType, expression: BooleanExpression, case_sensitive: bool = True) -> BooleanExpression:
     """The expression over the fields of a schema, without ``Not`` (see ``icefield.expressions.bound``).
 
-    What is bound already stays as it is. Raises ``InvalidExpression`` for a column that is not there or lies inside
+    What is bound already stays as it is. Raises ``InvalidExpression`` for a column that is not there or is inside
     a list or map, and for a literal that does not fit the column's type.
     """
     columns = _Columns(schema if isinstance(schema, Schema) else Schema(*schema.fields), case_sensitive)

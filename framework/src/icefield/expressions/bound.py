@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from icefield.errors import InvalidExpression
-from icefield.expressions.casting import internal_text
+from icefield.expressions.casting import internal_string
 from icefield.expressions.expressions import (
     And,
     BooleanExpression,
@@ -23,7 +23,7 @@ from icefield.expressions.expressions import (
 )
 from icefield.expressions.literals import quoted
 from icefield.expressions.operators import Op
-from icefield.expressions.text import like_pattern, predicate_text
+from icefield.expressions.string_form import like_pattern, predicate_string
 from icefield.types import DoubleType, FloatType, NestedField
 from icefield.types.arrow.types import plain_array
 
@@ -86,9 +86,9 @@ class BoundPredicate(BooleanExpression):
 
     def __str__(self) -> str:
         if self.op.is_prefix:
-            return predicate_text(self.op, self.path, (quoted(like_pattern(self.value)),))
+            return predicate_string(self.op, self.path, (quoted(like_pattern(self.value)),))
         values = () if self.op.is_unary else self.value if self.op.is_set else (self.value,)
-        return predicate_text(self.op, self.path, (internal_text(self.field.field_type, value) for value in values))
+        return predicate_string(self.op, self.path, (internal_string(self.field.field_type, value) for value in values))
 
 
 def map_leaves(

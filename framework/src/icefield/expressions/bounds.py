@@ -1,6 +1,6 @@
-"""What the lower and upper bounds of many files (or manifests) tell about a predicate: one pass a column, no loop.
+"""What the lower and upper bounds of many files (or manifests) state about a predicate: one pass a column, no loop.
 
-Bounds enclose the values of a column that are neither null nor NaN; they need not occur in it, since texts and bytes
+Bounds enclose the values of a column that are neither null nor NaN; they need not occur in it, since strings and bytes
 may be truncated. All masks say what is *proven*: unknown is false.
 """
 
@@ -69,7 +69,7 @@ class Bounds:
         return np.zeros(self._count, np.bool_)
 
     def _holds_none_of(self, values: pa.Array) -> Mask:
-        """Where no value of a sorted set lies between the bounds: as many are below the lower as up to the upper."""
+        """Where no value of a sorted set is between the bounds: as many are below the lower as up to the upper."""
         first = np.where(_valid(self._lower), count_smaller(values, self._lower, or_equal=False), 0)
         past = np.where(_valid(self._upper), count_smaller(values, self._upper, or_equal=True), len(values))
         return np.asarray(past <= first, np.bool_)

@@ -1,4 +1,4 @@
-"""Casts a literal to a column's type, exactly: what does not fit is said to lie beyond or between the type's values.
+"""Casts a literal to a column's type, exactly: what does not fit is said to be beyond or between the type's values.
 
 So a comparison keeps its mathematical meaning: for an int column ``x < 2.5`` is ``x <= 2`` and ``x < 3000000000`` is
 every value. For float and double the nearest number is taken, as a number written in decimal demands.
@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from icefield.errors import InvalidArgument, InvalidExpression
-from icefield.expressions.literals import Literal, literal_text, quoted, shown
+from icefield.expressions.literals import Literal, literal_string, quoted, shown
 from icefield.types import (
     BinaryType,
     BooleanType,
@@ -53,7 +53,7 @@ from icefield.types.values.calendar import (
 
 
 class Beyond(Enum):
-    """A literal that lies outside the values of the type."""
+    """A literal that is outside the values of the type."""
 
     BELOW = "below"
     ABOVE = "above"
@@ -61,13 +61,13 @@ class Beyond(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An internal value. When not ``exact`` the literal lies between it and the next value of the type."""
+    """An internal value. When not ``exact`` the literal is between it and the next value of the type."""
 
     value: Any
     exact: bool = True
 
 
-_NUMBER_TEXT: Final = re.compile(
+_NUMBER_STRING: Final = re.compile(
     r"\s*[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?\s*"
 )
 _FINER_THAN_MICROS: Final = re.compile(r"(\.[0-9]{6})[0-9]+")
@@ -100,7 +100,7 @@ def _number(iceberg_type: IcebergType, literal: Literal) -> int | Decimal | floa
     if isinstance(literal, bool | bytes):
         raise _unfit(iceberg_type, literal)
     if isinstance(literal, str):
-        if not _NUMBER_TEXT.fullmatch(literal):
+        if not _NUMBER_STRING.fullmatch(literal):
             raise _unfit(iceberg_type, literal)
         return Decimal(literal.strip())
     if isinstance(literal, float) and math.isfinite(literal):
@@ -176,10 +176,10 @@ def _count(iceberg_type: IcebergType, literal: Literal, low: int, high: int) -> 
 def _date(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     if not isinstance(literal, str):
         return _count(iceberg_type, literal, *INT32)
-    text = literal.strip()
-    if ":" not in text:
-        return Cast(parse_date(text))
-    instant = _instant(text, zone=False, digits=6)
+    string = literal.strip()
+    if ":" not in string:
+        return Cast(parse_date(string))
+    instant = _instant(string, zone=False, digits=6)
     days, rest = divmod(instant.value, MICROS_PER_DAY)
     return Cast(days, instant.exact and rest == 0)
 
@@ -187,8 +187,8 @@ def _date(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
 def _time(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     if not isinstance(literal, str):
         return _count(iceberg_type, literal, 0, MICROS_PER_DAY - 1)
-    text, exact = _to_micros(literal.strip())
-    return Cast(parse_time(text), exact)
+    string, exact = _to_micros(literal.strip())
+    return Cast(parse_time(string), exact)
 
 
 def _timestamp(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
@@ -199,20 +199,20 @@ def _timestamp(iceberg_type: IcebergType, literal: Literal) -> Cast | Beyond:
     return _instant(literal.strip(), zone, 9 if nanos else 6)
 
 
-def _instant(text: str, zone: bool, digits: int) -> Cast:
+def _instant(string: str, zone: bool, digits: int) -> Cast:
     exact = True
     if digits == 6:
-        text, exact = _to_micros(text)
-    return Cast(parse_timestamp(text, zone=zone, digits=digits, lenient=True), exact)
+        string, exact = _to_micros(string)
+    return Cast(parse_timestamp(string, zone=zone, digits=digits, lenient=True), exact)
 
 
-def _to_micros(text: str) -> tuple[str, bool]:
+def _to_micros(string: str) -> tuple[str, bool]:
     """A time with its fraction cut to microseconds, and whether nothing was lost."""
-    match = _FINER_THAN_MICROS.search(text)
+    match = _FINER_THAN_MICROS.search(string)
     if match is None:
-        return text, True
-    cut = text[: match.end(1)] + text[match.end() :]
-    return cut, not text[match.end(1) : match.end()].strip("0")
+        return string, True
+    cut = string[: match.end(1)] + string[match.end() :]
+    return cut, not string[match.end(1) : match.end()].strip("0")
 
 
 def _string(iceberg_type: IcebergType, literal: Literal) -> Cast:
@@ -233,7 +233,7 @@ def _uuid(iceberg_type: IcebergType, literal: Literal) -> Cast:
 
 
 def _binary(iceberg_type: IcebergType, literal: Literal) -> Cast:
-    """Bytes; a text stands for its UTF-8."""
+    """Bytes; a string stands for its UTF-8."""
     if not isinstance(literal, bytes | str):
         raise _unfit(iceberg_type, literal)
     data = literal.encode() if isinstance(literal, str) else literal
@@ -262,7 +262,7 @@ _CASTS: Final[dict[type[IcebergType], Callable[[IcebergType, Literal], Cast | Be
 }
 
 
-def internal_text(iceberg_type: IcebergType, value: Any) -> str:
+def internal_string(iceberg_type: IcebergType, value: Any) -> str:
     """An internal value as a literal that casts back to it."""
     match iceberg_type:
         case DateType():
@@ -276,4 +276,4 @@ def internal_text(iceberg_type: IcebergType, value: Any) -> str:
             return quoted(format_timestamp(value, zone=zone, digits=9))
         case UUIDType():
             return quoted(str(uuid.UUID(bytes=value)))
-    return literal_text(value)
+    return literal_string(value)

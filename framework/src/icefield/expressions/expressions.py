@@ -164,7 +164,7 @@ class Not(BooleanExpression):
 
 def _check_expression(value: object) -> None:
     if not isinstance(value, BooleanExpression):
-        raise InvalidExpression(f"expected an expression, got a {type(value).__name__}; a text goes through parse()")
+        raise InvalidExpression(f"expected an expression, got a {type(value).__name__}; a string goes through parse()")
 
 
 def _deeper(children: Iterable[BooleanExpression]) -> int:

@@ -84,7 +84,7 @@ class LeafStatistics:
     def no_null(self) -> Mask:
         """No row has null: none was counted, or the schema allows none and the count is not known.
 
-        A count that is there tells more than the schema: a column that became required may hold older nulls.
+        A count that is there states more than the schema: a column that became required may hold older nulls.
         """
         if self._leaf.never_null:
             return self._nulls <= 0

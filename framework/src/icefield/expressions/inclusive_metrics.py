@@ -1,6 +1,6 @@
 """Which files may hold a row that matches, by their statistics. A file is left out only if none can.
 
-Bounds need not occur in a file (texts may be truncated), so they only ever tell what is absent. What is missing is
+Bounds need not occur in a file (strings may be truncated), so they only ever state what is absent. What is missing is
 unknown, and so is a bound that is NaN. A file whose rows may be NaN stays for ``>`` and ``>=`` although NaN is not
 greater than anything here: in other engines it is, and they plan with this evaluator too.
 """

@@ -1,4 +1,4 @@
-"""Cuts the text of a filter into tokens, in one pass."""
+"""Cuts the string of a filter into tokens, in one pass."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
 from icefield.errors import InvalidExpression
-from icefield.expressions.text import KEYWORDS, WORD
+from icefield.expressions.string_form import KEYWORDS, WORD
 
-MAX_TEXT: Final = 16 * 1024 * 1024
-"""The longest text of a filter, in characters."""
+MAX_STRING: Final = 16 * 1024 * 1024
+"""The longest string of a filter, in characters."""
 
 _EXCERPT: Final = 30
 
@@ -19,7 +19,7 @@ class Kind(Enum):
     """What a token is."""
 
     NUMBER = "a number"
-    STRING = "a text"
+    STRING = "a string"
     BYTES = "bytes"
     KEYWORD = "a keyword"
     NAME = "a column"
@@ -30,10 +30,10 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of the text. ``text`` is in lower case for keywords and unquoted for strings and names."""
+    """A piece of the string. ``string`` is in lower case for keywords and unquoted for strings and names."""
 
     kind: Kind
-    text: str
+    string: str
     position: int
 
 
@@ -53,26 +53,26 @@ _TOKEN = re.compile(
 )
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(string: str) -> list[Token]:
     """The tokens of a filter, the last one of kind END. Raises ``InvalidExpression`` with the position."""
-    if not isinstance(text, str):
-        raise InvalidExpression(f"a filter is a text or an expression, not a {type(text).__name__}")
-    if len(text) > MAX_TEXT:
-        raise InvalidExpression(f"a filter has at most {MAX_TEXT} characters; this one has {len(text)}")
+    if not isinstance(string, str):
+        raise InvalidExpression(f"a filter is a string or an expression, not a {type(string).__name__}")
+    if len(string) > MAX_STRING:
+        raise InvalidExpression(f"a filter has at most {MAX_STRING} characters; this one has {len(string)}")
     found: list[Token] = []
     position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
+    while position < len(string):
+        match = _TOKEN.match(string, position)
         if match is None:
-            _refuse(text, position)
+            _refuse(string, position)
         if match.lastgroup != "space":
-            found.append(_token(match, text))
+            found.append(_token(match, string))
         position = match.end()
-    found.append(Token(Kind.END, "", len(text)))
+    found.append(Token(Kind.END, "", len(string)))
     return found
 
 
-def _token(match: re.Match[str], text: str) -> Token:
+def _token(match: re.Match[str], string: str) -> Token:
     group, start = match.lastgroup or "", match.start()
     content = match.group(group)
     match group:
@@ -82,7 +82,7 @@ def _token(match: re.Match[str], text: str) -> Token:
             return Token(Kind.STRING, content.replace("''", "'"), start)
         case "bytes":
             if len(content) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", content):
-                fail("X'...' takes pairs of hexadecimal digits", text, start)
+                fail("X'...' takes pairs of hexadecimal digits", string, start)
             return Token(Kind.BYTES, content, start)
         case "double":
             return Token(Kind.QUOTED, content.replace('""', '"'), start)
@@ -105,22 +105,22 @@ _INSTEAD = {
 """What is written in place of a sign that other languages have."""
 
 
-def _refuse(text: str, position: int) -> NoReturn:
-    quote = text[position]
+def _refuse(string: str, position: int) -> NoReturn:
+    quote = string[position]
     if quote in "'\"`":
-        fail(f"the quote {quote} is not closed", text, position)
+        fail(f"the quote {quote} is not closed", string, position)
     if quote.isdigit() or quote in "+-":
-        fail("not a number", text, position)
+        fail("not a number", string, position)
     hint = _INSTEAD.get(quote)
-    fail(f"unexpected character {quote!r}" + (f" ({hint})" if hint else ""), text, position)
+    fail(f"unexpected character {quote!r}" + (f" ({hint})" if hint else ""), string, position)
 
 
-def fail(reason: str, text: str, position: int) -> NoReturn:
+def fail(reason: str, string: str, position: int) -> NoReturn:
     """Raise ``InvalidExpression`` naming the place: its number, from 1, and what stands there."""
-    before = text[max(0, position - _EXCERPT) : position]
-    after = text[position : position + _EXCERPT]
+    before = string[max(0, position - _EXCERPT) : position]
+    after = string[position : position + _EXCERPT]
     left = "..." if position > _EXCERPT else ""
-    right = "..." if len(text) > position + _EXCERPT else ""
+    right = "..." if len(string) > position + _EXCERPT else ""
     raise InvalidExpression(
         f"cannot read the filter at character {position + 1}: {reason}: {left}{before}⟨here⟩{after}{right}",
         position=position,

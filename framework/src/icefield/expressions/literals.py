@@ -1,7 +1,7 @@
 """Literals: which Python values a filter may hold, when two are the same, and how each is written.
 
 A literal is kept as one of ``bool``, ``int``, ``Decimal``, ``float``, ``str`` and ``bytes``; dates, times, timestamps
-and UUIDs become their ISO text, which binding reads for the type of the column. So every literal can be written down
+and UUIDs become their ISO string, which binding reads for the type of the column. So every literal can be written down
 and read back.
 """
 
@@ -55,7 +55,7 @@ def _checked(value: Literal) -> Literal:
     if isinstance(value, bool | bytes):
         return bool(value) if isinstance(value, bool) else bytes(value)
     if isinstance(value, str):
-        return _checked_text(str(value))
+        return _checked_string(str(value))
     if isinstance(value, float):
         if math.isnan(value):
             raise InvalidExpression("NaN equals nothing: use 'is nan' or 'is not nan'")
@@ -72,11 +72,11 @@ def _checked(value: Literal) -> Literal:
     return value
 
 
-def _checked_text(value: str) -> str:
+def _checked_string(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidExpression(f"a text in a filter is not valid Unicode: {error.reason}") from None
+        raise InvalidExpression(f"a string in a filter is not valid Unicode: {error.reason}") from None
     return value
 
 
@@ -86,7 +86,7 @@ def literal_key(value: Literal) -> tuple[str, Hashable]:
     return ("number" if kind is int or kind is Decimal else kind.__name__, value)
 
 
-def literal_text(value: Literal) -> str:
+def literal_string(value: Literal) -> str:
     """A literal as the string form writes it. As in SQL, ``1.5`` is an exact number and ``1.5e0`` a float."""
     match value:
         case bool():
@@ -94,7 +94,7 @@ def literal_text(value: Literal) -> str:
         case int():
             return str(value)
         case float():
-            return _float_text(value)
+            return _float_string(value)
         case Decimal():
             return f"{value:f}"
         case bytes():
@@ -102,19 +102,19 @@ def literal_text(value: Literal) -> str:
     return quoted(value)
 
 
-def quoted(text: str) -> str:
-    """A text in single quotes, with those inside doubled."""
-    return "'" + text.replace("'", "''") + "'"
+def quoted(string: str) -> str:
+    """A string in single quotes, with those inside doubled."""
+    return "'" + string.replace("'", "''") + "'"
 
 
-def _float_text(value: float) -> str:
+def _float_string(value: float) -> str:
     if math.isinf(value):
         return "1e999" if value > 0 else "-1e999"
-    text = repr(value)
-    return text if "e" in text else f"{text}e0"
+    string = repr(value)
+    return string if "e" in string else f"{string}e0"
 
 
 def shown(value: Literal) -> str:
     """A literal for a message: never longer than a line."""
-    text = literal_text(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    string = literal_string(value)
+    return string if len(string) <= 80 else f"{string[:77]}..."

@@ -27,7 +27,7 @@ from icefield.types.values import from_bytes_array
 class FieldSummaries:
     """The summaries of one partition field over many manifests, null (or None for all) where there is none.
 
-    ``lower`` and ``upper`` are decoded, of the field's Arrow type. ``has_bounds`` tells whether either was there
+    ``lower`` and ``upper`` are decoded, of the field's Arrow type. ``has_bounds`` says whether either was there
     before it was decoded: a summary without bounds has no value but null and NaN, one with bounds that cannot be
     decoded may have any. None: as ``lower`` and ``upper`` show.
     """

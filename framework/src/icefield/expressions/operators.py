@@ -45,7 +45,7 @@ class Op(Enum):
 
     @property
     def is_prefix(self) -> bool:
-        """Whether its literal is the start of a text."""
+        """Whether its literal is the start of a string."""
         return self in (Op.STARTS_WITH, Op.NOT_STARTS_WITH)
 
 

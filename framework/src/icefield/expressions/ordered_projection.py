@@ -63,7 +63,7 @@ def project_ordered(
 class _Rounding:
     """One transform of one column.
 
-    ``round`` does not wrap around. ``of_lowest`` and ``of_highest`` tell the partitions that do hold rows of the
+    ``round`` does not wrap around. ``of_lowest`` and ``of_highest`` state the partitions that do hold rows of the
     lower or upper end because their value wrapped around. ``of_int`` maps a rounded value to what stands for it where
     the column was an int.
     """

@@ -8,7 +8,7 @@
     columns      id   address.city   "a b"   `a b`   "a b".c   (a quote inside is doubled,
                  a dot inside belongs to the name)
     literals     5   -1.5 (exact)   1.5e0 (a float)   'it''s'   X'00ff'   true   false
-                 dates, times, timestamps and UUIDs as text: '2024-01-01', '12:30:00', '2024-01-01T12:30:00+00:00';
+                 dates, times, timestamps and UUIDs as a string: '2024-01-01', '12:30:00', '2024-01-01T12:30:00+00:00';
                  DATE, TIME, TIMESTAMP or UUID may stand before them
 
 Keywords are read in any case. Length and depth are bounded. ``parse(str(expression)) == expression``.
@@ -43,28 +43,28 @@ _COMPARISONS: Final = {
     "=": Op.EQ, "==": Op.EQ, "!=": Op.NOT_EQ, "<>": Op.NOT_EQ,
     "<": Op.LT, "<=": Op.LT_EQ, ">": Op.GT, ">=": Op.GT_EQ,
 }  # fmt: skip
-_TYPED_TEXTS: Final = frozenset({"date", "time", "timestamp", "timestamptz", "uuid"})
+_TYPED_STRINGS: Final = frozenset({"date", "time", "timestamp", "timestamptz", "uuid"})
 
 
-def parse(text: str) -> BooleanExpression:
-    """The expression that a text stands for.
+def parse(string: str) -> BooleanExpression:
+    """The expression that a string stands for.
 
     Raises ``InvalidExpression``, with ``position`` (from 0) and the place in its message.
     """
-    return _Parser(text).whole()
+    return _Parser(string).whole()
 
 
 def as_expression(given: str | BooleanExpression) -> BooleanExpression:
-    """An expression as it is, or what a text stands for."""
+    """An expression as it is, or what a string stands for."""
     return given if isinstance(given, BooleanExpression) else parse(given)
 
 
 class _Parser:
     """Recursive descent over the tokens; only parentheses recurse, and they are counted."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = tokens(text)
+    def __init__(self, string: str) -> None:
+        self._string = string
+        self._tokens = tokens(string)
         self._next = 0
         self._open = 0
 
@@ -85,21 +85,21 @@ class _Parser:
         self._next += 1
         return token
 
-    def _accept(self, text: str, kind: Kind = Kind.KEYWORD) -> bool:
+    def _accept(self, string: str, kind: Kind = Kind.KEYWORD) -> bool:
         token = self._token
-        if token.kind is kind and token.text == text:
+        if token.kind is kind and token.string == string:
             self._next += 1
             return True
         return False
 
-    def _expect(self, text: str, kind: Kind = Kind.PUNCTUATION) -> None:
-        if not self._accept(text, kind):
-            self._expected(f"'{text}'")
+    def _expect(self, string: str, kind: Kind = Kind.PUNCTUATION) -> None:
+        if not self._accept(string, kind):
+            self._expected(f"'{string}'")
 
     def _expected(self, what: str) -> NoReturn:
         token = self._token
-        found = "the end" if token.kind is Kind.END else f"{token.kind.value} {token.text[:40]!r}"
-        fail(f"expected {what}, found {found}", self._text, token.position)
+        found = "the end" if token.kind is Kind.END else f"{token.kind.value} {token.string[:40]!r}"
+        fail(f"expected {what}, found {found}", self._string, token.position)
 
     # --- logic
 
@@ -128,25 +128,25 @@ class _Parser:
         try:
             return kind(*parts)
         except InvalidExpression as error:
-            fail(error.message, self._text, self._token.position)
+            fail(error.message, self._string, self._token.position)
 
     def _primary(self) -> BooleanExpression:
         start = self._token
         if self._accept("(", Kind.PUNCTUATION):
             self._open += 1
             if self._open > MAX_DEPTH:
-                fail(f"parentheses are nested deeper than {MAX_DEPTH} levels", self._text, start.position)
+                fail(f"parentheses are nested deeper than {MAX_DEPTH} levels", self._string, start.position)
             expression = self._or()
             self._expect(")")
             self._open -= 1
             return expression
         if start.kind in (Kind.NAME, Kind.QUOTED):
-            return self._literal_comparison() if self._is_typed_text() else self._predicate()
-        if start.kind is Kind.KEYWORD and start.text in ("true", "false"):
+            return self._literal_comparison() if self._is_typed_string() else self._predicate()
+        if start.kind is Kind.KEYWORD and start.string in ("true", "false"):
             following = self._tokens[self._next + 1]
             if following.kind is not Kind.OPERATOR:
                 self._next += 1
-                return AlwaysTrue() if start.text == "true" else AlwaysFalse()
+                return AlwaysTrue() if start.string == "true" else AlwaysFalse()
         return self._literal_comparison()
 
     # --- predicates
@@ -183,7 +183,7 @@ class _Parser:
     def _comparison(self) -> Op:
         if self._token.kind is not Kind.OPERATOR:
             self._expected("a comparison")
-        return _COMPARISONS[self._take().text]
+        return _COMPARISONS[self._take().string]
 
     def _test(self, name: Reference) -> BooleanExpression:
         op = Op.NOT_NULL if self._accept("not") else Op.IS_NULL
@@ -198,14 +198,14 @@ class _Parser:
         if token.kind is not Kind.STRING:
             self._expected("a pattern such as 'a%'")
         self._next += 1
-        text, is_prefix = self._pattern(token)
+        string, is_prefix = self._pattern(token)
         if is_prefix:
-            return NotStartsWith(name, text) if negative else StartsWith(name, text)
-        return NotEqualTo(name, text) if negative else EqualTo(name, text)
+            return NotStartsWith(name, string) if negative else StartsWith(name, string)
+        return NotEqualTo(name, string) if negative else EqualTo(name, string)
 
     def _pattern(self, token: Token) -> tuple[str, bool]:
-        """The text of a pattern with its escapes undone, and whether a % ends it."""
-        pattern, pieces, at = token.text, [], 0
+        """The string of a pattern with its escapes undone, and whether a % ends it."""
+        pattern, pieces, at = token.string, [], 0
         while at < len(pattern):
             char = pattern[at]
             if char == "\\" and pattern[at + 1 : at + 2] in ("\\", "%", "_"):
@@ -216,7 +216,7 @@ class _Parser:
             elif char in "%_":
                 fail(
                     f"LIKE has one wildcard, a % at the end; write \\{char} for the character itself",
-                    self._text,
+                    self._string,
                     token.position,
                 )
             else:
@@ -236,12 +236,12 @@ class _Parser:
         if self._token.kind not in (Kind.NAME, Kind.QUOTED):
             hint = ' (a keyword is quoted: "...")' if self._token.kind is Kind.KEYWORD else ""
             self._expected(f"a column{hint}")
-        return self._take().text
+        return self._take().string
 
-    def _is_typed_text(self) -> bool:
+    def _is_typed_string(self) -> bool:
         """Whether ``DATE '2024-01-01'`` and the like come next."""
         token = self._token
-        if token.kind is not Kind.NAME or token.text.lower() not in _TYPED_TEXTS:
+        if token.kind is not Kind.NAME or token.string.lower() not in _TYPED_STRINGS:
             return False
         return self._tokens[self._next + 1].kind is Kind.STRING
 
@@ -256,30 +256,30 @@ class _Parser:
         return values
 
     def _literal(self, what: str) -> Literal:
-        if self._is_typed_text():
+        if self._is_typed_string():
             self._next += 1
         token = self._token
         match token.kind:
             case Kind.STRING:
-                value: Literal = token.text
+                value: Literal = token.string
             case Kind.NUMBER:
                 value = self._number(token)
             case Kind.BYTES:
-                value = bytes.fromhex(token.text)
-            case Kind.KEYWORD if token.text in ("true", "false"):
-                value = token.text == "true"
-            case Kind.KEYWORD if token.text in ("null", "nan"):
-                self._expected(f"{what} ({token.text} equals nothing: use 'is {token.text}')")
+                value = bytes.fromhex(token.string)
+            case Kind.KEYWORD if token.string in ("true", "false"):
+                value = token.string == "true"
+            case Kind.KEYWORD if token.string in ("null", "nan"):
+                self._expected(f"{what} ({token.string} equals nothing: use 'is {token.string}')")
             case Kind.QUOTED:
-                self._expected(f"{what} (a text is put in single quotes)")
+                self._expected(f"{what} (a string is put in single quotes)")
             case _:
                 self._expected(what)
         self._next += 1
         return value
 
     def _number(self, token: Token) -> Literal:
-        if len(token.text) > 2 * MAX_DIGITS + 3:
-            fail(f"a number has at most {MAX_DIGITS} digits", self._text, token.position)
-        if "e" in token.text.lower():
-            return float(token.text)
-        return Decimal(token.text) if "." in token.text else int(token.text)
+        if len(token.string) > 2 * MAX_DIGITS + 3:
+            fail(f"a number has at most {MAX_DIGITS} digits", self._string, token.position)
+        if "e" in token.string.lower():
+            return float(token.string)
+        return Decimal(token.string) if "." in token.string else int(token.string)

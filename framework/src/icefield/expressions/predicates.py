@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 
 from icefield.errors import InvalidExpression
 from icefield.expressions.expressions import BooleanExpression
-from icefield.expressions.literals import Literal, literal, literal_key, literal_text, quoted
+from icefield.expressions.literals import Literal, literal, literal_key, literal_string, quoted
 from icefield.expressions.operators import Op
-from icefield.expressions.text import like_pattern, name_text, predicate_text
+from icefield.expressions.string_form import like_pattern, name_string, predicate_string
 
 
 class Reference:
@@ -29,7 +29,7 @@ class Reference:
 
     def __init__(self, name: str | tuple[str, ...]) -> None:
         if not isinstance(name, str | tuple) or not name or not all(isinstance(part, str) for part in name):
-            raise InvalidExpression("a column is named by a text that is not empty, or by a tuple of names")
+            raise InvalidExpression("a column is named by a string that is not empty, or by a tuple of names")
         if isinstance(name, tuple) and all(part and "." not in part for part in name):
             name = ".".join(name)
         elif isinstance(name, str) and not all(name.split(".")):
@@ -52,7 +52,7 @@ class Reference:
         return Reference, (self.name,)
 
     def __str__(self) -> str:
-        return name_text(self.name)
+        return name_string(self.name)
 
 
 class UnboundPredicate(BooleanExpression):
@@ -77,7 +77,7 @@ class UnboundPredicate(BooleanExpression):
         return PREDICATES[self.op.negated](*self._parts())
 
     def __str__(self) -> str:
-        return predicate_text(self.op, self.term.name, map(literal_text, self.literals))
+        return predicate_string(self.op, self.term.name, map(literal_string, self.literals))
 
 
 class _LiteralPredicate(UnboundPredicate):
@@ -110,7 +110,7 @@ class _SetPredicate(UnboundPredicate):
     def __init__(self, term: str | tuple[str, ...] | Reference, literals: Iterable[Any]) -> None:
         UnboundPredicate.__init__(self, term)
         if isinstance(literals, str | bytes):
-            raise InvalidExpression(f"column {self.term}: give a list of literals, not one text")
+            raise InvalidExpression(f"column {self.term}: give a list of literals, not one string")
         unique = {literal_key(value): value for value in (_literal_of(self.term, item) for item in literals)}
         self._set("_literals", tuple(unique.values()))
 
@@ -126,17 +126,17 @@ class _SetPredicate(UnboundPredicate):
 
 
 class _PrefixPredicate(_LiteralPredicate):
-    """Compares the start of a text column."""
+    """Compares the start of a string column."""
 
     __slots__ = ()
 
     def __init__(self, term: str | tuple[str, ...] | Reference, literal: Any) -> None:
         _LiteralPredicate.__init__(self, term, literal)
         if not isinstance(self.literal, str):
-            raise InvalidExpression(f"column {self.term}: only a text can be the start of a text")
+            raise InvalidExpression(f"column {self.term}: only a string can be the start of a string")
 
     def __str__(self) -> str:
-        return predicate_text(self.op, self.term.name, (quoted(like_pattern(str(self.literal))),))
+        return predicate_string(self.op, self.term.name, (quoted(like_pattern(str(self.literal))),))
 
 
 def _literal_of(term: Reference, value: Any) -> Literal:
@@ -147,7 +147,7 @@ def _literal_of(term: Reference, value: Any) -> Literal:
 
 
 class IsNull(UnboundPredicate):
-    """The column is null, or lies in a struct that is."""
+    """The column is null, or is in a struct that is."""
 
     __slots__ = ()
     op = Op.IS_NULL
@@ -231,14 +231,14 @@ class NotIn(_SetPredicate):
 
 
 class StartsWith(_PrefixPredicate):
-    """The text starts with the literal."""
+    """The string starts with the literal."""
 
     __slots__ = ()
     op = Op.STARTS_WITH
 
 
 class NotStartsWith(_PrefixPredicate):
-    """The text does not start with the literal."""
+    """The string does not start with the literal."""
 
     __slots__ = ()
     op = Op.NOT_STARTS_WITH

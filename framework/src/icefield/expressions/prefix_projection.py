@@ -1,4 +1,4 @@
-"""Projections through ``truncate`` of texts and bytes: a partition is the first W code points or bytes."""
+"""Projections through ``truncate`` of strings and bytes: a partition is the first W code points or bytes."""
 
 from __future__ import annotations
 

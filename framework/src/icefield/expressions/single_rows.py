@@ -18,7 +18,7 @@ _TESTS: dict[Op, Callable[[Any, Any], bool]] = {
     Op.GT_EQ: operator.ge,
     Op.EQ: operator.eq,
     Op.NOT_EQ: operator.ne,
-    # Python compares texts by code point, which is the order of their UTF-8.
+    # Python compares strings by code point, which is the order of their UTF-8.
     Op.IN: lambda value, values: value in values,
     Op.NOT_IN: lambda value, values: value not in values,
     Op.STARTS_WITH: lambda value, start: value.startswith(start),

@@ -18,7 +18,7 @@ def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) ->
 
     ``expression`` is bound to the table's schema. Raises ``InvalidExpression`` if it is not. A null never matches a
     comparison, so files that may hold nulls are never claimed for one. NaN is unequal to every number, so files that
-    hold it are claimed for ``!=`` and ``not in`` by the numbers beside it, and for no other comparison.
+    hold it are claimed for ``!=`` and ``not in`` by the numbers next to it, and for no other comparison.
     """
     size, once = statistics.num_files, OnceStatistics(statistics)
     mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, once)))

@@ -79,7 +79,7 @@ def examine_catalog(
         yield skipped("commits", f"nothing could be written below {place}")
     elif writes and answers.result is Result.OK:
         strategy = _strategy_name(catalog.io.plugins, backend)
-        yield from _commits(backend, strategy, system, f"{folder}-table", namespace)
+        yield from _commits(backend, strategy, f"{folder}-table", namespace)
     elif writes:
         yield skipped("commits", "the catalog did not answer")
     system.remove_empty_folder(resolved.rpartition("/")[0])
@@ -149,13 +149,11 @@ def _alternatives(plugins: Plugins, kept: frozenset[FileSystemAbility]) -> str:
     return f"use {' or '.join([*names, chr(39).join(('a metastore catalog (type=', 'sql', ')'))])} on this storage"
 
 
-def _commits(
-    backend: CatalogBackend, strategy: str | None, system: FileSystem, location: str, namespace: str | None
-) -> Iterator[Finding]:
+def _commits(backend: CatalogBackend, strategy: str | None, location: str, namespace: str | None) -> Iterator[Finding]:
     """A table of the catalog's own kind: at a hidden place where the name is the path, else in a namespace."""
     if strategy is not None:
         open_by_name = lambda: backend.io.commit_strategy(strategy, ("icefield_doctor", "probe"), location)  # noqa: E731
-        yield from _table(backend, open_by_name, system, location)
+        yield from _table(backend, open_by_name, location)
         return
     table_name = f"icefield_doctor_{uuid4().hex[:8]}"
     own: NamespaceName = namespace_name(namespace) if namespace else (table_name,)
@@ -169,7 +167,7 @@ def _commits(
             return
         yield made
     try:
-        yield from _table(backend, lambda: backend.strategy((*own, table_name), location), system, location)
+        yield from _table(backend, lambda: backend.strategy((*own, table_name), location), location)
     finally:
         if namespace is None:
             dropped = tried(
@@ -179,11 +177,8 @@ def _commits(
         yield dropped
 
 
-def _table(
-    backend: CatalogBackend, open_strategy: Callable[[], CommitStrategy], system: FileSystem, location: str
-) -> list[Finding]:
-    resolved = backend.io.resolve(location)
-    return CommitExamination(open_strategy, system, resolved, backend.properties).run()
+def _table(backend: CatalogBackend, open_strategy: Callable[[], CommitStrategy], location: str) -> list[Finding]:
+    return CommitExamination(open_strategy, backend.io.storage(location), location, backend.properties).run()
 
 
 def _strategy_name(plugins: Plugins, backend: CatalogBackend) -> str | None:

@@ -24,7 +24,7 @@ _UNSAFE = "do not let several write through this catalog: commits would lose upd
 class CommitExamination:
     """A table that is created, committed to, fought for and dropped.
 
-    ``open_strategy`` gives the table's strategy as another process would have it. ``location`` is where the table lies:
+    ``open_strategy`` gives the table's strategy as another process would have it. ``location`` is where the table is:
     below it nothing may be but what this examination makes.
     """
 
@@ -125,12 +125,12 @@ class CommitExamination:
                 "clean-up",
                 Result.FAILED,
                 f"{len(left)} files of this examination are left, such as {left[0]}",
-                f"delete what lies in {self._location}, and give the credentials in use the right to delete",
+                f"delete what is in {self._location}, and give the credentials in use the right to delete",
             )
         ]
 
     def _files(self) -> list[str]:
-        """What lies below the table's location: listed, or what commits told of where nothing can be listed."""
+        """What is below the table's location: listed, or what commits reported where nothing can be listed."""
         try:
             if FileSystemAbility.LIST in self._system.abilities:
                 return [info.location for info in self._system.list_files(self._location)]

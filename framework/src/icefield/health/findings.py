@@ -43,7 +43,7 @@ class Doubtful(Broken):
 
 
 def tried(check: str, action: Callable[[], str | None], properties: Mapping[str, str], doing: str = "") -> Finding:
-    """Run a check and tell how it ended. The check returns what it saw, or raises; nothing gets past this.
+    """Run a check and return how it ended. The check returns what it saw, or raises; nothing gets past this.
 
     ``doing`` names the operation and its location for an error that does not: ``"delete s3://bucket/x"``.
     """
@@ -57,7 +57,7 @@ def tried(check: str, action: Callable[[], str | None], properties: Mapping[str,
         found, advice = _of_error(error, doing)
     except Exception as error:  # a plugin that lets an SDK's own error out
         found = f"{doing}: {type(error).__name__}: {error}" if doing else f"{type(error).__name__}: {error}"
-        advice = "tell the author of the plugin: no other than Icefield's errors may leave it"
+        advice = "report it to the author of the plugin: no other than Icefield's errors may leave it"
     return Finding(check, Result.FAILED, without_credentials(found, properties), advice)
 
 
@@ -67,7 +67,7 @@ def skipped(check: str, why: str) -> Finding:
 
 
 def _of_error(error: IcefieldError, doing: str) -> tuple[str, str]:
-    """What an error says, and what it tells the reader to do; errors of Icefield say so behind a semicolon."""
+    """What an error says, and what it states the reader to do; errors of Icefield say so behind a semicolon."""
     found, _, advice = str(error).partition("; ")
     if isinstance(error, AccessDenied):
         right = (

@@ -50,7 +50,7 @@ def _things(plugins: Plugins) -> Iterator[Finding]:
                 load(name)
             except IcefieldError as error:  # two plugins provide it, or one that cannot be imported
                 found, _, advice = str(error).partition("; ")
-                advice = advice or "reinstall the plugin, or tell its author"
+                advice = advice or "reinstall the plugin, or report it to its author"
                 yield Finding(f"{KINDS[kind].noun} {name}", Result.FAILED, found, advice)
 
 
@@ -86,6 +86,6 @@ def _holds(installed: str, bound: str) -> bool:
     }[found[1]]
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    plain = re.match(r"[\d.]*\d", text)
+def _numbers(string: str) -> tuple[int, ...]:
+    plain = re.match(r"[\d.]*\d", string)
     return tuple(int(part) for part in plain[0].split(".") if part) if plain else ()

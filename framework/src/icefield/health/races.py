@@ -10,7 +10,7 @@ from icefield.errors import FileExists
 
 
 def race(rivals: int, attempt: Callable[[int], bool]) -> list[int]:
-    """The rivals that won, all starting at a time; ``attempt`` tells whether it did. Raises what one raised."""
+    """The rivals that won, all starting at a time; ``attempt`` says whether it did. Raises what one raised."""
     barrier = Barrier(rivals)
 
     def run(rival: int) -> bool:
@@ -21,7 +21,7 @@ def race(rivals: int, attempt: Callable[[int], bool]) -> list[int]:
         return [rival for rival, won in enumerate(pool.map(run, range(rivals))) if won]
 
 
-def not_refused(action: Callable[[], None]) -> bool:
+def not_refused(action: Callable[[], object]) -> bool:
     """Whether an action for a free name was carried out rather than refused because the name is taken."""
     try:
         action()

@@ -23,7 +23,9 @@ ROUNDS = 3
 _RANGED_BYTES = 300_000
 _DOUBTFUL_MS = 5_000
 _WRONG_MS = 60_000
-_PLUGIN = "do not use this store through that plugin, and tell its author (the kit's FileSystemSuite shows it too)"
+_PLUGIN = (
+    "do not use this store through that plugin, and report it to its author (the kit's FileSystemSuite shows it too)"
+)
 
 
 def examine_storage(
@@ -111,7 +113,7 @@ class StorageExamination:
         if not left:
             return [deleted]
         shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-        said = Broken(f"{len(left)} files of this examination are left: {shown}", f"delete what lies in {self._folder}")
+        said = Broken(f"{len(left)} files of this examination are left: {shown}", f"delete what is in {self._folder}")
         return [deleted, self._try("clean-up", lambda: _raise(said), "delete", self._folder)]
 
     def _promises(self) -> tuple[tuple[FileSystemAbility, str, Callable[[], str | None]], ...]:
@@ -188,7 +190,7 @@ class StorageExamination:
         assert self._skew is not None
         modified = self._system.stat(self._written).modified_ms
         if modified is None:
-            return "the store does not tell when a file was written"
+            return "the store does not state when a file was written"
         before, after = self._skew
         skew = modified - after if modified > after else min(modified - before, 0)
         if abs(skew) <= _DOUBTFUL_MS:

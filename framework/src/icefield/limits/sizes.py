@@ -1,6 +1,6 @@
 """How large a thing that is read from a table may be. Nothing of a table is trusted: sizes come first.
 
-Each limit lies far beyond what real tables reach; what exceeds one is refused with an error that names the file, the
+Each limit is far beyond what real tables reach; what exceeds one is refused with an error that names the file, the
 field and the limit. They are constants and no properties: a table that was made to exhaust a reader must not be able to
 raise them, and no other table meets them. See ``docs/decisions/0028-limits.md``.
 """
@@ -44,7 +44,7 @@ MAX_CONFIGURATION_BYTES: Final = 4 * 1024 * 1024
 """Of ``icefield.toml``."""
 
 MAX_LOCATION_LENGTH: Final = 32_768
-"""Of a location, in bytes of UTF-8 where it lies in a manifest, else in characters. Stores allow a few thousand."""
+"""Of a location, in bytes of UTF-8 where it is in a manifest, else in characters. Stores allow a few thousand."""
 
 MAX_NAME_LENGTH: Final = 65_536
 """Of a name, in characters: of a field, a property, a branch or a tag, a key of a snapshot's summary."""
@@ -54,6 +54,12 @@ MAX_VALUE_LENGTH: Final = 64 * 1024 * 1024
 
 MAX_NAMESPACE_VALUE_LENGTH: Final = 1024 * 1024
 """Of a property's value of a namespace, in characters: catalogs keep a few thousand."""
+
+MAX_LISTED_NAMES: Final = 1_000_000
+"""Of the tables of a namespace, or of the namespaces of a catalog, that are listed."""
+
+MAX_LISTED_CHARACTERS: Final = 64 * 1024 * 1024
+"""Of all names of a listing together."""
 
 LocationText = Annotated[str, msgspec.Meta(max_length=MAX_LOCATION_LENGTH)]
 NameText = Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]

@@ -1,7 +1,7 @@
 """Manifests and manifest lists: read, written and cached in columns."""
 
-from icefield.manifest.cache import ByteBoundedCache
-from icefield.manifest.caches import clear_caches, resize_caches
+from icefield.manifest.cache import ByteBoundedCache, clear_caches
+from icefield.manifest.caches import resize_caches
 from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries

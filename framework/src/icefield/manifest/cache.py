@@ -10,7 +10,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
+from weakref import WeakSet
 
 from icefield.errors import InvalidArgument
 from icefield.storage import FileIO
@@ -27,6 +28,8 @@ class _Sized(Protocol):
 
 V = TypeVar("V", bound=_Sized)
 
+_CACHES: Final[WeakSet[ByteBoundedCache[Any]]] = WeakSet()
+
 
 class ByteBoundedCache(Generic[V]):
     """A thread-safe cache that holds the values used last, up to a number of bytes."""
@@ -36,11 +39,17 @@ class ByteBoundedCache(Generic[V]):
         self._max_bytes = max_bytes
         self._total = 0
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+        _CACHES.add(self)
 
     @property
     def nbytes(self) -> int:
         """Bytes held now."""
         return self._total
+
+    @property
+    def max_bytes(self) -> int:
+        """The bound."""
+        return self._max_bytes
 
     def __len__(self) -> int:
         return len(self._values)
@@ -90,6 +99,15 @@ class ByteBoundedCache(Generic[V]):
             self._total -= size
 
 
+def clear_caches() -> None:
+    """Drop all that this process has decoded of manifests and manifest lists, and what was made of it.
+
+    Only memory is freed; results never change.
+    """
+    for cache in list(_CACHES):
+        cache.clear()
+
+
 def cache_scope(io: FileIO) -> str | None:
     """What separates the cached files of one file IO from those of another; None when it must not cache.
 
@@ -97,5 +115,5 @@ def cache_scope(io: FileIO) -> str | None:
     """
     if io.properties.get(CACHE_ENABLED, "true").lower() == "false":
         return None
-    text = repr(sorted(io.properties.items()))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    string = repr(sorted(io.properties.items()))
+    return hashlib.blake2b(string.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,6 +1,6 @@
 """The Arrow layout of manifest entries: flat columns by field id, whatever names, order and nesting a file has.
 
-The children of ``data_file`` stand beside the fields of the entry, since their ids do not overlap. A column that a
+The children of ``data_file`` stand next to the fields of the entry, since their ids do not overlap. A column that a
 file does not have is no column here: ``ManifestEntries`` fills in nulls or the default when it is asked.
 """
 
@@ -89,7 +89,7 @@ def select_fields(schema: pa.Schema, wanted: Iterable[int], location: str) -> pa
 
 
 def flatten(batches: Sequence[pa.RecordBatch], location: str) -> dict[int, pa.Array]:
-    """The columns of the batches by field id, the children of ``data_file`` beside the fields of the entry.
+    """The columns of the batches by field id, the children of ``data_file`` next to the fields of the entry.
 
     Columns keep the types of the file. Raises ``InvalidMetadata`` for an entry without a data file.
     """
@@ -175,7 +175,7 @@ def conform_partition(column: pa.Array, target: pa.StructType, location: str) ->
 
 def _conform_value(values: pa.Array, field: pa.Field, location: str) -> pa.Array:
     if pa.types.is_string(field.type) and pa.types.is_primitive(values.type):
-        # Under a transform that is not known any type may be stored; the partition type says text.
+        # Under a transform that is not known any type may be stored; the partition type says string.
         return values.cast(field.type)
     return conform(values, field.type, f"partition field {field.name}", location)
 

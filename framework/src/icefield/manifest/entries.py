@@ -69,7 +69,7 @@ class ManifestEntries:
         """Bytes of the columns. What others keep as well, who were decoded together with them, is theirs."""
         single = [array for array in list(self.statistics.values()) if array is not None]
         arrays = [*self.columns.values(), *single]
-        # A bound is decoded when it is first needed, and then kept beside the encoded one.
+        # A bound is decoded when it is first needed, and then kept next to the encoded one.
         return 200 * len(arrays) + sum(int(array.nbytes) for array in (*arrays, *single))
 
     @property

@@ -99,7 +99,7 @@ def assign_row_ids(manifests: Sequence[ManifestFile], first_row_id: int) -> tupl
             rows = manifest.live_rows_count
             if rows is None:
                 raise InvalidArgument(
-                    f"manifest {manifest.manifest_path} does not tell its rows, so that no row ids can be given out",
+                    f"manifest {manifest.manifest_path} does not state its rows, so that no row ids can be given out",
                     location=manifest.manifest_path,
                 )
             manifest = replace(manifest, first_row_id=following)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io as _io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -20,6 +19,7 @@ from icefield.manifest.manifest_file import FieldSummary, ManifestContent, Manif
 from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS, PARTITIONS
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
+from icefield.toolkit import BytesInput
 
 PATH, LENGTH, SPEC_ID, CONTENT, SEQUENCE, MIN_SEQUENCE, ADDED_SNAPSHOT = 500, 501, 502, 517, 515, 516, 503
 ADDED_FILES, EXISTING_FILES, DELETED_FILES = 504, 505, 506
@@ -241,7 +241,7 @@ def _summary_values(summary: FieldSummary) -> dict[str, Any]:
 def _decode(file_format: ManifestFormat, raw: bytes, location: str) -> dict[int, pa.Array]:
     refuse_encrypted("manifest list", location, raw)
     with damaged_file("manifest list", location):
-        with file_format.open_reader(_io.BytesIO(raw), location, size=len(raw)) as reader:
+        with file_format.open_reader(BytesInput(raw), location, size=len(raw)) as reader:
             wanted = [f for f in reader.schema if identify(f, _NAMES) in _RULES]
             fields = pa.schema(wanted)
             batches = gathered(reader.read(ReadRequest(columns=fields)), len(raw))
@@ -322,7 +322,7 @@ def _inline_manifests(io: FileIO, snapshot: Snapshot) -> ManifestList:
         data = io.read(location, limit=MAX_MANIFEST_BYTES)
         with (
             damaged_file("manifest", location),
-            file_format.open_reader(_io.BytesIO(data), location, size=len(data)) as reader,
+            file_format.open_reader(BytesInput(data), location, size=len(data)) as reader,
         ):
             spec_id = int(reader.metadata.get("partition-spec-id", b"0"))
         found.append(

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import io as _io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from icefield.manifest.inheritance import inherit
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
 from icefield.storage import FileIO
+from icefield.toolkit import BytesInput
 from icefield.types import StructType
 from icefield.types.arrow.types import to_arrow_type
 
@@ -248,7 +248,7 @@ class ManifestReader:
         location, data = manifest.manifest_path, fetched.data
         refuse_encrypted("manifest", location, data)
         with damaged_file("manifest", location):
-            return self._io.manifest_format().open_reader(_io.BytesIO(data), location, size=len(data))
+            return self._io.manifest_format().open_reader(BytesInput(data), location, size=len(data))
 
     def _decoded(
         self,

@@ -73,7 +73,7 @@ _STRUCT = StructType()
 class FieldRule:
     """One field of the spec's tables: its requirement in versions 1, 2 and 3, and what an absent value reads as.
 
-    ``written`` is false for fields that the newest text tells writers to leave out although a version allows them.
+    ``written`` is false for fields that a version allows and that the newest revision has writers leave out.
     """
 
     field_id: int

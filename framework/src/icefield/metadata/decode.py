@@ -138,8 +138,8 @@ def _partition_specs(document: _Document, version: int) -> JsonArray[Any]:
     """All specs. A v1 file may hold the current one only, as a list of fields under ``partition-spec``."""
     if version > 1 or document.has("partition-specs"):
         return document.array("partition-specs", PARTITION_SPECS, required=True).checked()
-    text = b'[{"spec-id":0,"fields":' + document.text("partition-spec") + b"}]"
-    return JsonArray(PARTITION_SPECS, text, document.location).checked()
+    string = b'[{"spec-id":0,"fields":' + document.raw("partition-spec") + b"}]"
+    return JsonArray(PARTITION_SPECS, string, document.location).checked()
 
 
 def _chosen(document: _Document, version: int, key: str, among: str, array: JsonArray[Any]) -> int:
@@ -154,17 +154,17 @@ def _chosen(document: _Document, version: int, key: str, among: str, array: Json
 
 
 def _last_partition_id(document: _Document, version: int, specs: JsonArray[Any]) -> int:
-    told = document.since(2, version, "last-partition-id", Int)
-    if told is not None:
-        return int(told)
+    stated = document.since(2, version, "last-partition-id", Int)
+    if stated is not None:
+        return int(stated)
     return max((spec.last_assigned_field_id for spec in specs), default=PARTITION_FIELD_ID_START - 1)
 
 
 def _next_row_id(document: _Document, snapshots: JsonArray[Any]) -> int | None:
-    """The next row id; where another engine left it out, what follows from the snapshots if each tells its row ids."""
-    told = document.optional("next-row-id", Long)
-    if told is not None:
-        return int(told)
+    """The next row id; where another engine left it out, what follows from the snapshots if each states its row ids."""
+    stated = document.optional("next-row-id", Long)
+    if stated is not None:
+        return int(stated)
     following = 0
     for snapshot in snapshots:
         if snapshot.first_row_id is None or snapshot.added_rows is None:
@@ -175,16 +175,16 @@ def _next_row_id(document: _Document, snapshots: JsonArray[Any]) -> int | None:
 
 def _properties(document: _Document) -> FrozenDict[str, str]:
     properties = document.optional("properties", dict[NameText, ValueText | int | float | bool | None]) or {}
-    return FrozenDict({name: _property_text(value) for name, value in properties.items() if value is not None})
+    return FrozenDict({name: _property_string(value) for name, value in properties.items() if value is not None})
 
 
-def _property_text(value: str | int | float | bool) -> str:
+def _property_string(value: str | int | float | bool) -> str:
     """A property is a string; writers have been met that left a bare number or boolean."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _refs(document: _Document, current: int | None) -> FrozenDict[str, SnapshotRef]:
-    """Branches and tags; ``main`` follows from the current snapshot where it is not told."""
+    """Branches and tags; ``main`` follows from the current snapshot where it is not stated."""
     refs = document.optional("refs", dict[NameText, SnapshotRef]) or {}
     if MAIN_BRANCH not in refs and current is not None:
         refs[MAIN_BRANCH] = branch(current)
@@ -197,13 +197,13 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 class _Document:
-    """The top-level keys of a metadata file and the text under each."""
+    """The top-level keys of a metadata file and the string under each."""
 
     def __init__(self, data: bytes, location: str) -> None:
         self.location = location
         try:
             if not data.isascii():
-                data.decode("utf-8")  # text that is skipped is not checked otherwise
+                data.decode("utf-8")  # a string that is skipped is not checked otherwise
             self.members: dict[str, msgspec.Raw] = _decoder(dict[str, msgspec.Raw]).decode(data)
         except DAMAGE as error:
             raise InvalidMetadata(f"{location}: is not table metadata: {_reason(error)}", location=location) from error
@@ -213,7 +213,7 @@ class _Document:
         raw = self.members.get(key)
         return raw is not None and bytes(memoryview(raw)[:4]) != b"null"
 
-    def text(self, key: str) -> bytes:
+    def raw(self, key: str) -> bytes:
         """The JSON text under a key that must be there."""
         if not self.has(key):
             raise self.wrong(key, "is required and missing")
@@ -246,7 +246,7 @@ class _Document:
 
     def singleton(self, key: str, codec: ItemCodec[T]) -> JsonArray[T]:
         """An array of the one element under a key."""
-        return JsonArray(codec, b"[" + self.text(key) + b"]", self.location)
+        return JsonArray(codec, b"[" + self.raw(key) + b"]", self.location)
 
     def unsorted(self) -> JsonArray[Any]:
         """The sort orders of a table that has none: order 0, unsorted."""

@@ -1,6 +1,6 @@
 """Writing table metadata: what each format version requires, and nothing that it does not know.
 
-Arrays that came from a file are copied as text; only what was added is encoded.
+Arrays that came from a file are copied as a string; only what was added is encoded.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def encode_metadata(metadata: TableMetadata, *, compress: bool = False) -> bytes
     """The bytes of a metadata file: UTF-8 JSON, deterministic, gzipped with ``compress``.
 
     Keys that a format version does not have are left out and those it requires are written ("Appendix C: Format
-    version changes"). Raises ``InvalidArgument`` for text that is not valid Unicode.
+    version changes"). Raises ``InvalidArgument`` for a string that is not valid Unicode.
     """
     try:
         members = _members(metadata)
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"table metadata holds invalid Unicode text: {error}") from error
     parts: list[bytes | msgspec.Raw] = []
-    for key, text in members:
-        parts += (b"," if parts else b"{", _json(key), b":", text)
+    for key, string in members:
+        parts += (b"," if parts else b"{", _json(key), b":", string)
     parts.append(b"}")
     data = b"".join(parts)
     return gzip.compress(data, _GZIP_LEVEL, mtime=0) if compress else data
@@ -59,7 +59,7 @@ def _schemas(m: TableMetadata) -> list[_Member]:
     members: list[_Member] = []
     if m.format_version == 1:
         members.append(("schema", _json(schema_to_json(m.schema()))))
-    return [*members, ("current-schema-id", _json(m.current_schema_id)), ("schemas", m.schemas.text())]
+    return [*members, ("current-schema-id", _json(m.current_schema_id)), ("schemas", m.schemas.raw())]
 
 
 def _partitioning(m: TableMetadata) -> list[_Member]:
@@ -69,10 +69,10 @@ def _partitioning(m: TableMetadata) -> list[_Member]:
     return [
         *members,
         ("default-spec-id", _json(m.default_spec_id)),
-        ("partition-specs", m.partition_specs.text()),
+        ("partition-specs", m.partition_specs.raw()),
         ("last-partition-id", _json(m.last_partition_id)),
         ("default-sort-order-id", _json(m.default_sort_order_id)),
-        ("sort-orders", m.sort_orders.text()),
+        ("sort-orders", m.sort_orders.raw()),
     ]
 
 
@@ -83,15 +83,15 @@ def _state(m: TableMetadata) -> list[_Member]:
     if m.format_version > 2 and m.next_row_id is not None:
         members.append(("next-row-id", _json(m.next_row_id)))
     if len(m.encryption_keys):
-        members.append(("encryption-keys", m.encryption_keys.text()))
+        members.append(("encryption-keys", m.encryption_keys.raw()))
     # v1 does not know refs, but writers put them there; those that say more than the current snapshot are not lost.
     if m.format_version > 1 or any(name != MAIN_BRANCH for name in m.refs):
         members.append(("refs", _json(dict(m.refs))))
     return [
         *members,
-        ("snapshots", m.snapshots.text()),
-        ("statistics", m.statistics.text()),
-        ("partition-statistics", m.partition_statistics.text()),
-        ("snapshot-log", m.snapshot_log.text()),
-        ("metadata-log", m.metadata_log.text()),
+        ("snapshots", m.snapshots.raw()),
+        ("statistics", m.statistics.raw()),
+        ("partition-statistics", m.partition_statistics.raw()),
+        ("snapshot-log", m.snapshot_log.raw()),
+        ("metadata-log", m.metadata_log.raw()),
     ]

@@ -63,7 +63,7 @@ class PartitionStatisticsFile(Entry, frozen=True):
 
 
 class EncryptedKey(Entry, frozen=True):
-    """An encrypted key of the table; ``encrypted_key_metadata`` is base64 text."""
+    """An encrypted key of the table; ``encrypted_key_metadata`` is a base64 string."""
 
     key_id: NameText
     encrypted_key_metadata: str

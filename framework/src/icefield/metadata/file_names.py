@@ -1,4 +1,4 @@
-"""What metadata files are called, and where they lie: the one place that knows.
+"""What metadata files are called, and where they are: the one place that knows.
 
 A file-system table has ``metadata/v3.metadata.json``, found by its name; a metastore table has
 ``00003-<uuid>.metadata.json``, found by the pointer. Both may be gzipped, which the name says.
@@ -81,12 +81,12 @@ def temporary_metadata_name() -> str:
     return f"{uuid4()}{_PLAIN}"
 
 
-def parse_version_hint(text: bytes | str) -> int | None:
+def parse_version_hint(string: bytes | str) -> int | None:
     """The version that ``version-hint.text`` holds, or None: a hint may be stale, damaged or of another kind."""
-    if isinstance(text, bytes):
-        text = text[:MAX_VERSION_HINT].decode("ascii", errors="replace")
-    text = text.strip()
-    return int(text) if 0 < len(text) < 19 and text.isascii() and text.isdigit() else None
+    if isinstance(string, bytes):
+        string = string[:MAX_VERSION_HINT].decode("ascii", errors="replace")
+    string = string.strip()
+    return int(string) if 0 < len(string) < 19 and string.isascii() and string.isdigit() else None
 
 
 def writes_gzip(properties: Mapping[str, str]) -> bool:

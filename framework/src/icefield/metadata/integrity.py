@@ -14,7 +14,7 @@ from icefield.metadata.table_metadata import TableMetadata
 from icefield.partitioning.spec import PARTITION_FIELD_ID_START
 
 CLOCK_SKEW_MS: Final = 60_000
-"""How far a time in a log may lie before the one that precedes it: writers' clocks differ."""
+"""How far a time in a log may be before the one that precedes it: writers' clocks differ."""
 
 
 def check_metadata(metadata: TableMetadata, location: str) -> TableMetadata:

@@ -1,6 +1,6 @@
 """Arrays of table metadata, kept as the JSON text they came as until an element is asked for.
 
-A table with ten thousand snapshots is loaded for one of them. The text of the others is checked, indexed by id and
+A table with ten thousand snapshots is loaded for one of them. The string of the others is checked, indexed by id and
 otherwise left alone: nothing is decoded, and a rewrite copies it byte for byte, with every key that this version
 does not know.
 """
@@ -25,7 +25,7 @@ _Text = bytes | msgspec.Raw
 _split = msgspec.json.Decoder(list[msgspec.Raw])
 
 DAMAGE = (msgspec.MsgspecError, UnicodeError, RecursionError)
-"""What decoding a damaged text may raise, besides the project's own errors."""
+"""What decoding damaged JSON may raise, besides the project's own errors."""
 
 
 @cache
@@ -38,7 +38,7 @@ class ItemCodec(Generic[T]):
     """How the elements of one array are read.
 
     ``record`` decodes the light record of an element, with its id, that is read of every element when metadata is
-    loaded; where ``decode`` is None that record is the element itself. ``rewrite`` tells by the record whether an
+    loaded; where ``decode`` is None that record is the element itself. ``rewrite`` states by the record whether an
     element must be written in another form than it came in.
     """
 
@@ -56,9 +56,9 @@ class JsonArray(Sequence[T]):
 
     __slots__ = ("_base", "_codec", "_items", "_location", "_parts", "_positions", "_records", "_tail")
 
-    def __init__(self, codec: ItemCodec[T], text: _Text = b"[]", location: str = "", tail: tuple[bytes, ...] = ()):
+    def __init__(self, codec: ItemCodec[T], string: _Text = b"[]", location: str = "", tail: tuple[bytes, ...] = ()):
         self._codec = codec
-        self._base = text
+        self._base = string
         self._location = location
         self._tail = tail
         self._parts: list[_Text] | None = None
@@ -127,17 +127,17 @@ class JsonArray(Sequence[T]):
         """A new array of the elements at these positions."""
         if len(positions) == len(self):
             return self
-        parts, records = self._texts(), self.records
+        parts, records = self._strings(), self.records
         result = self._from_parts([parts[i] for i in positions])
         result._records = [records[i] for i in positions]
         result._items = {new: self._items[old] for new, old in enumerate(positions) if old in self._items}
         return result
 
     def mapped(self, change: Callable[[bytes], bytes]) -> JsonArray[T]:
-        """A new array with each element's text changed."""
-        return self._from_parts([change(bytes(part)) for part in self._texts()])
+        """A new array with the JSON of each element changed."""
+        return self._from_parts([change(bytes(part)) for part in self._strings()])
 
-    def text(self) -> _Text:
+    def raw(self) -> _Text:
         """The JSON text of the array."""
         if not self._tail:
             return self._base
@@ -146,7 +146,7 @@ class JsonArray(Sequence[T]):
         return b"".join((head, separator, b",".join(self._tail), b"]"))
 
     def __len__(self) -> int:
-        return len(self._records) if self._records is not None else len(self._texts())
+        return len(self._records) if self._records is not None else len(self._strings())
 
     @overload
     def __getitem__(self, position: int) -> T: ...
@@ -168,26 +168,26 @@ class JsonArray(Sequence[T]):
             return NotImplemented
         if self._codec is not other._codec:
             return False
-        return bytes(self.text()) == bytes(other.text()) or (len(self) == len(other) and list(self) == list(other))
+        return bytes(self.raw()) == bytes(other.raw()) or (len(self) == len(other) and list(self) == list(other))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._codec.name, bytes(self.text()), self._location)
+        return _rebuild, (self._codec.name, bytes(self.raw()), self._location)
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self._codec.name}>"
 
     def _pairs(self) -> Iterator[tuple[int, tuple[Any, _Text]]]:
-        return enumerate(zip(self.records, self._texts(), strict=True))
+        return enumerate(zip(self.records, self._strings(), strict=True))
 
     def _from_parts(self, parts: Sequence[_Text]) -> JsonArray[T]:
         result = JsonArray(self._codec, b"[" + b",".join(parts) + b"]", self._location)
         result._parts = list(parts)
         return result
 
-    def _texts(self) -> list[_Text]:
-        """The text of each element."""
+    def _strings(self) -> list[_Text]:
+        """The string of each element."""
         if self._parts is None:
             try:
                 self._parts = [*_split.decode(self._base), *self._tail]
@@ -213,7 +213,7 @@ class JsonArray(Sequence[T]):
         if self._codec.decode is None:
             return self.records[position]  # type: ignore[no-any-return]
         try:
-            return self._codec.decode(self._texts()[position])
+            return self._codec.decode(self._strings()[position])
         except UnsupportedFeature as error:
             raise UnsupportedFeature(self._message(str(error), position), **self._data(position)) from error
         except (IcefieldError, *DAMAGE) as error:
@@ -245,5 +245,5 @@ def register(codec: ItemCodec[T]) -> ItemCodec[T]:
     return codec
 
 
-def _rebuild(name: str, text: bytes, location: str) -> JsonArray[Any]:
-    return JsonArray(_registry[name], text, location)
+def _rebuild(name: str, string: bytes, location: str) -> JsonArray[Any]:
+    return JsonArray(_registry[name], string, location)

@@ -28,7 +28,7 @@ class Property:
     """One table property.
 
     ``type`` is ``str``, ``int``, ``float`` or ``bool``; ``default`` is of that type, or None where there is none;
-    ``minimum`` bounds a number; ``choices`` lists the allowed texts, compared without regard to case. With
+    ``minimum`` bounds a number; ``choices`` lists the allowed strings, compared without regard to case. With
     ``per_column`` the name is a prefix that a column's name follows.
     """
 
@@ -40,20 +40,20 @@ class Property:
     choices: tuple[str, ...] = ()
     per_column: bool = False
 
-    def parse(self, text: str) -> str | int | float | bool:
-        """The typed value of a text. Raises ``InvalidArgument`` that names the property."""
+    def parse(self, string: str) -> str | int | float | bool:
+        """The typed value of a string. Raises ``InvalidArgument`` that names the property."""
         try:
-            value = _PARSERS[self.type](text.strip())
+            value = _PARSERS[self.type](string.strip())
         except (ValueError, AttributeError):
-            raise self._refused(text, f"is not of type {_TYPE_NAMES[self.type]}") from None
+            raise self._refused(string, f"is not of type {_TYPE_NAMES[self.type]}") from None
         if self.minimum is not None and value < self.minimum:
-            raise self._refused(text, f"is below {self.minimum}")
+            raise self._refused(string, f"is below {self.minimum}")
         if self.choices and value.lower() not in self.choices:
-            raise self._refused(text, f"is none of {', '.join(self.choices)}")
+            raise self._refused(string, f"is none of {', '.join(self.choices)}")
         return value  # type: ignore[no-any-return]
 
-    def _refused(self, text: object, why: str) -> InvalidArgument:
-        shown = text if not isinstance(text, str) or len(text) <= 40 else text[:40] + "..."
+    def _refused(self, string: object, why: str) -> InvalidArgument:
+        shown = string if not isinstance(string, str) or len(string) <= 40 else string[:40] + "..."
         return InvalidArgument(f"table property '{self.name}': {shown!r} {why}", property=self.name)
 
 
@@ -75,19 +75,19 @@ class FrozenDict(dict[K, V]):
         return type(self), (dict(self),)
 
 
-def _parse_int(text: str) -> int:
-    if len(text) > 20:  # a long has 19 digits and a sign; int() of a very long text is slow
-        raise ValueError(text)
-    value = int(text)
+def _parse_int(string: str) -> int:
+    if len(string) > 20:  # a long has 19 digits and a sign; int() of a very long string is slow
+        raise ValueError(string)
+    value = int(string)
     if not -LONG_MAX - 1 <= value <= LONG_MAX:
-        raise ValueError(text)
+        raise ValueError(string)
     return value
 
 
-def _parse_bool(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
+def _parse_bool(string: str) -> bool:
+    if string.lower() not in ("true", "false"):
+        raise ValueError(string)
+    return string.lower() == "true"
 
 
 _PARSERS: Final[dict[type, Any]] = {str: str, int: _parse_int, float: float, bool: _parse_bool}
@@ -134,9 +134,9 @@ SNAPSHOT_ID_INHERITANCE_ENABLED = _unread("compatibility.snapshot-id-inheritance
 
 # -- what is written --------------------------------------------------------------------------------------------
 WRITE_FORMAT_DEFAULT = _property("write.format.default", str, "parquet", "File format of new data files: parquet, avro, orc, or any installed format.")
-DELETE_FORMAT_DEFAULT = _unread("write.delete.format.default", str, None, "File format of new delete files; the data format when not set.")
+DELETE_FORMAT_DEFAULT = _property("write.delete.format.default", str, None, "File format of new delete files; the data format when not set.")
 WRITE_TARGET_FILE_SIZE = _property("write.target-file-size-bytes", int, 512 * MIB, "Size in bytes that new data files aim at.", minimum=1)
-DELETE_TARGET_FILE_SIZE = _unread("write.delete.target-file-size-bytes", int, 64 * MIB, "Size in bytes that new delete files aim at.", minimum=1)
+DELETE_TARGET_FILE_SIZE = _property("write.delete.target-file-size-bytes", int, 64 * MIB, "Size in bytes that new delete files aim at.", minimum=1)
 WRITE_PARTITION_SUMMARY_LIMIT = _property("write.summary.partition-limit", int, 0, "Snapshot summaries hold counts by partition when no more partitions than this change.", minimum=0)
 WRITE_WAP_ENABLED = _property("write.wap.enabled", bool, False, "Whether a change for main that has a wap.id in its summary is staged, not published.")
 
@@ -157,18 +157,18 @@ PARQUET_BLOOM_FILTER_NDV = _property("write.parquet.bloom-filter-ndv.column.", i
 PARQUET_STATS_ENABLED = _property("write.parquet.stats-enabled.column.", bool, True, "Whether to write statistics of the column into the file.")
 PARQUET_SHRED_VARIANTS = _property("write.parquet.shred-variants", bool, False, "Whether variant values are shredded into typed columns, outside lists and maps.")
 PARQUET_VARIANT_INFERENCE_BUFFER_SIZE = _property("write.parquet.variant-inference-buffer-size", int, 100, "First rows of a file by which the types of shredded variants are chosen.", minimum=1)
-DELETE_PARQUET_ROW_GROUP_SIZE = _unread("write.delete.parquet.row-group-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_PAGE_SIZE = _unread("write.delete.parquet.page-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_PAGE_ROW_LIMIT = _unread("write.delete.parquet.page-row-limit", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_DICT_SIZE = _unread("write.delete.parquet.dict-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_PARQUET_COMPRESSION = _unread("write.delete.parquet.compression-codec", str, None, "As for data files, in delete files.")
-DELETE_PARQUET_COMPRESSION_LEVEL = _unread("write.delete.parquet.compression-level", int, None, "As for data files, in delete files.")
+DELETE_PARQUET_ROW_GROUP_SIZE = _property("write.delete.parquet.row-group-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_PAGE_SIZE = _property("write.delete.parquet.page-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_PAGE_ROW_LIMIT = _property("write.delete.parquet.page-row-limit", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_DICT_SIZE = _property("write.delete.parquet.dict-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_PARQUET_COMPRESSION = _property("write.delete.parquet.compression-codec", str, None, "As for data files, in delete files.")
+DELETE_PARQUET_COMPRESSION_LEVEL = _property("write.delete.parquet.compression-level", int, None, "As for data files, in delete files.")
 
 # -- Avro -------------------------------------------------------------------------------------------------------
 AVRO_COMPRESSION = _property("write.avro.compression-codec", str, "gzip", "Codec: gzip (deflate), zstd, snappy, bzip2, xz, uncompressed.")
 AVRO_COMPRESSION_LEVEL = _property("write.avro.compression-level", int, None, "Level of the codec, where it has levels.")
-DELETE_AVRO_COMPRESSION = _unread("write.delete.avro.compression-codec", str, None, "As for data files, in delete files.")
-DELETE_AVRO_COMPRESSION_LEVEL = _unread("write.delete.avro.compression-level", int, None, "As for data files, in delete files.")
+DELETE_AVRO_COMPRESSION = _property("write.delete.avro.compression-codec", str, None, "As for data files, in delete files.")
+DELETE_AVRO_COMPRESSION_LEVEL = _property("write.delete.avro.compression-level", int, None, "As for data files, in delete files.")
 
 # -- ORC --------------------------------------------------------------------------------------------------------
 ORC_STRIPE_SIZE = _property("write.orc.stripe-size-bytes", int, 64 * MIB, "Stripe size in bytes.", minimum=1)
@@ -178,12 +178,12 @@ ORC_COMPRESSION_STRATEGY = _property("write.orc.compression-strategy", str, "spe
 ORC_BLOOM_FILTER_COLUMNS = _property("write.orc.bloom.filter.columns", str, "", "Columns with a bloom filter, separated by commas.")
 ORC_BLOOM_FILTER_FPP = _property("write.orc.bloom.filter.fpp", float, 0.05, "False positive probability of bloom filters.")
 ORC_VECTORIZED_BATCH_SIZE = _property("write.orc.vectorized.batch-size", int, 1024, "Rows handed to the writer at once.", minimum=1)
-DELETE_ORC_STRIPE_SIZE = _unread("write.delete.orc.stripe-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_ORC_BLOCK_SIZE = _unread("write.delete.orc.block-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
-DELETE_ORC_COMPRESSION = _unread("write.delete.orc.compression-codec", str, None, "As for data files, in delete files.")
-DELETE_ORC_COMPRESSION_STRATEGY = _unread("write.delete.orc.compression-strategy", str, None, "As for data files, in delete files.", "speed", "compression")
+DELETE_ORC_STRIPE_SIZE = _property("write.delete.orc.stripe-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_ORC_BLOCK_SIZE = _property("write.delete.orc.block-size-bytes", int, None, "As for data files, in delete files.", minimum=1)
+DELETE_ORC_COMPRESSION = _property("write.delete.orc.compression-codec", str, None, "As for data files, in delete files.")
+DELETE_ORC_COMPRESSION_STRATEGY = _property("write.delete.orc.compression-strategy", str, None, "As for data files, in delete files.", "speed", "compression")
 
-# -- where files lie --------------------------------------------------------------------------------------------
+# -- where files are --------------------------------------------------------------------------------------------
 WRITE_DATA_PATH = _property("write.data.path", str, None, "Folder of data files: absolute, or relative to the table's location; `data` when not set.")
 WRITE_METADATA_PATH = _property("write.metadata.path", str, None, "Folder of metadata files: absolute, or relative to the table's location; `metadata` when not set.")
 OBJECT_STORAGE_ENABLED = _property("write.object-storage.enabled", bool, False, "Whether folders of hash bits spread data files over an object store's partitions.")
@@ -207,14 +207,14 @@ DELETE_DISTRIBUTION_MODE = _unread("write.delete.distribution-mode", str, "hash"
 UPDATE_DISTRIBUTION_MODE = _unread("write.update.distribution-mode", str, "hash", "The same for UPDATE.", "none", "hash", "range")
 MERGE_DISTRIBUTION_MODE = _unread("write.merge.distribution-mode", str, None, "The same for MERGE.", "none", "hash", "range")
 COPY_ON_WRITE: Final = "copy-on-write"
-DELETE_MODE = _property("write.delete.mode", str, COPY_ON_WRITE, "How deleting and overwriting by a filter change files; rewriting them is refused under merge-on-read.", COPY_ON_WRITE, "merge-on-read")
-UPDATE_MODE = _unread("write.update.mode", str, COPY_ON_WRITE, "How UPDATE of other engines changes files.", COPY_ON_WRITE, "merge-on-read")
-MERGE_MODE = _property("write.merge.mode", str, COPY_ON_WRITE, "How upserts, and MERGE of other engines, change files; rewriting them is refused under merge-on-read.", COPY_ON_WRITE, "merge-on-read")
-DELETE_ISOLATION_LEVEL = _unread("write.delete.isolation-level", str, "serializable", "Isolation of DELETE.", "serializable", "snapshot")
-UPDATE_ISOLATION_LEVEL = _unread("write.update.isolation-level", str, "serializable", "Isolation of UPDATE.", "serializable", "snapshot")
-MERGE_ISOLATION_LEVEL = _unread("write.merge.isolation-level", str, "serializable", "Isolation of MERGE.", "serializable", "snapshot")
-DELETE_GRANULARITY = _unread("write.delete.granularity", str, "partition", "What one position delete file covers.", "partition", "file")
-UPSERT_ENABLED = _unread("write.upsert.enabled", bool, False, "Whether streaming writers of other engines upsert by the identifier fields.")
+DELETE_MODE = _property("write.delete.mode", str, COPY_ON_WRITE, "Whether deleting and overwriting by a filter rewrite files, or mark the rows in delete files.", COPY_ON_WRITE, "merge-on-read")
+UPDATE_MODE = _property("write.update.mode", str, COPY_ON_WRITE, "The same for updating.", COPY_ON_WRITE, "merge-on-read")
+MERGE_MODE = _property("write.merge.mode", str, COPY_ON_WRITE, "The same for upserting and merging.", COPY_ON_WRITE, "merge-on-read")
+DELETE_ISOLATION_LEVEL = _property("write.delete.isolation-level", str, None, "What deleting and overwriting by a filter refuses of commits since the table was loaded; nothing when not set.", "serializable", "snapshot")
+UPDATE_ISOLATION_LEVEL = _property("write.update.isolation-level", str, None, "What updating refuses of commits since the table was loaded; nothing when not set.", "serializable", "snapshot")
+MERGE_ISOLATION_LEVEL = _property("write.merge.isolation-level", str, None, "What upserting and merging refuses of commits since the table was loaded; nothing when not set.", "serializable", "snapshot")
+DELETE_GRANULARITY = _property("write.delete.granularity", str, "partition", "What one position delete file covers: a partition, or a data file.", "partition", "file")
+UPSERT_ENABLED = _property("write.upsert.enabled", bool, False, "Whether inserts of a stream of changes replace the rows that have their key.")
 SPARK_FANOUT_ENABLED = _unread("write.spark.fanout.enabled", bool, False, "Whether Spark keeps a file open for each partition.")
 SPARK_ACCEPT_ANY_SCHEMA = _unread("write.spark.accept-any-schema", bool, False, "Whether Spark may write rows of another schema.")
 
@@ -276,13 +276,14 @@ def check_properties(properties: Mapping[str, str]) -> dict[str, str]:
             raise InvalidArgument(f"the name of a table property must be a non-empty string, not {name!r}")
         if not isinstance(value, str):
             raise InvalidArgument(
-                f"table property '{name}' must be a string, not {type(value).__name__}; write it as text", property=name
+                f"table property '{name}' must be a string, not {type(value).__name__}; write it as a string",
+                property=name,
             )
         check_property_name(name)
         declared = find_property(name)
         if declared is not None:
             declared.parse(value)
-        _check_text(name, value)
+        _check_string(name, value)
         if has_password(value):
             raise InvalidArgument(
                 f"table property '{name}' holds a password in its URI, and metadata files are no place for one: remove "
@@ -310,7 +311,7 @@ def check_property_name(name: str) -> None:
         )
 
 
-def _check_text(name: str, value: str) -> None:
+def _check_string(name: str, value: str) -> None:
     try:
         (name + value).encode("utf-8")
     except UnicodeEncodeError:
@@ -319,34 +320,36 @@ def _check_text(name: str, value: str) -> None:
 
 def find_value(properties: Mapping[str, str], declared: Property, column: str = "") -> Any:
     """The typed value of a property, of ``column`` where it holds for one; its default, or None, when not set."""
-    text = properties.get(declared.name + column)
-    return declared.default if text is None else declared.parse(text)
+    string = properties.get(declared.name + column)
+    return declared.default if string is None else declared.parse(string)
 
 
 def get_str(properties: Mapping[str, str], declared: Property, column: str = "") -> str:
-    """The value of a text property that has a default."""
+    """The value of a string property that has a default."""
     return str(_required(properties, declared, column))
 
 
 def get_int(properties: Mapping[str, str], declared: Property, column: str = "") -> int:
-    """The value of an integer property that has a default. Raises ``InvalidArgument`` for another text."""
+    """The value of an integer property that has a default. Raises ``InvalidArgument`` for another string."""
     return int(_required(properties, declared, column))
 
 
 def get_float(properties: Mapping[str, str], declared: Property, column: str = "") -> float:
-    """The value of a number property that has a default. Raises ``InvalidArgument`` for another text."""
+    """The value of a number property that has a default. Raises ``InvalidArgument`` for another string."""
     return float(_required(properties, declared, column))
 
 
 def get_bool(properties: Mapping[str, str], declared: Property, column: str = "") -> bool:
-    """The value of a boolean property that has a default. Raises ``InvalidArgument`` for another text."""
+    """The value of a boolean property that has a default. Raises ``InvalidArgument`` for another string."""
     return bool(_required(properties, declared, column))
 
 
 def columns_with(properties: Mapping[str, str], declared: Property) -> dict[str, Any]:
     """The typed values of a property that holds for one column each, by column name."""
     prefix = declared.name
-    return {name[len(prefix) :]: declared.parse(text) for name, text in properties.items() if name.startswith(prefix)}
+    return {
+        name[len(prefix) :]: declared.parse(string) for name, string in properties.items() if name.startswith(prefix)
+    }
 
 
 def without_properties(properties: Mapping[str, str], names: Iterable[str]) -> FrozenDict[str, str]:

@@ -1,4 +1,4 @@
-"""What can be told of a table property where it is set, before a write fails for it or passes it over.
+"""What can be known of a table property where it is set, before a write fails for it or passes it over.
 
 Any property may be set, as in other engines: a name that is not known is kept. A value that no engine could take is
 refused. So a file format must be one of Iceberg's, or of an installed plugin, and need not be installed here. Only what
@@ -135,10 +135,10 @@ def _refused(name: str, value: str, why: str) -> InvalidArgument:
     return InvalidArgument(f"table property '{name}': {shown!r} {why}", property=name)
 
 
-def _probability(text: str) -> float:
-    value = float(text)  # that it is a number has been seen before
+def _probability(string: str) -> float:
+    value = float(string)  # that it is a number has been seen before
     if not 0 < value < 1:
-        raise InvalidArgument("a probability lies between 0 and 1")
+        raise InvalidArgument("a probability is between 0 and 1")
     return value
 
 

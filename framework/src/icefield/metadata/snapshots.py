@@ -1,4 +1,4 @@
-"""Snapshots: the states of a table, and the summary that each tells of its change.
+"""Snapshots: the states of a table, and the summary that each states its change.
 
 See "Snapshots" of the table specification and its appendix on optional summary fields.
 """
@@ -83,7 +83,7 @@ class Snapshot(
 
     @property
     def operation(self) -> Operation:
-        """What the snapshot did; one that does not tell, or tells something unknown, may have done anything."""
+        """What the snapshot did; one that does not state, or states something unknown, may have done anything."""
         try:
             return Operation(self.summary.get("operation", Operation.OVERWRITE))
         except ValueError:
@@ -130,6 +130,10 @@ class CountedFile(Protocol):
     @property
     def file_size_in_bytes(self) -> int:
         """Size in bytes."""
+
+    @property
+    def content_size_in_bytes(self) -> int | None:
+        """Size in bytes of a deletion vector within its Puffin file; None for other files."""
 
     @property
     def file_format(self) -> Any:
@@ -191,7 +195,7 @@ class SummaryBuilder:
         self._others: dict[str, str] = {}
 
     def add_file(self, file: CountedFile, partition: Hashable = None, *, path: str = "") -> None:
-        """Count a file that the change adds; ``path`` is its partition as text, for summaries by partition."""
+        """Count a file that the change adds; ``path`` is its partition as a string, for summaries by partition."""
         self._file(True, file, partition, path)
 
     def remove_file(self, file: CountedFile, partition: Hashable = None, *, path: str = "") -> None:
@@ -216,7 +220,7 @@ class SummaryBuilder:
         self._counts["deleted-duplicate-files"] += files
 
     def manifests(self, *, created: int, kept: int, replaced: int = 0, entries_processed: int = 0) -> None:
-        """Tell what happened to manifests."""
+        """State what happened to manifests."""
         self._others |= {
             "manifests-created": str(created),
             "manifests-kept": str(kept),
@@ -225,7 +229,7 @@ class SummaryBuilder:
         }
 
     def set(self, name: str, value: str) -> None:
-        """Add a text of the caller's: ``engine-name``, ``wap.id``, ... Counters cannot be set."""
+        """Add a string of the caller's: ``engine-name``, ``wap.id``, ... Counters cannot be set."""
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidArgument(f"a snapshot summary holds strings; {name!r}: {value!r} is none")
         if name == "operation" or name in _COUNTERS or name in _TOTALS or name == "changed-partition-count":
@@ -238,7 +242,7 @@ class SummaryBuilder:
         """The summary of the change.
 
         ``previous`` is the parent's summary, or None where there is no parent: totals carry on from it and are left
-        out where it does not tell them. Partitions are told one by one if no more than ``partition_limit`` changed.
+        out where it does not state them. Partitions are stated one by one if no more than ``partition_limit`` changed.
         """
         summary = {"operation": Operation(operation).value, **self._others}
         summary |= {name: str(self._counts[name]) for name in _COUNTERS if self._counts[name] > 0}
@@ -263,7 +267,7 @@ class SummaryBuilder:
             content=content,
             files=1,
             records=file.record_count,
-            size=file.file_size_in_bytes,
+            size=(file.content_size_in_bytes or 0) if dvs else file.file_size_in_bytes,
             dvs=dvs,
             path=path,
         )
@@ -279,8 +283,8 @@ def _count(added: bool, content: int, files: int, records: int, size: int, dvs: 
     return counts
 
 
-def _number(text: str | None) -> int | None:
+def _number(string: str | None) -> int | None:
     """A total that another writer left, or None when it is not one."""
-    if text is None or not (text.isascii() and text.isdigit()) or len(text) > 19:
+    if string is None or not (string.isascii() and string.isdigit()) or len(string) > 19:
         return None
-    return int(text)
+    return int(string)

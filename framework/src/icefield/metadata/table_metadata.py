@@ -43,7 +43,7 @@ class TableMetadata:
     """The state of a table, under the names of the specification's JSON keys.
 
     Times are in milliseconds since 1970-01-01 UTC. ``current_snapshot_id`` is None for a table without data,
-    ``next_row_id`` for one of version 3 whose writer has not told it and whose snapshots do not either.
+    ``next_row_id`` for one of version 3 whose writer has not stated it and whose snapshots do not either.
     ``extra`` holds the top-level keys that this version does not know, as JSON text; they are written back.
     Changes are made with ``icefield.metadata.apply_updates``.
     """
@@ -109,7 +109,7 @@ class TableMetadata:
         return self.sort_orders.find(order_id)
 
     def schema_of(self, snapshot: Snapshot) -> Schema:
-        """The schema that a snapshot was written with, or the current one where that is not told."""
+        """The schema that a snapshot was written with, or the current one where that is not stated."""
         found = None if snapshot.schema_id is None else self.schemas.find(snapshot.schema_id)
         return self.schema() if found is None else found
 
@@ -124,7 +124,7 @@ class TableMetadata:
     def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot of that id, or None. Raises ``InvalidArgument`` for an id that is no number."""
         if not isinstance(snapshot_id, Integral):
-            raise InvalidArgument(f"a snapshot is told by its id, which is a number, not by {snapshot_id!r}")
+            raise InvalidArgument(f"a snapshot is named by its id, which is a number, not by {snapshot_id!r}")
         return self.snapshots.find(snapshot_id)
 
     def snapshot_by_name(self, name: str) -> Snapshot | None:
@@ -141,7 +141,7 @@ class TableMetadata:
         entry = next((e for e in reversed(self.snapshot_log.records) if e.timestamp_ms <= timestamp_ms), None)
         if entry is None:
             raise NoSuchSnapshot(
-                f"the history of table {self.location} tells of no snapshot that was current at {timestamp_ms} ms",
+                f"the history of table {self.location} names no snapshot that was current at {timestamp_ms} ms",
                 timestamp_ms=timestamp_ms,
             )
         snapshot = self.snapshot_by_id(entry.snapshot_id)
@@ -208,5 +208,13 @@ class TableMetadata:
         )
 
 
-def _shortened(text: str, limit: int = 120) -> str:
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+def _shortened(string: str, limit: int = 120) -> str:
+    return string if len(string) <= limit else string[: limit - 3] + "..."
+
+
+def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
+    """The schema that has the columns of a spec: the current one, or the last that had them all."""
+    sources = {source_id for field in spec.fields for source_id in field.source_ids}
+    current = metadata.schema()
+    known = [current, *sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)]
+    return next((schema for schema in known if sources <= schema.field_ids), current)

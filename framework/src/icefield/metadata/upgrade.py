@@ -18,14 +18,14 @@ def upgraded_snapshots(snapshots: JsonArray[Snapshot], manifest_lists: Mapping[i
     later versions require, for readers that insist on it. ``manifest_lists`` gives the lists of those that name their
     manifests themselves, by snapshot id.
     """
-    return snapshots.mapped(lambda text: _upgraded(text, manifest_lists))
+    return snapshots.mapped(lambda string: _upgraded(string, manifest_lists))
 
 
-def _upgraded(text: bytes, manifest_lists: Mapping[int, str]) -> bytes:
+def _upgraded(string: bytes, manifest_lists: Mapping[int, str]) -> bytes:
     try:
-        members: dict[str, Any] = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        members: dict[str, Any] = msgspec.json.decode(string, type=dict[str, msgspec.Raw])
     except DAMAGE:  # looked at when it is asked for
-        return text
+        return string
     members.setdefault("sequence-number", 0)
     if "manifest-list" not in members:
         location = manifest_lists.get(int(bytes(members["snapshot-id"])))

@@ -1,4 +1,4 @@
-"""The forms in which a caller may give a partition spec or a sort order: objects, tuples and text.
+"""The forms in which a caller may give a partition spec or a sort order: objects, tuples and strings.
 
 A partition field is ``"region"`` (identity), ``"day(ts)"``, ``"bucket[16](id)"``, ``"bucket(16, id)"``, or a tuple
 ``("ts", "day")`` or ``("ts", "day", "name of the field")``. A sort field is ``"id"``, ``"day(ts) desc"``,
@@ -48,7 +48,7 @@ def sort_order_of(given: Any, schema: Schema) -> SortOrder:
 
 
 def transform_of(given: Transform | str) -> Transform:
-    """A transform from its text, as the format writes it (``"bucket[16]"``) or as SQL does (``"days"``)."""
+    """A transform from its string, as the format writes it (``"bucket[16]"``) or as SQL does (``"days"``)."""
     transform = parse_transform(_SHORT.get(given.strip().lower(), given.strip()) if isinstance(given, str) else given)
     if not transform.is_known:
         raise InvalidArgument(
@@ -62,7 +62,7 @@ def _items(given: Any, what: str) -> list[Any]:
         return [given]
     if isinstance(given, Iterable):
         return list(given)
-    raise InvalidArgument(f"{what} is a list of texts or tuples, not {type(given).__name__}")
+    raise InvalidArgument(f"{what} is a list of strings or tuples, not {type(given).__name__}")
 
 
 def _partition_item(item: Any, schema: Schema) -> tuple[str, Transform] | tuple[str, Transform, str]:
@@ -76,13 +76,13 @@ def _partition_item(item: Any, schema: Schema) -> tuple[str, Transform] | tuple[
     )
 
 
-def _term(text: str, schema: Schema) -> tuple[str, Transform]:
+def _term(string: str, schema: Schema) -> tuple[str, Transform]:
     """Column and transform of ``"day(ts)"``; a column may itself be named so."""
-    if schema.has_field(text):
-        return text, IdentityTransform()
-    found = _CALL.fullmatch(text)
+    if schema.has_field(string):
+        return string, IdentityTransform()
+    found = _CALL.fullmatch(string)
     if found is None:
-        return text.strip(), IdentityTransform()
+        return string.strip(), IdentityTransform()
     name, width, arguments = found.groups()
     if width is None:
         for pattern, number, column in ((_LEADING_NUMBER, 1, 2), (_TRAILING_NUMBER, 2, 1)):
@@ -98,7 +98,7 @@ def _sort_item(item: Any, schema: Schema) -> SortField:
         return item
     if isinstance(item, str):
         found = _ORDERING.fullmatch(item)
-        assert found is not None  # every text matches: the ordering is optional
+        assert found is not None  # every string matches: the ordering is optional
         term, direction, nulls = (item, None, None) if schema.has_field(item) else found.groups()
         return _sort_field(*_term(term, schema), direction, nulls, schema)
     if isinstance(item, tuple | list) and 1 < len(item) <= 3 and isinstance(item[0], str):

@@ -38,7 +38,7 @@ class SortOrderUpdate:
         transform: str | Transform = IdentityTransform(),  # noqa: B008 -- immutable
         null_order: NullOrder | str | None = None,
     ) -> Self:
-        """Add a key, smallest values first; nulls first unless told otherwise."""
+        """Add a key, smallest values first; nulls first by default."""
         return self._add(source, transform, SortDirection.ASC, null_order)
 
     def desc(
@@ -47,7 +47,7 @@ class SortOrderUpdate:
         transform: str | Transform = IdentityTransform(),  # noqa: B008 -- immutable
         null_order: NullOrder | str | None = None,
     ) -> Self:
-        """Add a key, greatest values first; nulls last unless told otherwise."""
+        """Add a key, greatest values first; nulls last by default."""
         return self._add(source, transform, SortDirection.DESC, null_order)
 
     def _add(

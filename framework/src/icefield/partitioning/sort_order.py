@@ -51,7 +51,7 @@ class NullOrder(Enum):
 class SortField:
     """One key of a sort order: a transform of a column, a direction and the place of nulls.
 
-    Transform, direction and null order may be given as text. Without a null order, nulls come first when ascending
+    Transform, direction and null order may be given as a string. Without a null order, nulls come first when ascending
     and last when descending. Raises ``InvalidArgument``.
     """
 

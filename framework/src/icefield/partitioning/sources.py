@@ -27,7 +27,7 @@ def check_source(source_id: int, transform: Transform, schema: Schema, what: str
     parent = schema.parent_of(source_id)
     while parent is not None:
         if isinstance(schema.id_to_field[parent].field_type, ListType | MapType):
-            raise InvalidSchema(f"the source of {what} is '{name}', which lies inside a list or map")
+            raise InvalidSchema(f"the source of {what} is '{name}', which is inside a list or map")
         parent = schema.parent_of(parent)
     if not transform.can_transform(source.field_type):
         raise InvalidSchema(f"{what}: transform {transform} does not apply to '{name}' of type {source.field_type}")
@@ -67,16 +67,16 @@ def source_ids_from_json(item: dict[str, Any], what: str) -> tuple[int, ...]:
 
 def transform_from_json(item: dict[str, Any], source_ids: tuple[int, ...], what: str) -> Transform:
     """The transform of a partition or sort field. Raises ``InvalidMetadata``."""
-    text = item.get("transform")
-    if not isinstance(text, str):
+    string = item.get("transform")
+    if not isinstance(string, str):
         raise InvalidMetadata(f"{what} has no transform")
-    if len(text) > MAX_NAME_LENGTH:
+    if len(string) > MAX_NAME_LENGTH:
         raise InvalidMetadata(f"{what} has a transform of more than {MAX_NAME_LENGTH:,} characters")
     if len(source_ids) > 1:
         # Whatever it is called, it is not the function of one column that goes by that name.
-        return UnknownTransform(text)
+        return UnknownTransform(string)
     try:
-        return parse_transform(text)
+        return parse_transform(string)
     except InvalidArgument as error:
         raise InvalidMetadata(f"{what}: {error}") from None
 

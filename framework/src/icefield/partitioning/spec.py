@@ -45,7 +45,7 @@ INITIAL_SPEC_ID: Final = 0
 class PartitionField:
     """One field of a partition spec: a transform of a column, with a name and an id of its own.
 
-    ``transform`` may be given as text. ``source_ids`` holds more than one id for a transform of several columns
+    ``transform`` may be given as a string. ``source_ids`` holds more than one id for a transform of several columns
     (format version 3); ``source_id`` is then the first. Raises ``InvalidArgument`` for a transform out of range.
     """
 
@@ -128,7 +128,7 @@ class PartitionSpec:
         types = _value_fields(self, schema)
         parts = zip(self.fields, types, values, strict=True)
         return "/".join(
-            f"{_escaped(field.name)}={_escaped(field.transform.to_human(kind.field_type, value))}"
+            f"{_escaped(field.name)}={_escaped(field.transform.to_display(kind.field_type, value))}"
             for field, kind, value in parts
         )
 
@@ -169,8 +169,8 @@ def _result_type(field: PartitionField, schemas: Sequence[Schema]) -> IcebergTyp
     return field.transform.result_type(UnknownType())
 
 
-def _escaped(text: str) -> str:
-    return quote_plus(text, safe="")
+def _escaped(string: str) -> str:
+    return quote_plus(string, safe="")
 
 
 def validate_spec(spec: PartitionSpec, schema: Schema) -> None:

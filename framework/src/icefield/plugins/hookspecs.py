@@ -1,4 +1,4 @@
-"""The hooks through which a plugin tells what it provides.
+"""The hooks through which a plugin states what it provides.
 
 A plugin is an importable module with functions of these names, marked with ``@icefield.hookimpl`` and declared
 under the entry-point group ``icefield``. Each hook returns light records (``Provider``); the module that a record

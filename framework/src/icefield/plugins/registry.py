@@ -155,7 +155,7 @@ class Plugins:
                 raise _no_preference(key, why, wanted, sorted(origins))
 
     def emit(self, event: Event) -> None:
-        """Tell every listener. One that fails is logged, and fails nothing else."""
+        """Notify every listener. One that fails is logged, and fails nothing else."""
         manager = self._assembled.manager
         for listener in manager.hook.icefield_events.get_hookimpls():
             try:
@@ -171,7 +171,7 @@ class Plugins:
         except Exception as error:
             raise BrokenPlugin(
                 f"plugin {offer.plugin} provides {KINDS[kind].noun} '{name}' but {offer.provider.target} cannot be "
-                f"loaded: {type(error).__name__}: {error}; reinstall it or tell its author",
+                f"loaded: {type(error).__name__}: {error}; reinstall it or report it to its author",
                 plugin=offer.plugin.name,
             ) from error
         contract = KINDS[kind].contract

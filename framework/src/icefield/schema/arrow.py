@@ -21,7 +21,7 @@ def schema_from_arrow(arrow: pa.Schema, *, schema_id: int = 0) -> Schema:
     """The schema that an Arrow schema stands for.
 
     Ids come from the fields' metadata when all have one, else fresh ones are given from 1: to the columns first, then
-    to what lies in them. Raises ``InvalidSchema`` for two columns of one name and ``UnsupportedFeature``, with what
+    to what is in them. Raises ``InvalidSchema`` for two columns of one name and ``UnsupportedFeature``, with what
     to cast to, for an Arrow type that no type holds without loss.
     """
     fields = list(arrow)

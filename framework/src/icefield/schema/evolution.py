@@ -190,7 +190,7 @@ class SchemaUpdate:
         return self._move(path, after_path, 1)
 
     def set_identifier_fields(self, *fields: FieldName) -> Self:
-        """Make these the fields that tell rows apart; none takes the identifier away."""
+        """Make these the fields that identify a row; none takes the identifier away."""
         self._identifiers = tuple(dict.fromkeys(self._find(field).id for field in fields))
         return self
 
@@ -260,7 +260,7 @@ class SchemaUpdate:
                 )
             path = (path,)
         if not isinstance(path, tuple) or not path:
-            raise InvalidArgument(f"a column is named by text or a tuple of texts, not {path!r:.80}")
+            raise InvalidArgument(f"a column is named by a string or a tuple of strings, not {path!r:.80}")
         for name in path:
             _check_name(name)
         return path
@@ -362,16 +362,16 @@ class SchemaUpdate:
         node.take_type(new)
 
     def _move(self, path: FieldName, reference: FieldName, offset: int) -> Self:
-        node, beside = self._find(path), self._find(reference)
+        node, neighbour = self._find(path), self._find(reference)
         parent = self._parent_struct(node, "move")
-        if beside.parent is not parent:
+        if neighbour.parent is not parent:
             raise InvalidSchema(
-                f"cannot move '{node.path}' next to '{beside.path}': they lie in different structs", field_id=node.id
+                f"cannot move '{node.path}' next to '{neighbour.path}': they are in different structs", field_id=node.id
             )
-        if node is beside:
+        if node is neighbour:
             raise InvalidSchema(f"cannot move '{node.path}' next to itself", field_id=node.id)
         parent.children.remove(node)
-        parent.children.insert(parent.children.index(beside) + offset, node)
+        parent.children.insert(parent.children.index(neighbour) + offset, node)
         self._view = None
         return self
 
@@ -441,7 +441,7 @@ def check_evolution(before: Schema, after: Schema, *, last_column_id: int, forma
     """Check that ``after`` may follow ``before`` as a table's schema, however it was made.
 
     Raises ``InvalidSchema`` where a field changed its ``initial-default``, its type beyond promotion or the struct
-    it lies in, or where a new field has an id that was given before. Spec: Schema Evolution.
+    it is in, or where a new field has an id that was given before. Spec: Schema Evolution.
     """
     for id_, field in after.id_to_field.items():
         old = before.id_to_field.get(id_)
@@ -472,7 +472,7 @@ def _checked_default(field: NestedField, default: Any) -> Any:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
-        raise InvalidArgument(f"the name of a column is text, not {name!r:.80}")
+        raise InvalidArgument(f"the name of a column is a string, not {name!r:.80}")
 
 
 def _kind_name(node: FieldNode) -> str:

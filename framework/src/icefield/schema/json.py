@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def type_to_json(iceberg_type: IcebergType) -> Any:
-    """The JSON of a type: text, or an object for a nested one."""
+    """The JSON of a type: a string, or an object for a nested one."""
     match iceberg_type:
         case StructType():
             return {"type": "struct", "fields": [_field_to_json(field) for field in iceberg_type.fields]}
@@ -110,7 +110,7 @@ def _type_from_json(obj: Any, place: str, depth: int) -> IcebergType:
         kind = UnsupportedFeature if isinstance(error, UnsupportedFeature) else InvalidSchema
         raise kind(f"{place}: {error.message}", **error.data) from None
     _check(depth < MAX_NESTING_DEPTH, place, f"is nested deeper than {MAX_NESTING_DEPTH} levels")
-    _check(isinstance(obj, dict), place, "is neither text nor an object")
+    _check(isinstance(obj, dict), place, "is neither a string nor an object")
     match obj.get("type"):
         case "struct":
             return _struct_from_json(obj, place, depth)

@@ -96,11 +96,11 @@ class NameMapping:
         return pa.schema(_with_ids(list(schema), self._root), metadata=schema.metadata)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The JSON list of this mapping; the table property holds its text."""
+        """The JSON list of this mapping; the table property holds its string."""
         return [mapped.to_json() for mapped in self.fields]
 
-    def to_text(self) -> str:
-        """The text for the table property."""
+    def to_string(self) -> str:
+        """The string for the table property."""
         return json.dumps(self.to_json(), ensure_ascii=False)
 
     def __eq__(self, other: object) -> bool:
@@ -180,7 +180,7 @@ def _inner(column: pa.Field, name: str, mapped: MappedField) -> pa.Field:
 
 
 def parse_name_mapping(mapping: str | list[Any]) -> NameMapping:
-    """The mapping of the table property's text, or of the JSON list in it. Keys it does not know are ignored.
+    """The mapping of the table property's string, or of the JSON list in it. Keys it does not know are ignored.
 
     Raises ``InvalidSchema``, naming the place.
     """

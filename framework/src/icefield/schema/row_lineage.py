@@ -1,8 +1,8 @@
-"""Row lineage: what tells a row of a table of version 3 from all others, and when it last changed.
+"""Row lineage: what states a row of a table of version 3 from all others, and when it last changed.
 
 Spec: "Row Lineage". A value that is stored with a row counts; where none is, the row's id is the first one of its file
 plus its position there, and its last change is the commit that added the file. A file without a first row id, written
-before the table was of version 3, tells neither.
+before the table was of version 3, states neither.
 """
 
 from __future__ import annotations

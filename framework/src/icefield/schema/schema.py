@@ -1,4 +1,4 @@
-"""Schemas: named columns in order, told apart by their ids.
+"""Schemas: named columns in order, distinguished by their ids.
 
 Spec: Schemas and Data Types, Identifier Field IDs, Reserved Field IDs.
 """
@@ -74,9 +74,9 @@ class Schema:
             raise InvalidSchema(f"{name} cannot be of type {field.field_type}", field_id=id_)
         for step in (field, *self._ancestors(id_)):
             if isinstance(step.field_type, (ListType, MapType)):
-                raise InvalidSchema(f"{name} cannot lie in a list or map", field_id=id_)
+                raise InvalidSchema(f"{name} cannot be in a list or map", field_id=id_)
             if not step.required:
-                raise InvalidSchema(f"{name} cannot be optional, nor lie in an optional struct", field_id=id_)
+                raise InvalidSchema(f"{name} cannot be optional, nor be in an optional struct", field_id=id_)
 
     def _ancestors(self, id_: int) -> Iterator[NestedField]:
         parent = self._parents.get(id_)
@@ -95,7 +95,7 @@ class Schema:
 
     @property
     def identifier_field_ids(self) -> tuple[int, ...]:
-        """Ids of the fields that together tell rows apart, in the order they were given."""
+        """Ids of the fields that together identify a row, in the order they were given."""
         return self._identifier_field_ids
 
     def identifier_field_names(self) -> frozenset[str]:
@@ -127,7 +127,7 @@ class Schema:
         return [self._full_name(id_) for id_ in self._fields_by_id]
 
     def parent_of(self, field_id: int) -> int | None:
-        """The id of the field that a field lies in, or None for a column."""
+        """The id of the field that a field is in, or None for a column."""
         return self._parents.get(field_id)
 
     def find_field(self, name_or_id: FieldName | int, case_sensitive: bool = True) -> NestedField:
@@ -135,7 +135,7 @@ class Schema:
 
         Lists and maps count with ``element``, ``key`` and ``value`` (``"points.element.x"``), which may be left out
         before a struct's field (``"points.x"``). Raises ``InvalidArgument`` when there is none, or when a name
-        could mean two: a field ``a.b`` beside a field ``b`` in ``a`` is told from it by a path, a tuple.
+        could mean two: a field ``a.b`` next to a field ``b`` in ``a`` is distinguished from it by a path, a tuple.
         """
         if isinstance(name_or_id, int):
             if name_or_id not in self._fields_by_id:
@@ -174,7 +174,7 @@ class Schema:
         """
         for step in self._ancestors(field_id):
             if not isinstance(step.field_type, StructType):
-                raise InvalidArgument(f"field '{self._full_name(field_id)}' lies in a list or map", field_id=field_id)
+                raise InvalidArgument(f"field '{self._full_name(field_id)}' is in a list or map", field_id=field_id)
         return self.name_path(field_id)
 
     def select(self, *names: FieldName, case_sensitive: bool = True) -> Schema:
@@ -213,16 +213,16 @@ class Schema:
         if isinstance(name, str):
             return self._index().find(name, case_sensitive)
         if not isinstance(name, tuple) or not all(isinstance(part, str) for part in name):
-            raise InvalidArgument(f"a column is named by text or a tuple of texts, not {name!r:.80}")
+            raise InvalidArgument(f"a column is named by a string or a tuple of strings, not {name!r:.80}")
         return follow(self._struct, name, case_sensitive)
 
     def _suggestion(self, name: FieldName) -> str:
-        text = (name if isinstance(name, str) else ".".join(name))[:200]
+        string = (name if isinstance(name, str) else ".".join(name))[:200]
         names = list(itertools.islice(self.column_names, 1000))
-        same = [each for each in names if each.lower() == text.lower()]
+        same = [each for each in names if each.lower() == string.lower()]
         if same:
             return f"; names are compared exactly here, and there is a '{same[0]}'"
-        close = difflib.get_close_matches(text, names, 1) or [each for each in names if each.endswith(f".{text}")]
+        close = difflib.get_close_matches(string, names, 1) or [each for each in names if each.endswith(f".{string}")]
         if close:
             return f"; did you mean '{close[0]}'?"
         own = [field.name for field in self.fields[:20]]
@@ -267,7 +267,7 @@ def _rebuild(fields: tuple[NestedField, ...], schema_id: int, identifier_field_i
 def assign_fresh_ids(schema: Schema, next_id: Callable[[], int] | int = 1) -> tuple[Schema, dict[int, int]]:
     """The schema under new ids, and the new id of each old one.
 
-    ``next_id`` gives ids one by one, or is the first of them. The fields of a struct are numbered before what lies
+    ``next_id`` gives ids one by one, or is the first of them. The fields of a struct are numbered before what is
     in them. Default values may be given as Python objects. Raises ``InvalidSchema`` when ids run out.
     """
     take = itertools.count(next_id).__next__ if isinstance(next_id, int) else next_id

@@ -1,6 +1,6 @@
-"""Which properties hold credentials, and how a text is freed of them.
+"""Which properties hold credentials, and how a string is freed of them.
 
-Errors and logs of Icefield's own never hold a credential. This is for the texts of others (an SDK's exception, a
+Errors and logs of Icefield's own never hold a credential. This is for the strings of others (an SDK's exception, a
 driver's message) before they are shown.
 """
 
@@ -38,7 +38,7 @@ _PARTS: Final = re.compile(
 
 
 def holds_credential(name: str) -> bool:
-    """Whether a property of that name holds a credential, as far as the name tells."""
+    """Whether a property of that name holds a credential, as far as the name states."""
     lower = name.lower()
     return _NAMES.search(lower) is not None and _NO_SECRETS.search(lower) is None
 
@@ -49,16 +49,16 @@ def credentials_in(properties: Mapping[str, str]) -> list[str]:
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
-def without_credentials(text: str, properties: Mapping[str, str]) -> str:
-    """A text in which no credential of the properties is left to read."""
+def without_credentials(string: str, properties: Mapping[str, str]) -> str:
+    """A string in which no credential of the properties is left to read."""
     for secret in credentials_in(properties):
-        text = text.replace(secret, HIDDEN)
-    return text
+        string = string.replace(secret, HIDDEN)
+    return string
 
 
-def without_userinfo(text: str) -> str:
-    """A text in which URIs have no password: ``scheme://user:***@host``. A user alone stays, as in ``abfss://box@host``."""
-    return _USERINFO.sub(rf"\1{HIDDEN}@", text) if "@" in text else text
+def without_userinfo(string: str) -> str:
+    """A string in which URIs have no password: ``scheme://user:***@host``. A user alone stays, as in ``abfss://box@host``."""
+    return _USERINFO.sub(rf"\1{HIDDEN}@", string) if "@" in string else string
 
 
 def has_password(location: str) -> bool:
@@ -67,7 +67,7 @@ def has_password(location: str) -> bool:
 
 
 def scrub(error: E, properties: Mapping[str, str]) -> E:
-    """Free the texts of an error of another library, and of all that led to it, of credentials; for a cause.
+    """Free the strings of an error of another library, and of all that led to it, of credentials; for a cause.
 
     A traceback shows the whole chain, whatever the last error says.
     """

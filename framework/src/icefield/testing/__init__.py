@@ -1,7 +1,7 @@
 """The kit for plugin authors: a suite for each contract, subclassed in a dozen lines.
 
 Needs the extra ``icefield[testing]`` (pytest and Hypothesis). A check is skipped only by a declared ability. The end of
-each check's docstring tells what to look at when it fails.
+each check's docstring states what to look at when it fails.
 """
 
 from icefield.testing.base import Suite

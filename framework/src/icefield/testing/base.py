@@ -12,9 +12,9 @@ import pytest
 from icefield.testing.watchdog import watched
 
 TROUBLESHOOTING: Final = "If this fails"
-"""How the line begins, in the docstring of a check, that tells what to look at."""
+"""How the line begins, in the docstring of a check, that states what to look at."""
 
-# The checks are in no test module, so pytest must be told to show the values in their assertions.
+# The checks are in no test module, so pytest must be asked to show the values in their assertions.
 pytest.register_assert_rewrite(
     *(
         f"icefield.testing.{name}"

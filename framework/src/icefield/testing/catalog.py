@@ -1,6 +1,6 @@
 """The suite that a catalog backend must pass.
 
-An author subclasses it and tells how to build the backend on fresh, empty storage::
+An author subclasses it and states how to build the backend on fresh, empty storage::
 
     class TestMyCatalog(CatalogSuite):
         @pytest.fixture
@@ -46,7 +46,7 @@ class CatalogSuite(Suite):
     """Namespaces that the store has from the start and that cannot be dropped."""
 
     properties_of_the_store: ClassVar[frozenset[str]] = frozenset()
-    """Properties that the store gives every namespace, such as where it lies."""
+    """Properties that the store gives every namespace, such as where it is."""
 
     listing_page: ClassVar[int] = 100
     """How many names the store lists in one page at most, where it has pages; a check makes two namespaces more."""

@@ -66,8 +66,9 @@ class FaultyFileSystem(FileSystem):
         file: InputFile = self.run("open_input", location, lambda: self.inner.open_input(location))
         return file
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
-        self.run("put", location, lambda: self.inner.put(location, data, mode))
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
+        etag: str | None = self.run("put", location, lambda: self.inner.put(location, data, mode))
+        return etag
 
     def open_output(self, location: str) -> OutputStream:
         stream: OutputStream = self.run("open_output", location, lambda: self.inner.open_output(location))

@@ -21,6 +21,7 @@ from __future__ import annotations
 from icefield.testing.file_systems import (
     AtomicChecks,
     FailureChecks,
+    InputFileChecks,
     ListingChecks,
     PlaceChecks,
     ReadingChecks,
@@ -30,6 +31,6 @@ from icefield.testing.file_systems import (
 
 
 class FileSystemSuite(
-    ReadingChecks, StreamChecks, AtomicChecks, ListingChecks, FailureChecks, PlaceChecks, ValueChecks
+    ReadingChecks, InputFileChecks, StreamChecks, AtomicChecks, ListingChecks, FailureChecks, PlaceChecks, ValueChecks
 ):
     """Checks of ``icefield.abc.FileSystem``."""

@@ -110,11 +110,11 @@ NESTED_ROWS: dict[str, list[Any]] = {
 }
 
 PLACES = ("field", "element", "key", "value")
-"""Where a type may lie inside a column."""
+"""Where a type may be inside a column."""
 
 
 def table_of(kind: IcebergType, values: list[Any], *, required: bool) -> tuple[Schema, pa.Table]:
-    """A table of one column ``v`` (id 2) beside a row number ``n`` (id 1)."""
+    """A table of one column ``v`` (id 2) next to a row number ``n`` (id 1)."""
     schema = Schema(NestedField(1, "n", types.LongType(), required=True), NestedField(2, "v", kind, required=required))
     rows = values if required else [*values, None]
     arrow = schema_to_arrow(schema)

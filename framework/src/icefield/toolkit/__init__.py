@@ -23,8 +23,9 @@ from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_b
 from icefield.toolkit.damage import reporting_damage
 from icefield.toolkit.entity_tags import unquoted_etag
 from icefield.toolkit.filters import parts_that_may_match, translate_filter
-from icefield.toolkit.from_catalogs import checked_pointer, checked_properties
+from icefield.toolkit.from_catalogs import checked_names, checked_pointer, checked_properties
 from icefield.toolkit.fsspec_file_system import FsspecFileSystem
+from icefield.toolkit.input_files import ArrowInput, BytesInput, as_input_file
 from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
 from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
 from icefield.toolkit.multipart_output import PartedOutput
@@ -64,10 +65,12 @@ __all__ = [
     "POSITION",
     "TYPE_KEY",
     "VARIANT_ARROW",
+    "ArrowInput",
     "Backoff",
     "Block",
     "BlockReader",
     "BoundedBody",
+    "BytesInput",
     "Conversions",
     "Endpoint",
     "FetchedRange",
@@ -87,9 +90,11 @@ __all__ = [
     "all_skipped",
     "answer_limit",
     "as_form",
+    "as_input_file",
     "authorities_named",
     "bare_batch",
     "bounded",
+    "checked_names",
     "checked_pointer",
     "checked_properties",
     "child_fields",

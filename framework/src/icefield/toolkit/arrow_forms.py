@@ -81,7 +81,7 @@ def as_form(array: pa.Array, wanted: pa.DataType, name: str = "") -> pa.Array:
 
 def _struct(array: pa.StructArray, wanted: pa.DataType, name: str) -> pa.Array:
     have, fields = child_fields(array.type), child_fields(wanted)
-    # What lies below a null struct may be no value of its type, so it must be null before it is converted.
+    # What is below a null struct may be no value of its type, so it must be null before it is converted.
     children = array.flatten() if array.null_count else [array.field(at) for at in range(len(have))]
     made = [as_form(_named(have, children, field), field.type, f"{name}.{field.name}") for field in fields]
     return struct_array(wanted, made, array)
@@ -112,7 +112,7 @@ def _named(fields: list[pa.Field], arrays: list[pa.Array], wanted: pa.Field) -> 
 
 
 def _check_nulls(array: pa.Array, field: pa.Field) -> None:
-    """Refuse a null in a required field that does not lie below a null parent."""
+    """Refuse a null in a required field that is not below a null parent."""
     if array.null_count:
         if not field.nullable:
             raise ValueError(f"a null in the required column '{field.name}'")
@@ -124,7 +124,7 @@ def _check_nulls(array: pa.Array, field: pa.Field) -> None:
 
 
 def _children(array: pa.Array) -> tuple[list[pa.Array], list[pa.Field]]:
-    """What lies in an array without nulls, and its fields; keys cannot be null."""
+    """What is in an array without nulls, and its fields; keys cannot be null."""
     fields = child_fields(array.type)
     if pa.types.is_struct(array.type):
         return [array.field(at) for at in range(len(fields))], fields

@@ -94,7 +94,7 @@ def split_location(location: str) -> LocationParts:
         raise LocationRefused(f"{shown(location)} is no location: {said}", location=location)
     if _AUTHORITY.fullmatch(authority) is None:
         raise LocationRefused(
-            f"{shown(location)} is refused: what lies between its first slashes holds a character that no name of a "
+            f"{shown(location)} is refused: what is between its first slashes holds a character that no name of a "
             "host, a bucket or an account has",
             location=location,
         )
@@ -147,13 +147,13 @@ def split_host(authority: str, location: str) -> Host:
     return Host(name.lower(), int(port) if colon else None)
 
 
-def endpoint_of(text: str, name: str) -> Endpoint:
+def endpoint_of(string: str, name: str) -> Endpoint:
     """The address that a property holds; without a scheme it is of HTTPS. Raises ``InvalidArgument``, naming it."""
-    found = _ENDPOINT.fullmatch(text if "://" in text else f"https://{text}")
+    found = _ENDPOINT.fullmatch(string if "://" in string else f"https://{string}")
     try:
         if found is None:
-            raise LocationRefused("", location=text)
-        return Endpoint(found[1].lower() == "https", split_host(found[2], text), found[3])
+            raise LocationRefused("", location=string)
+        return Endpoint(found[1].lower() == "https", split_host(found[2], string), found[3])
     except LocationRefused:  # the value is not shown: it may hold a password
         raise InvalidArgument(
             f"{name} is no address of a service: write https://host, or http://host:port; credentials have properties "
@@ -189,7 +189,7 @@ def credentials_refused(location: str, what: str, named: str) -> LocationRefused
     ``what`` is the host, account or bucket, ``named`` the property of the plugin that would name it.
     """
     return LocationRefused(
-        f"{shown(location)} lies at {what}, which the configuration does not name, so that the credentials are not "
+        f"{shown(location)} is at {what}, which the configuration does not name, so that the credentials are not "
         f"sent there and nothing is asked; if it is yours, name it by {named}, or list its locations in "
         f"{CREDENTIALS_FOR}",
         location=location,
@@ -211,9 +211,9 @@ def _locations_named(properties: Mapping[str, str]) -> Iterator[str]:
             yield value
 
 
-def _is_ipv6(text: str) -> bool:
+def _is_ipv6(string: str) -> bool:
     try:
-        IPv6Address(text)
+        IPv6Address(string)
     except AddressValueError:
         return False
-    return "%" not in text
+    return "%" not in string

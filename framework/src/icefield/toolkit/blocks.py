@@ -64,7 +64,7 @@ class BlockReader(FormatReader):
     """
 
     location: str
-    """Where the file lies, for messages. Set by ``__init__`` of the subclass."""
+    """Where the file is, for messages. Set by ``__init__`` of the subclass."""
 
     errors: tuple[type[Exception], ...] = ()
     """What the format's library raises for a damaged file, beyond what ``reporting_damage`` knows."""
@@ -72,7 +72,7 @@ class BlockReader(FormatReader):
     @property
     @abstractmethod
     def blocks(self) -> Sequence[Block]:
-        """The blocks of the file, in file order, with ascending offsets that lie inside the file."""
+        """The blocks of the file, in file order, with ascending offsets that are inside the file."""
 
     @abstractmethod
     def read_block(self, number: int, columns: pa.Schema) -> Iterable[pa.RecordBatch]:
@@ -82,11 +82,11 @@ class BlockReader(FormatReader):
         """
 
     def block_metrics(self) -> Sequence[Metrics] | None:
-        """The metrics of each block, by which a filter skips some; None where the file does not tell them."""
+        """The metrics of each block, by which a filter skips some; None where the file does not state them."""
         return None
 
     def metrics(self) -> Metrics:
-        """The number of rows alone. Override it where the file tells more."""
+        """The number of rows alone. Override it where the file states more."""
         return Metrics(self.record_count)
 
     @property

@@ -62,7 +62,7 @@ def _types(fields: list[pa.Field], held: dict[int, pa.DataType]) -> None:
 
 
 class _PartStatistics:
-    """The metrics of some parts as arrays, an item a part; null where a part tells nothing."""
+    """The metrics of some parts as arrays, an item a part; null where a part states nothing."""
 
     def __init__(
         self, metrics: Sequence[Metrics], held: dict[int, pa.DataType], wanted: dict[int, pa.DataType]

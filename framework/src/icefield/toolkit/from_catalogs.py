@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from icefield.abc import NamespaceName, TableName
 from icefield.errors import InvalidMetadata
-from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
+from icefield.limits import (
+    MAX_LISTED_CHARACTERS,
+    MAX_LISTED_NAMES,
+    MAX_LOCATION_LENGTH,
+    MAX_NAME_LENGTH,
+    MAX_NAMESPACE_VALUE_LENGTH,
+)
 
 
 def checked_pointer(table: TableName, location: str | None) -> str | None:
@@ -34,3 +40,26 @@ def checked_properties(namespace: NamespaceName, properties: Mapping[str, str]) 
                     namespace=namespace,
                 )
     return dict(properties)
+
+
+def checked_names(listing: str, names: Iterable[str]) -> list[str]:
+    """The names of a listing, which are taken one by one. ``listing`` says of what they are, for the error.
+
+    Raises ``InvalidMetadata`` where a name is too long, or there are too many of them: no more are taken then.
+    """
+    found: list[str] = []
+    left = MAX_LISTED_CHARACTERS
+    for name in names:
+        left -= len(name)
+        for what, passed, most in (
+            ("more names than", len(found) >= MAX_LISTED_NAMES, MAX_LISTED_NAMES),
+            ("a name of more characters than", len(name) > MAX_NAME_LENGTH, MAX_NAME_LENGTH),
+            ("names of more characters than", left < 0, MAX_LISTED_CHARACTERS),
+        ):
+            if passed:
+                raise InvalidMetadata(
+                    f"{listing} hold {what} {most:,}, the most that are listed: look what was written there and remove "
+                    "it, or load tables by their names"
+                )
+        found.append(name)
+    return found

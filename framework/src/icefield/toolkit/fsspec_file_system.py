@@ -23,6 +23,7 @@ from icefield.toolkit.authority import (
     shown,
     split_location,
 )
+from icefield.toolkit.input_files import as_input_file
 
 _PASSING = (ConnectionError, TimeoutError, InterruptedError)
 _SLASH: Final = r"(?:/|%2f|%5c)"
@@ -80,10 +81,11 @@ class FsspecFileSystem(FileSystem):
 
     def open_input(self, location: str) -> InputFile:
         with self.translated(location):
-            file: InputFile = self.fs.open(self.__path(location), "rb")
-            return file
+            file = self.fs.open(self.__path(location), "rb")
+        # Whatever fsspec does not know as files of this machine may take a request for each read.
+        return as_input_file(file, is_remote=not getattr(self.fs, "local_file", False))
 
-    def put(self, location: str, data: bytes, mode: PutMode) -> None:
+    def put(self, location: str, data: bytes, mode: PutMode) -> str | None:
         with self.translated(location):
             if mode is PutMode.CREATE:
                 self.require(FileSystemAbility.ATOMIC_CREATE, "create a file atomically")
@@ -93,6 +95,7 @@ class FsspecFileSystem(FileSystem):
                     sink.write(data)
             else:
                 self.fs.pipe_file(self.__path(location), data)
+        return None
 
     def open_output(self, location: str) -> OutputStream:
         with self.translated(location):
@@ -177,7 +180,7 @@ class FsspecFileSystem(FileSystem):
 
     @contextmanager
     def translated(self, location: str) -> Iterator[None]:
-        """Turn the SDK's errors into Icefield's, naming the location and never an SDK's whole text."""
+        """Turn the SDK's errors into Icefield's, naming the location and never an SDK's whole message."""
         try:
             yield
         except IcefieldError:

@@ -116,7 +116,7 @@ class MetastoreStrategy(CommitStrategy):
 
     def __unknown(self, ours: str) -> CommitStateUnknown:
         return CommitStateUnknown(
-            f"the reply to committing {'.'.join(self.table)} was lost and the catalog does not tell yet whether it "
+            f"the reply to committing {'.'.join(self.table)} was lost and the catalog does not say yet whether it "
             f"happened; no file was deleted, {ours} among them: load the table again and look for the change",
             table=self.table,
             location=ours,

@@ -9,24 +9,24 @@ from icefield.errors import InvalidArgument
 
 def whole_number(properties: Mapping[str, str], name: str, default: int, least: int) -> int:
     """A property as a whole number of at least ``least``. Raises ``InvalidArgument``."""
-    text = properties.get(name)
-    if text is None:
+    string = properties.get(name)
+    if string is None:
         return default
     try:
-        number = int(text)
+        number = int(string)
     except ValueError:
         number = least - 1
     if number < least:
-        raise InvalidArgument(f"{name} is a whole number of {least} or more, not {text!r}")
+        raise InvalidArgument(f"{name} is a whole number of {least} or more, not {string!r}")
     return number
 
 
 def is_true(properties: Mapping[str, str], name: str, default: bool = False) -> bool:
     """Whether a property says ``true``. Raises ``InvalidArgument`` for what is neither ``true`` nor ``false``."""
-    text = properties.get(name)
-    if text is None:
+    string = properties.get(name)
+    if string is None:
         return default
-    said = text.strip().lower()
+    said = string.strip().lower()
     if said not in ("true", "false"):
-        raise InvalidArgument(f"{name} is true or false, not {text!r}")
+        raise InvalidArgument(f"{name} is true or false, not {string!r}")
     return said == "true"

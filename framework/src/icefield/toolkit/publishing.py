@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from icefield.abc import FileSystem, Pointer, PutMode
 from icefield.errors import (
@@ -30,9 +31,9 @@ def publish_by_create(system: FileSystem, target: str, data: bytes) -> Pointer |
     Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it.
     """
     try:
-        system.put(target, data, PutMode.CREATE)
+        etag = system.put(target, data, PutMode.CREATE)
     except FileExists:
-        # Said also after a lost reply and a retry inside the client: only the bytes tell whose file it is.
+        # Said also after a lost reply and a retry inside the client: only the bytes state whose file it is.
         return _settled(system, target, data)
     except StorageError as error:
         if not error.retryable:
@@ -40,9 +41,10 @@ def publish_by_create(system: FileSystem, target: str, data: bytes) -> Pointer |
         return _settled(system, target, data, error)
     except IcefieldError:
         raise
-    except Exception as error:  # no error of the contract: it does not tell that nothing happened
+    except Exception as error:  # no error of the contract: it does not say that nothing happened
         return _settled(system, target, data, error)
-    return _published(target)
+    # As ``VersionedStrategy`` makes it of what ``stat`` says: who commits next need not read the file again.
+    return replace(_published(target), stamp=(len(data), etag)) if isinstance(etag, str) else _published(target)
 
 
 def publish_by_rename(system: FileSystem, target: str, data: bytes, temporary: str) -> Pointer | None:

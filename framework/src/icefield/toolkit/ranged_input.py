@@ -8,16 +8,21 @@ file's size together with bytes; what is read one piece after another is read ah
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
 from typing import ClassVar, Final, Self
 
+from icefield.abc import InputFile
 from icefield.errors import StorageError
 
 _SMALL: Final = 64 * 1024
 _MUCH_MORE: Final = 16
+_GAP: Final = 256 * 1024
+"""Bytes that are fetched in vain rather than that a second request is made."""
+
+_AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,8 @@ class FetchedRange:
     file_size: int
 
 
-class RangedInput(ABC):
-    """A seekable file over requests for ranges; a store gives ``fetch`` and ``fetch_first``.
+class RangedInput(InputFile):
+    """A file over requests for ranges; a store gives ``fetch`` and ``fetch_first``.
 
     ``open`` makes the first request, so that a missing file is found at once; what it brings is read from then on.
     """
@@ -40,7 +45,6 @@ class RangedInput(ABC):
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self.__position = 0
         self.__size: int | None = None
         self.__window = FetchedRange(0, b"", 0)
         self.__next = -1
@@ -60,45 +64,39 @@ class RangedInput(ABC):
         self.__size_of_file()
         return self
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        """The next ``size`` bytes, fewer at the end of the file; all that are left when it is negative or None."""
-        self.__check_open()
-        start = self.__position
-        end = self.__size_of_file() if size is None or size < 0 else start + size
-        if self.__size is not None:
-            end = min(end, self.__size)
-        if end <= start:
+    @property
+    def size(self) -> int:
+        """How many bytes the file has, as the first request said."""
+        return self.__size_of_file()
+
+    @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Bytes from an offset on, fewer at the end of the file; what was fetched before is not asked for again."""
+        end = self.__end(offset, length)
+        if end <= offset:
             return b""
-        data = self.__between(start, end)
-        self.__position = start + len(data)
-        self.__next = self.__position
+        data = self.__between(offset, end)
+        self.__next = offset + len(data)
         return data
 
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:
-        """Fill a buffer; return how many bytes were there to fill it with."""
-        target = memoryview(buffer).cast("B")
-        data = self.read(len(target))
-        target[: len(data)] = data
-        return len(data)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Move to an offset from the start (0), the position (1) or the end (2); return the new position."""
-        self.__check_open()
-        if whence == os.SEEK_END:
-            offset += self.__size_of_file()
-        elif whence == os.SEEK_CUR:
-            offset += self.__position
-        elif whence != os.SEEK_SET:
-            raise ValueError(f"whence is 0, 1 or 2, not {whence}")
-        if offset < 0:
-            raise ValueError(f"{offset} lies before the start of {self.location}")
-        self.__position = offset
-        return offset
-
-    def tell(self) -> int:
-        """The position, in bytes from the start."""
-        self.__check_open()
-        return self.__position
+    def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """As ``read_at`` for each offset and length. Near ones are one request, the others are made at once."""
+        spans = [(offset, max(offset, self.__end(offset, length))) for offset, length in ranges]
+        found = [self.__known(start, end) for start, end in spans]
+        missing = _merged(span for span, data in zip(spans, found, strict=True) if data is None)
+        if len(missing) < 2:
+            fetched = [(start, self.read_at(start, end - start)) for start, end in missing]
+        else:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(missing)), thread_name_prefix="icefield-ranges") as pool:
+                fetched = [*pool.map(lambda span: (span[0], self.__asked(*span).data), missing)]
+        return [
+            _part(fetched, start, end) if data is None else data
+            for (start, end), data in zip(spans, found, strict=True)
+        ]
 
     def close(self) -> None:
         """Let go of what was read ahead."""
@@ -110,29 +108,21 @@ class RangedInput(ABC):
         """Whether the file was closed."""
         return self.__closed
 
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def writable(self) -> bool:
-        """False."""
-        return False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __check_open(self) -> None:
+    def __end(self, offset: int, length: int) -> int:
         if self.__closed:
             raise ValueError(f"{self.location} is closed")
+        if offset < 0 or length < 0:
+            raise ValueError(f"no {length} bytes can be read from {offset} on in {self.location}")
+        return offset + length if self.__size is None else min(offset + length, self.__size)
+
+    def __known(self, start: int, end: int) -> bytes | None:
+        """Bytes that were fetched before; None where some of them were not."""
+        window = self.__window
+        if start == end:
+            return b""
+        if window.offset <= start and end <= window.offset + len(window.data):
+            return window.data[start - window.offset : end - window.offset]
+        return None
 
     def __size_of_file(self) -> int:
         if self.__size is None:
@@ -145,10 +135,11 @@ class RangedInput(ABC):
         self.__window = fetched
 
     def __between(self, start: int, end: int) -> bytes:
+        known = self.__known(start, end)
+        if known is not None:
+            return known
         window = self.__window
         offset, data = window.offset, window.data
-        if offset <= start and end <= offset + len(data):
-            return data[start - offset : end - offset]
         # What is there already is not asked for again, unless it is so little that copying costs more.
         if end - start > _MUCH_MORE * len(data):
             return self.__fetched(start, end, start == self.__next)
@@ -165,11 +156,32 @@ class RangedInput(ABC):
         until = max(end, start + self.__ahead)
         if self.__size is not None:
             until = min(until, self.__size)
-        fetched = self.fetch(start, until)
-        if len(fetched.data) != max(0, min(until, fetched.file_size) - start):
-            message = f"{len(fetched.data)} bytes came of {self.location}, where {start} to {until} were asked for"
-            raise StorageError(message, retryable=True, location=self.location)
+        fetched = self.__asked(start, until)
         self.__size = fetched.file_size
         if len(fetched.data) <= self.most_ahead:
             self.__window = fetched
         return fetched.data if until == end else fetched.data[: end - start]
+
+    def __asked(self, start: int, end: int) -> FetchedRange:
+        fetched = self.fetch(start, end)
+        if len(fetched.data) != max(0, min(end, fetched.file_size) - start):
+            message = f"{len(fetched.data)} bytes came of {self.location}, where {start} to {end} were asked for"
+            raise StorageError(message, retryable=True, location=self.location)
+        return fetched
+
+
+def _part(pieces: Sequence[tuple[int, bytes]], start: int, end: int) -> bytes:
+    """The bytes of a span, from the piece that begins before it or with it."""
+    first, data = next(piece for piece in reversed(pieces) if piece[0] <= start)
+    return data[start - first : end - first]
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in order, those as one that overlap or have little between them."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start - merged[-1][1] <= _GAP:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged

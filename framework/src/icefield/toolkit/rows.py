@@ -79,7 +79,7 @@ def _whole(value: Any) -> int:
 
 
 def _tree(kind: pa.DataType, conversions: Conversions) -> Convert | None:
-    """What converts a value of a type with all that lies in it; None when nothing is to be done."""
+    """What converts a value of a type with all that is in it; None when nothing is to be done."""
     if pa.types.is_struct(kind):
         inner = {field.name: _tree(field.type, conversions) for field in child_fields(kind)}
         found = {name: convert for name, convert in inner.items() if convert is not None}

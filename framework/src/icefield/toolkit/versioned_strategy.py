@@ -70,7 +70,7 @@ class _Tombstone(msgspec.Struct, rename="kebab"):
     """What stands in the place of the version after the last.
 
     Other engines show what they find where a number should be. ``writer`` makes two tombstones differ: a lost reply can
-    be told from a lost race.
+    be distinguished from a lost race.
     """
 
     format_version: str = _DROPPED
@@ -105,7 +105,7 @@ class VersionedStrategy(CommitStrategy):
 
     @abstractmethod
     def publish(self, target: str, data: bytes) -> Pointer | None:
-        """Claim a name: publish a small file, whole, if no other has it; where it lies when it is ours, else None.
+        """Claim a name: publish a small file, whole, if no other has it; where it is when it is ours, else None.
 
         One atomic step. Raises ``CommitStateUnknown`` when the reply was lost and reading back does not settle it; any
         other error means that nothing was published.
@@ -120,16 +120,16 @@ class VersionedStrategy(CommitStrategy):
         self.file_system.delete_many(list(targets))
 
     def pointer_to(self, target: str) -> Pointer:
-        """What ``publish`` returns for a file that lies under the very name that was claimed."""
+        """What ``publish`` returns for a file that is under the very name that was claimed."""
         return Pointer(target, version_of(target))
 
     def withdraw(self, published: Pointer) -> None:
-        """Take back a version that ``publish`` has just published beside nothing. Best effort."""
+        """Take back a version that ``publish`` has just published of no table. Best effort."""
         delete_quietly(self.file_system, published.location)
 
     @property
     def folder(self) -> str:
-        """Where the metadata files lie."""
+        """Where the metadata files are."""
         return f"{self.location}/{METADATA_FOLDER}"
 
     def load(self) -> Pointer | None:
@@ -172,7 +172,7 @@ class VersionedStrategy(CommitStrategy):
         if not published:
             return Conflict()
         if seen is not None and not self.__still_there(seen, metadata):
-            # The table was dropped meanwhile: a version beside nothing, or beside another table's, must not stay.
+            # The table was dropped meanwhile: a version alone, or next to another table's, must not stay.
             with suppress(Exception):
                 self.withdraw(published)
             return Conflict()
@@ -284,10 +284,10 @@ class VersionedStrategy(CommitStrategy):
         """A version's file and the file of the next, looked for at once.
 
         Where the hint is right, that is all there is to do: four questions, and fewer would not do. That the version
-        is there is asked since a purged table may leave a hint, and for its time and size, which tell it from another
-        in its place and from a tombstone. The next is asked for under each name, since it alone tells that the hint is
-        right: a hint is written after the commit, or not at all, and another engine may compress from one version to
-        the next. A listing would be one request for all of that, and longer with every file of the table.
+        is there is asked since a purged table may leave a hint, and for its time and size, which distinguish it from
+        another in its place and from a tombstone. The next is asked for under each name, since it alone says that the
+        hint is right: a hint is written after the commit, or not at all, and another engine may compress from one
+        version to the next. A listing would be one request for all of that, and longer with every file of the table.
 
         The answers are of different moments. A version is never freed, so the one that is there was the last at the
         moment at which the next was not.
@@ -364,9 +364,9 @@ def _first(found: Iterable[FileInfo | None]) -> FileInfo | None:
 
 
 def _stamp(file: FileInfo) -> tuple[Any, ...] | None:
-    """What tells a file from another under its name; None where nothing does.
+    """What distinguishes a file from another under its name; None where nothing does.
 
-    That is the entity tag where the store gives one, at any age. Otherwise it is the time: stores tell times in ticks
+    That is the entity tag where the store gives one, at any age. Otherwise it is the time: stores state times in ticks
     of up to a second or two, so that a file that is younger than some of them could be another by now that was put in
     its place within the same tick.
     """

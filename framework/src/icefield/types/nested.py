@@ -23,14 +23,14 @@ from icefield.types.primitive import (
 )
 
 MAX_NESTING_DEPTH: Final = 100
-"""How many structs, lists and maps may lie inside one another."""
+"""How many structs, lists and maps may be inside one another."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedField:
     """A named field of a struct, or the element, key or value of a list or map.
 
-    ``field_type`` may be given as the spec's text (``"decimal(9,2)"``). Defaults are internal values (see
+    ``field_type`` may be given as the spec's string (``"decimal(9,2)"``). Defaults are internal values (see
     ``icefield.types.values.defaults``), None is none; that of a struct may be ``()``, which stands for the defaults
     of its fields. Raises ``InvalidSchema`` for what can never be: a required ``unknown``, a default for a type that has
     none.

@@ -9,8 +9,8 @@ from typing import ClassVar, Final
 
 from icefield.errors import InvalidSchema, UnsupportedFeature
 
-MAX_TYPE_TEXT: Final = 1000
-"""The longest text of a primitive type, in characters."""
+MAX_TYPE_STRING: Final = 1000
+"""The longest string of a primitive type, in characters."""
 
 MAX_FIXED_LENGTH: Final = 2**31 - 1
 """The longest ``fixed``, in bytes: Arrow, Avro and Parquet hold its length in 32 bits."""
@@ -20,7 +20,7 @@ EDGE_ALGORITHMS: Final = frozenset({"spherical", "vincenty", "thomas", "andoyer"
 
 
 class IcebergType:
-    """A type of the table format. ``str`` gives the spec's text."""
+    """A type of the table format. ``str`` gives the spec's string."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class PrimitiveType(IcebergType):
     __slots__ = ()
 
     is_primitive = True
-    _text: ClassVar[str]
+    _string: ClassVar[str]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -54,7 +54,7 @@ class PrimitiveType(IcebergType):
         return hash(type(self))
 
     def __str__(self) -> str:
-        return self._text
+        return self._string
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -64,70 +64,70 @@ class BooleanType(PrimitiveType):
     """True or false."""
 
     __slots__ = ()
-    _text = "boolean"
+    _string = "boolean"
 
 
 class IntegerType(PrimitiveType):
     """A signed integer of 32 bits."""
 
     __slots__ = ()
-    _text = "int"
+    _string = "int"
 
 
 class LongType(PrimitiveType):
     """A signed integer of 64 bits."""
 
     __slots__ = ()
-    _text = "long"
+    _string = "long"
 
 
 class FloatType(PrimitiveType):
     """A floating-point number of 32 bits, IEEE 754."""
 
     __slots__ = ()
-    _text = "float"
+    _string = "float"
 
 
 class DoubleType(PrimitiveType):
     """A floating-point number of 64 bits, IEEE 754."""
 
     __slots__ = ()
-    _text = "double"
+    _string = "double"
 
 
 class DateType(PrimitiveType):
     """A calendar day without time or zone, in days from 1970-01-01."""
 
     __slots__ = ()
-    _text = "date"
+    _string = "date"
 
 
 class TimeType(PrimitiveType):
     """A time of day without date or zone, in microseconds from midnight."""
 
     __slots__ = ()
-    _text = "time"
+    _string = "time"
 
 
 class TimestampType(PrimitiveType):
     """A wall-clock time without zone, in microseconds from 1970-01-01T00:00:00."""
 
     __slots__ = ()
-    _text = "timestamp"
+    _string = "timestamp"
 
 
 class TimestamptzType(PrimitiveType):
     """An instant, in microseconds from 1970-01-01T00:00:00Z. The zone it was written in is not kept."""
 
     __slots__ = ()
-    _text = "timestamptz"
+    _string = "timestamptz"
 
 
 class TimestampNanoType(PrimitiveType):
     """A wall-clock time without zone, in nanoseconds. Format version 3."""
 
     __slots__ = ()
-    _text = "timestamp_ns"
+    _string = "timestamp_ns"
     _since = 3
 
 
@@ -135,7 +135,7 @@ class TimestamptzNanoType(PrimitiveType):
     """An instant, in nanoseconds. Format version 3."""
 
     __slots__ = ()
-    _text = "timestamptz_ns"
+    _string = "timestamptz_ns"
     _since = 3
 
 
@@ -143,28 +143,28 @@ class StringType(PrimitiveType):
     """Text of any length, UTF-8 in files."""
 
     __slots__ = ()
-    _text = "string"
+    _string = "string"
 
 
 class UUIDType(PrimitiveType):
     """A UUID: 16 bytes, big-endian."""
 
     __slots__ = ()
-    _text = "uuid"
+    _string = "uuid"
 
 
 class BinaryType(PrimitiveType):
     """Bytes of any length."""
 
     __slots__ = ()
-    _text = "binary"
+    _string = "binary"
 
 
 class UnknownType(PrimitiveType):
     """A column of nulls whose type is not known yet; not stored in data files. Format version 3."""
 
     __slots__ = ()
-    _text = "unknown"
+    _string = "unknown"
     _since = 3
 
 
@@ -202,7 +202,7 @@ class FixedType(PrimitiveType):
 
 @dataclass(frozen=True, slots=True)
 class GeometryType(PrimitiveType):
-    """Shapes with planar edges, in well-known binary; ``crs`` is opaque text. Format version 3."""
+    """Shapes with planar edges, in well-known binary; ``crs`` is opaque string. Format version 3."""
 
     crs: str = DEFAULT_CRS
     _since: ClassVar[int] = 3
@@ -255,7 +255,7 @@ class VariantType(IcebergType):
 
 _PLAIN: Final[dict[str, Callable[[], IcebergType]]] = {
     **{
-        kind._text: kind
+        kind._string: kind
         for kind in (
             BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, TimeType, TimestampType,
             TimestamptzType, TimestampNanoType, TimestamptzNanoType, StringType, UUIDType, BinaryType, UnknownType,
@@ -273,40 +273,42 @@ _GEOGRAPHY = re.compile(r"geography\s*\(([^,()]*)(?:,([^,()]*))?\)")
 _PARAMETERISED = re.compile(r"(decimal|fixed|geometry|geography)\s*(?:[\[(]|$)")
 
 
-def parse_type(text: str) -> IcebergType:
-    """The type that a text of the spec names: ``"long"``, ``"decimal(9,2)"``, ``"fixed[16]"``, ``"variant"``.
+def parse_type(string: str) -> IcebergType:
+    """The type that a string of the spec names: ``"long"``, ``"decimal(9,2)"``, ``"fixed[16]"``, ``"variant"``.
 
     Blanks around parameters are accepted. Nested types have no text form in table metadata and are not parsed.
     Raises ``UnsupportedFeature`` for a name that the format does not have and ``InvalidSchema`` for wrong
     parameters. Spec: Appendix C, types.
     """
-    if not isinstance(text, str):
-        raise InvalidSchema(f"a type is an Icefield type, a pyarrow type or text such as 'long', not {shown(text)}")
-    if len(text) > MAX_TYPE_TEXT:
-        raise InvalidSchema(f"a type's text is longer than {MAX_TYPE_TEXT} characters: {shown(text)}")
-    text = text.strip()
-    plain = _PLAIN.get(text)
+    if not isinstance(string, str):
+        raise InvalidSchema(
+            f"a type is an Icefield type, a pyarrow type or a string such as 'long', not {shown(string)}"
+        )
+    if len(string) > MAX_TYPE_STRING:
+        raise InvalidSchema(f"a type's string is longer than {MAX_TYPE_STRING} characters: {shown(string)}")
+    string = string.strip()
+    plain = _PLAIN.get(string)
     if plain is not None:
         return plain()
     try:
-        parameterised = _parse_parameterised(text)
+        parameterised = _parse_parameterised(string)
     except InvalidSchema as error:
-        raise InvalidSchema(f"type {shown(text)}: {error.message}") from None
+        raise InvalidSchema(f"type {shown(string)}: {error.message}") from None
     if parameterised is not None:
         return parameterised
-    if _PARAMETERISED.match(text):
-        raise InvalidSchema(f"wrong parameters of a type: {shown(text)}")
-    raise UnsupportedFeature(f"unknown type: {shown(text)}")
+    if _PARAMETERISED.match(string):
+        raise InvalidSchema(f"wrong parameters of a type: {shown(string)}")
+    raise UnsupportedFeature(f"unknown type: {shown(string)}")
 
 
-def _parse_parameterised(text: str) -> IcebergType | None:
-    if match := _DECIMAL.fullmatch(text):
+def _parse_parameterised(string: str) -> IcebergType | None:
+    if match := _DECIMAL.fullmatch(string):
         return DecimalType(int(match[1]), int(match[2]))
-    if match := _FIXED.fullmatch(text):
+    if match := _FIXED.fullmatch(string):
         return FixedType(int(match[1]))
-    if match := _GEOMETRY.fullmatch(text):
+    if match := _GEOMETRY.fullmatch(string):
         return GeometryType(match[1].strip())
-    if match := _GEOGRAPHY.fullmatch(text):
+    if match := _GEOGRAPHY.fullmatch(string):
         return GeographyType(match[1].strip(), "spherical" if match[2] is None else match[2].strip())
     return None
 
@@ -340,7 +342,7 @@ def check_int(what: str, value: object, low: int, high: int) -> None:
 
 
 def _check_crs(crs: object) -> None:
-    if not isinstance(crs, str) or not crs or len(crs) > MAX_TYPE_TEXT or any(c in crs for c in ",()"):
+    if not isinstance(crs, str) or not crs or len(crs) > MAX_TYPE_STRING or any(c in crs for c in ",()"):
         raise InvalidSchema(f"a CRS is an identifier such as 'srid:4326' or 'projjson:<property>', not {shown(crs)}")
     if crs.lstrip().startswith("{"):
         raise InvalidSchema("a CRS cannot be inline PROJJSON: store it in a table property, use 'projjson:<property>'")
@@ -349,7 +351,7 @@ def _check_crs(crs: object) -> None:
 def shown(value: object) -> str:
     """What stands for a value in a message: its ``repr``, of bounded length whatever the value."""
     try:
-        text = repr(value)
+        string = repr(value)
     except ValueError:
-        text = f"{type(value).__name__} that is too long to show"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+        string = f"{type(value).__name__} that is too long to show"
+    return string if len(string) <= 80 else f"{string[:77]}..."

@@ -1,4 +1,4 @@
-"""A file system over the stores that ``obstore`` knows: ``objects://<name>/<path>`` lies in the one of a property.
+"""A file system over the stores that ``obstore`` knows: ``objects://<name>/<path>`` is in the one of a property.
 
 | property | meaning |
 |---|---|
@@ -139,7 +139,7 @@ def pages(items: list[str], size: int) -> Iterator[list[str]]:
 
 
 def told(location: str, meta: Any) -> FileInfo:
-    """What a store tells of a file."""
+    """What a store states a file."""
     modified_ms = int(meta["last_modified"].timestamp() * 1000)
     return FileInfo(location, meta["size"], modified_ms, unquoted_etag(meta["e_tag"]))
 

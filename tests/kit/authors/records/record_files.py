@@ -2,7 +2,7 @@
 
 A file is the magic bytes and a sequence of frames. A frame is a header (kind, number of rows, size, CRC-32 of header
 and payload) and its payload. The kinds are, in this order: one ``S`` with the schema, any number of ``R`` with rows,
-one ``E`` with what a reader wants to know before it reads rows. The last eight bytes of the file tell where ``E``
+one ``E`` with what a reader wants to know before it reads rows. The last eight bytes of the file state where ``E``
 starts.
 """
 
@@ -140,7 +140,7 @@ class RecordsWriter(FormatWriter):
 
 
 class RecordsReader(BlockReader):
-    """Reads the frames that the last one tells of."""
+    """Reads the frames that the last one states."""
 
     errors = (msgspec.MsgspecError, struct.error)
 
@@ -176,7 +176,7 @@ class RecordsReader(BlockReader):
 
     def _bytes(self, start: int, size: int) -> bytes:
         if start < 0 or size < 0 or start + size > self._file_size:
-            raise ValueError("a part of the file lies outside of it")
+            raise ValueError("a part of the file is outside of it")
         self._source.seek(start)
         data = self._source.read(size)
         if len(data) != size:

@@ -1,4 +1,4 @@
-"""A service that keeps strings under names, with a compare-and-set: ``python register_service.py`` tells its port.
+"""A service that keeps strings under names, with a compare-and-set: ``python register_service.py`` states its port.
 
 ``GET`` gives the value or 404, and of ``/`` all names, a line each. ``PUT`` sets the value if it is the one of the
 header ``If-Match``, or, with ``If-None-Match: *``, if there is none; ``DELETE`` deletes it if there is one. Otherwise

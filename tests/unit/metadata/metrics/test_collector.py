@@ -163,7 +163,7 @@ def test_a_column_of_nulls_has_counts_and_no_bounds(kind: IcebergType) -> None:
 
 
 @pytest.mark.spec("MET-07")
-def test_text_and_uuids_are_ordered_by_unsigned_bytes() -> None:
+def test_string_and_uuids_are_ordered_by_unsigned_bytes() -> None:
     # In UTF-16 the second would come first.
     text = collected(StringType(), ["a", "\uffff", "\U0001f600"])
     assert (text.lower_bounds[1], text.upper_bounds[1]) == ("a", "\U0001f600")
@@ -235,7 +235,7 @@ def test_leaves_are_counted_by_their_own_ids_and_null_structs_are_nulls_in_them(
 
 
 @pytest.mark.spec("MET-02", "MET-03")
-def test_what_lies_below_a_null_struct_is_neither_counted_nor_a_bound() -> None:
+def test_what_is_below_a_null_struct_is_neither_counted_nor_a_bound() -> None:
     schema = Schema(NestedField(1, "s", StructType(NestedField(2, "x", LongType()))))
     arrow = schema_to_arrow(schema)
     hidden = pa.StructArray.from_arrays(

@@ -89,7 +89,7 @@ CHARACTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from("\ud7ff\
 
 @pytest.mark.spec("MET-02", "MET-18", "MET-19")
 @given(st.text(CHARACTERS, max_size=8), st.integers(1, 6))
-def test_cut_text_still_bounds_the_text(value: str, length: int) -> None:
+def test_cut_string_still_bounds_the_string(value: str, length: int) -> None:
     lower, upper = truncate_lower(StringType(), value, length), truncate_upper(StringType(), value, length)
     assert len(lower) <= length
     assert lower.encode() <= value.encode()

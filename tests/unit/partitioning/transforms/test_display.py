@@ -1,4 +1,4 @@
-"""The texts of partition values for people, against PyIceberg's."""
+"""The strings of partition values for people, against PyIceberg's."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_times_read_as_pyiceberg_writes_them(days: int) -> None:
         (MonthTransform(), peer_transforms.MonthTransform(), IntegerType(), days // 31),
         (YearTransform(), peer_transforms.YearTransform(), IntegerType(), days // 366),
     ):
-        assert ours.to_human(kind, value) == theirs.to_human_string(peer_types.TimestampType(), value)
+        assert ours.to_display(kind, value) == theirs.to_human_string(peer_types.TimestampType(), value)
 
 
 IDENTITIES: list[tuple[IcebergType, peer_types.PrimitiveType, Any]] = [
@@ -65,22 +65,24 @@ IDENTITIES: list[tuple[IcebergType, peer_types.PrimitiveType, Any]] = [
 
 @pytest.mark.parametrize(("kind", "peer", "value"), IDENTITIES, ids=str)
 def test_values_read_as_pyiceberg_writes_them(kind: IcebergType, peer: Any, value: Any) -> None:
-    assert IdentityTransform().to_human(kind, value) == peer_transforms.IdentityTransform().to_human_string(peer, value)
+    assert IdentityTransform().to_display(kind, value) == peer_transforms.IdentityTransform().to_human_string(
+        peer, value
+    )
 
 
 def test_what_pyiceberg_cannot_write_reads_well_too() -> None:
     identity = IdentityTransform()
-    assert identity.to_human(UUIDType(), bytes(range(16))) == "00010203-0405-0607-0809-0a0b0c0d0e0f"
-    assert identity.to_human(TimestampNanoType(), 1510871468000000001) == "2017-11-16T22:31:08.000000001"
-    assert identity.to_human(TimestamptzNanoType(), -1_000_000_000) == "1969-12-31T23:59:59+00:00"
-    assert identity.to_human(DateType(), 2932897) == "10000-01-01"
-    assert identity.to_human(DecimalType(38, 10), Decimal("0E-10")) == "0.0000000000"
-    assert BucketTransform(4).to_human(IntegerType(), 3) == "3"
-    assert TruncateTransform(2).to_human(BinaryType(), b"ab") == "YWI="
+    assert identity.to_display(UUIDType(), bytes(range(16))) == "00010203-0405-0607-0809-0a0b0c0d0e0f"
+    assert identity.to_display(TimestampNanoType(), 1510871468000000001) == "2017-11-16T22:31:08.000000001"
+    assert identity.to_display(TimestamptzNanoType(), -1_000_000_000) == "1969-12-31T23:59:59+00:00"
+    assert identity.to_display(DateType(), 2932897) == "10000-01-01"
+    assert identity.to_display(DecimalType(38, 10), Decimal("0E-10")) == "0.0000000000"
+    assert BucketTransform(4).to_display(IntegerType(), 3) == "3"
+    assert TruncateTransform(2).to_display(BinaryType(), b"ab") == "YWI="
 
 
 @pytest.mark.parametrize(
     "transform", [IdentityTransform(), BucketTransform(3), DayTransform(), YearTransform(), VoidTransform()], ids=str
 )
 def test_null_reads_null(transform: Any) -> None:
-    assert transform.to_human(IntegerType(), None) == "null"
+    assert transform.to_display(IntegerType(), None) == "null"

@@ -104,7 +104,7 @@ def test_a_column_of_byte_strings_hashes_as_mmh3_does(
 
 
 @given(st.lists(st.none() | st.text(max_size=30), max_size=60))
-def test_a_column_of_text_hashes_its_utf8(values: list[str | None]) -> None:
+def test_a_column_of_string_hashes_its_utf8(values: list[str | None]) -> None:
     expected = [0 if value is None else mmh3.hash(value.encode()) for value in values]
     for form in (pa.string(), pa.large_string(), pa.string_view()):
         assert hash_array(pa.array(values, form), StringType()).tolist() == expected
@@ -195,7 +195,7 @@ def test_null_is_never_hashed() -> None:
     for kind in (IntegerType(), StringType(), DecimalType(9, 2), UUIDType(), UnknownType()):
         assert hash_value(kind, None) is None
         assert hash_array(pa.nulls(3, to_arrow_array(kind, []).type), kind).tolist() == [0, 0, 0]
-    # What lies under a null does not show.
+    # What is under a null does not show.
     data = pa.array([5, 6]).buffers()[1]
     masked = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x02"), data])
     assert hash_array(masked, LongType()).tolist() == [0, hash_value(LongType(), 6)]

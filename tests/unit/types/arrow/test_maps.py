@@ -110,7 +110,7 @@ def test_nested_keys_are_left_alone():
     assert last_of_each_key(array) is array
 
 
-def test_many_rows_of_keys_in_any_order_are_told_apart():
+def test_many_rows_of_keys_in_any_order_are_stated_apart():
     rows = [[(f"key{at}", at) for at in sorted({number % 7, number % 11, number % 13})] for number in range(20_000)]
     array = pa.array(rows, pa.map_(pa.string(), pa.int64()))
     assert last_of_each_key(array) is array

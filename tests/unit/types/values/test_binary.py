@@ -117,7 +117,7 @@ def test_a_value_survives_its_bytes(pair):
 
 @pytest.mark.spec("SVS-18", "SCH-10", "SCH-11", "SCH-12", "SCH-14")
 @pytest.mark.parametrize("case", VECTORS["promoted_bounds"], ids=lambda case: case["current_type"])
-def test_bytes_written_before_a_promotion_are_told_by_their_length(case):
+def test_bytes_written_before_a_promotion_are_stated_by_their_length(case):
     kind, data = parse_type(case["current_type"]), bytes.fromhex(case["hex"])
     expected = to_internal(kind, case["value"])
     assert from_bytes(kind, data) == expected
@@ -183,7 +183,7 @@ def test_a_fixed_that_claims_gigabytes_allocates_none():
 
 
 @pytest.mark.spec("SVS-11", "SVS-19")
-def test_text_that_is_not_utf8_is_unknown_and_spoils_no_other():
+def test_string_that_is_not_utf8_is_unknown_and_spoils_no_other():
     data = pa.array([b"\xff", "über".encode(), None, b"\xed\xa0\x80", b""])
     for form in (data, data.cast(pa.large_binary())):
         assert from_bytes_array(StringType(), form).to_pylist() == [None, "über", None, None, ""]

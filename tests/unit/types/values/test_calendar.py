@@ -40,7 +40,7 @@ def test_days_agree_with_pythons_calendar(day):
 
 
 @given(INT32)
-def test_days_of_any_year_survive_their_text(days):
+def test_days_of_any_year_survive_their_string(days):
     assert parse_date(format_date(days)) == days
 
 
@@ -63,7 +63,7 @@ def test_what_is_no_day_is_refused(text):
 
 @pytest.mark.spec("TYP-09")
 @given(st.integers(0, 86_399_999_999))
-def test_times_of_day_survive_their_text(micros):
+def test_times_of_day_survive_their_string(micros):
     text = format_time(micros)
     assert parse_time(text) == micros
     assert time.fromisoformat(text) == (datetime.min + timedelta(microseconds=micros)).time()
@@ -78,7 +78,7 @@ def test_what_is_no_time_of_day_is_refused(text):
 
 @pytest.mark.spec("TYP-10", "TYP-11")
 @given(INT64, st.booleans(), st.sampled_from([6, 9]))
-def test_timestamps_survive_their_text(value, zone, digits):
+def test_timestamps_survive_their_string(value, zone, digits):
     text = format_timestamp(value, zone=zone, digits=digits)
     assert parse_timestamp(text, zone=zone, digits=digits) == value
     assert parse_timestamp(text, zone=zone, digits=digits, lenient=True) == value
@@ -127,7 +127,7 @@ def test_a_wrong_or_missing_offset_is_refused_even_leniently(text):
         parse_timestamp(text, zone=True, lenient=True)
 
 
-def test_lenient_text_may_be_a_day_or_have_a_blank():
+def test_lenient_string_may_be_a_day_or_have_a_blank():
     assert parse_timestamp("1970-01-02", zone=True, lenient=True) == 86_400_000_000
     assert parse_timestamp("1970-01-02 00:00 +01", zone=True, lenient=True) == 82_800_000_000
     assert parse_timestamp("1970-01-01 00:00:00.000000001", zone=False, digits=9, lenient=True) == 1

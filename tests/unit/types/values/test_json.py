@@ -125,7 +125,7 @@ def test_an_integer_is_read_as_a_float():
 
 
 @pytest.mark.spec("SVJ-02")
-def test_longs_keep_every_digit_through_json_text():
+def test_longs_keep_every_digit_through_json_string():
     assert from_json(LongType(), json.loads(json.dumps(to_json(LongType(), 2**63 - 1)))) == 2**63 - 1
 
 
@@ -152,7 +152,7 @@ def test_fractions_of_a_second_may_be_short_or_absent_on_read():
 
 
 @given(typed_values(types(), finite=True))
-def test_every_value_survives_its_json_text(pair):
+def test_every_value_survives_its_json_string(pair):
     kind, internal = pair
     text = json.dumps(to_json(kind, internal), allow_nan=False)
     assert same(from_json(kind, json.loads(text)), internal)

@@ -54,7 +54,7 @@ def test_points_of_a_multipoint_need_no_parentheses():
     ["", "POINT", "POINT (1)", "POINT (1 2", "POINT (1 2) x", "CIRCLE (1 2)", "POINT (1 2 3)", "POINT (a b)", "(1 2)",
      "POINT (1 2);", "LINESTRING ((1 2))", "GEOMETRYCOLLECTION (" * 50, "POINT Z (1 2)", "7"],
 )  # fmt: skip
-def test_what_is_no_text_of_a_shape_is_refused(text):
+def test_what_is_no_string_of_a_shape_is_refused(text):
     with pytest.raises(InvalidArgument):
         wkt_to_wkb(text)
 

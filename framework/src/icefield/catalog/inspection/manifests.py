@@ -87,7 +87,7 @@ def _shown(bound: bytes | None, field: NestedField, transform: Transform) -> str
     if bound is None:
         return None
     try:
-        return transform.to_human(field.field_type, from_bytes(field.field_type, bound))
+        return transform.to_display(field.field_type, from_bytes(field.field_type, bound))
     except InvalidArgument:
         return None
 

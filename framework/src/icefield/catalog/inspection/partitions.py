@@ -38,7 +38,7 @@ _COUNTS: Final = {
 def partitions_table(
     source: Source, snapshot: Snapshot | None, row_filter: str | BooleanExpression, case_sensitive: bool
 ) -> pa.Table:
-    """One row a partition that has live files; ``last_updated_*`` tell the newest snapshot that added one.
+    """One row a partition that has live files; ``last_updated_*`` state the newest snapshot that added one.
 
     A table that never had a partition field has one row, without the columns ``partition`` and ``spec_id``.
     """

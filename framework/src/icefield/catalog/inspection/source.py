@@ -28,7 +28,7 @@ class Source:
         self._united = UnitedPartition(metadata.partition_specs, self._types)
 
     def snapshot(self, snapshot_id: int | None) -> Snapshot | None:
-        """A snapshot, the current one unless told; None for a table without any. Raises ``NoSuchSnapshot``."""
+        """A snapshot, the current one by default; None for a table without any. Raises ``NoSuchSnapshot``."""
         if snapshot_id is None:
             return self.metadata.current_snapshot()
         found = self.metadata.snapshot_by_id(snapshot_id)

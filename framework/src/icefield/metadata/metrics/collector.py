@@ -108,7 +108,7 @@ class _Struct(_Watcher):
         self._children = children
 
     def update(self, array: pa.Array) -> None:
-        # `flatten` puts the struct's nulls into its children; `field` would show what lies below them.
+        # `flatten` puts the struct's nulls into its children; `field` would show what is below them.
         children = array.flatten() if array.null_count else [array.field(i) for i in range(array.type.num_fields)]
         for watcher, child in zip(self._children, children, strict=True):
             if watcher is not None:
@@ -199,7 +199,7 @@ class _Strings(_Bounds):
     """A leaf of strings or bytes.
 
     Comparing with two constants is several times as fast as Arrow's minimum and maximum, so these look only at rows
-    that lie outside the bounds of what was seen before and of a sample.
+    that are outside the bounds of what was seen before and of a sample.
     """
 
     __slots__ = ()
@@ -246,7 +246,7 @@ def _joined(high: Any, low: Any) -> bytes:
 
 
 class _Floats(_Bounds):
-    """A leaf of floats: NaNs are counted and are no bounds, and -0.0 lies below 0.0."""
+    """A leaf of floats: NaNs are counted and are no bounds, and -0.0 is below 0.0."""
 
     __slots__ = ("_has_bounds", "_nans")
 

@@ -62,18 +62,18 @@ FULL: Final = MetricsMode(MetricsKind.FULL)
 DEFAULT_MODE: Final = MetricsMode(MetricsKind.TRUNCATE, _DEFAULT_LENGTH)
 
 
-def parse_mode(text: str) -> MetricsMode:
+def parse_mode(string: str) -> MetricsMode:
     """The mode that ``none``, ``counts``, ``full`` or ``truncate(16)`` names; case does not matter.
 
     Raises ``InvalidArgument``.
     """
-    folded = text.strip().lower()
+    folded = string.strip().lower()
     for mode in (NONE, COUNTS, FULL):
         if folded == mode.kind.value:
             return mode
     match = _TRUNCATE.fullmatch(folded)
     if match is None or int(match[1]) < 1:
-        raise InvalidArgument(f"metrics are none, counts, full or truncate(<length of at least 1>), not {text!r:.60}")
+        raise InvalidArgument(f"metrics are none, counts, full or truncate(<length of at least 1>), not {string!r:.60}")
     return MetricsMode(MetricsKind.TRUNCATE, int(match[1]))
 
 
@@ -104,10 +104,10 @@ class MetricsConfig:
         for id_ in sorted_ids:
             if modes.get(id_, default).kind in (MetricsKind.NONE, MetricsKind.COUNTS):
                 modes[id_] = DEFAULT_MODE
-        for name, text in properties.items():
+        for name, string in properties.items():
             column = name.removeprefix(METRICS_COLUMN.name)
             if column != name and schema.has_field(column):
-                modes[schema.find_field(column).field_id] = _property_mode(name, text)
+                modes[schema.find_field(column).field_id] = _property_mode(name, string)
         return cls(default, modes)
 
     def mode(self, field_id: int) -> MetricsMode:
@@ -115,9 +115,9 @@ class MetricsConfig:
         return self.modes.get(field_id, self.default)
 
 
-def _property_mode(name: str, text: str) -> MetricsMode:
+def _property_mode(name: str, string: str) -> MetricsMode:
     try:
-        return parse_mode(text)
+        return parse_mode(string)
     except InvalidArgument as error:
         raise InvalidArgument(f"table property '{name}': {error}", property=name) from None
 
@@ -214,10 +214,10 @@ def truncate_upper(kind: IcebergType, value: Any, length: int | None) -> Any:
     """
     if length is None or value is None or not isinstance(kind, (StringType, BinaryType)) or len(value) <= length:
         return value
-    return _raised_text(value[:length]) if isinstance(value, str) else _raised_bytes(value[:length])
+    return _raised_string(value[:length]) if isinstance(value, str) else _raised_bytes(value[:length])
 
 
-def _raised_text(prefix: str) -> str | None:
+def _raised_string(prefix: str) -> str | None:
     for end in range(len(prefix) - 1, -1, -1):
         code_point = ord(prefix[end]) + 1
         if code_point in _SURROGATES:

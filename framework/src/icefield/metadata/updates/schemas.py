@@ -16,7 +16,7 @@ from icefield.schema import Schema, check_schema
 class AddSchema:
     """Add a schema, under the next free id or that of an identical one. Its field ids are final.
 
-    ``last_column_id`` may tell that higher ids were given out already.
+    ``last_column_id`` may say that higher ids were given out already.
     """
 
     schema: Schema
@@ -25,10 +25,10 @@ class AddSchema:
 
     def apply(self, metadata: TableMetadata, change: Change) -> TableMetadata:
         check_schema(self.schema, metadata.format_version, known=metadata.schemas)
-        told = metadata.last_column_id if self.last_column_id is None else self.last_column_id
-        if told < metadata.last_column_id:
-            raise InvalidArgument(f"last column id {told} is below {metadata.last_column_id}, which was given out")
-        highest = max(told, self.schema.highest_field_id)
+        stated = metadata.last_column_id if self.last_column_id is None else self.last_column_id
+        if stated < metadata.last_column_id:
+            raise InvalidArgument(f"last column id {stated} is below {metadata.last_column_id}, which was given out")
+        highest = max(stated, self.schema.highest_field_id)
         known = next((schema for schema in metadata.schemas if schema == self.schema), None)
         if known is not None:
             change.last_schema_id = known.schema_id

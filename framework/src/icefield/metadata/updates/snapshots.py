@@ -69,7 +69,7 @@ class RemoveSnapshots:
 
 
 def trimmed_log(log: JsonArray[Any], gone: frozenset[int]) -> JsonArray[Any]:
-    """The log after its last entry of a snapshot that is gone: what precedes a gap would tell a wrong history."""
+    """The log after its last entry of a snapshot that is gone: what precedes a gap would show a wrong history."""
     entries = log.records
     start = max((i + 1 for i, entry in enumerate(entries) if entry.snapshot_id in gone), default=0)
     return log.kept(range(start, len(entries)))
@@ -87,7 +87,7 @@ def _check_snapshot(metadata: TableMetadata, snapshot: Snapshot) -> None:
             f"snapshot {snapshot.snapshot_id} names schema {snapshot.schema_id}, which does not exist"
         )
     if "operation" not in snapshot.summary:
-        raise InvalidArgument(f"the summary of snapshot {snapshot.snapshot_id} tells no operation")
+        raise InvalidArgument(f"the summary of snapshot {snapshot.snapshot_id} states no operation")
     for name, value in snapshot.summary.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidArgument(f"the summary of a snapshot holds strings; {name!r}: {value!r} is none")

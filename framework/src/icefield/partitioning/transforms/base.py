@@ -19,7 +19,7 @@ LARGEST_PARAMETER = 2**31 - 1
 class Transform(ABC):
     """A pure function from a source value to a partition or sort value; null gives null.
 
-    Immutable, hashable and picklable. ``str(transform)`` is the text that metadata holds.
+    Immutable, hashable and picklable. ``str(transform)`` is the string that metadata holds.
     """
 
     __slots__ = ()
@@ -60,8 +60,8 @@ class Transform(ABC):
         self.check_source(source_type)
         return None if value is None else self._apply_value(value, source_type)
 
-    def to_human(self, result_type: IcebergType, value: Any) -> str:
-        """The text of one transformed value for people, as partition folders show it; None is ``null``."""
+    def to_display(self, result_type: IcebergType, value: Any) -> str:
+        """The string of one transformed value for people, as partition folders show it; None is ``null``."""
         return human_value(result_type, value)
 
     def check_source(self, source_type: IcebergType) -> None:

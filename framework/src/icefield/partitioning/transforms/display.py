@@ -25,7 +25,7 @@ SECONDS_PER_DAY = 86_400
 
 
 def human_value(value_type: IcebergType, value: Any) -> str:
-    """The text of an internal value; None is ``null``."""
+    """The string of an internal value; None is ``null``."""
     if value is None:
         return "null"
     match value_type:
@@ -77,8 +77,8 @@ def _clock(ticks: int, per_second: int) -> str:
     seconds, fraction = divmod(ticks, per_second)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
-    text = f"{hour:02d}:{minute:02d}:{second:02d}"
-    return f"{text}.{fraction:0{len(str(per_second)) - 1}d}" if fraction else text
+    string = f"{hour:02d}:{minute:02d}:{second:02d}"
+    return f"{string}.{fraction:0{len(str(per_second)) - 1}d}" if fraction else string
 
 
 def _instant(ticks: int, per_second: int) -> str:

@@ -79,7 +79,7 @@ def hash_rows(data: Bytes, width: int, rows: int, *, stride: int | None = None, 
 def hash_ranges(data: Bytes, starts: Offsets, lengths: Offsets) -> Words:
     """The hash of each byte string ``data[starts[i] : starts[i] + lengths[i]]``.
 
-    The ranges must lie in ``data`` and, chunk by chunk, near each other.
+    The ranges must be in ``data`` and, chunk by chunk, near each other.
     """
     hashes = np.empty(len(starts), np.uint32)
     for first in range(0, len(starts), _STRINGS):

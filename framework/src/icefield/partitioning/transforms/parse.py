@@ -1,4 +1,4 @@
-"""From the text of a transform to the transform."""
+"""From the string of a transform to the transform."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _WITH_PARAMETER = re.compile(r"(bucket|truncate)\[([0-9]+)\]", re.ASCII)
 
 
 def parse_transform(transform: str | Transform) -> Transform:
-    """The transform that a text means; a transform is handed back as it is.
+    """The transform that a string means; a transform is handed back as it is.
 
-    Case does not matter. Text that means nothing here becomes an ``UnknownTransform`` that keeps it verbatim.
-    Raises ``InvalidArgument`` for a bucket count or width out of range, and for what is not text.
+    Case does not matter. A string that means nothing here becomes an ``UnknownTransform`` that keeps it verbatim.
+    Raises ``InvalidArgument`` for a bucket count or width out of range, and for what is not a string.
     """
     if isinstance(transform, Transform):
         return transform
     if not isinstance(transform, str):
-        raise InvalidArgument(f"a transform is given as text or as an object, not {transform!r}")
-    text = transform.lower()
-    simple = _SIMPLE.get(text)
+        raise InvalidArgument(f"a transform is given as a string or as an object, not {transform!r}")
+    string = transform.lower()
+    simple = _SIMPLE.get(string)
     if simple is not None:
         return simple
-    match = _WITH_PARAMETER.fullmatch(text)
+    match = _WITH_PARAMETER.fullmatch(string)
     if match is None:
         return UnknownTransform(transform)
     kind, digits = match.groups()

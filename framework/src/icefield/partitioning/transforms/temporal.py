@@ -59,7 +59,7 @@ class TemporalTransform(Transform):
     def result_type(self, source_type: IcebergType) -> IcebergType:
         return IntegerType()
 
-    def to_human(self, result_type: IcebergType, value: Any) -> str:
+    def to_display(self, result_type: IcebergType, value: Any) -> str:
         return "null" if value is None else self._human(value)
 
     @abstractmethod

@@ -14,18 +14,18 @@ from icefield.types import IcebergType, StringType
 
 @dataclass(frozen=True, slots=True)
 class UnknownTransform(Transform):
-    """A transform text that means nothing here. Tables that hold it can be read; nothing new is written with it.
+    """A transform a string that means nothing here. Tables that hold it can be read; nothing new is written with it.
 
     ``apply`` and ``apply_value`` raise ``UnsupportedFeature``.
     """
 
-    text: str
+    string: str
 
     is_known: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise InvalidArgument(f"a transform is written as text, not {self.text!r}")
+        if not isinstance(self.string, str):
+            raise InvalidArgument(f"a transform is written as a string, not {self.string!r}")
 
     def can_transform(self, source_type: IcebergType) -> bool:
         return True
@@ -41,7 +41,7 @@ class UnknownTransform(Transform):
         raise self._error()
 
     def _error(self) -> UnsupportedFeature:
-        return UnsupportedFeature(f"transform {self.text!r} is not known to this version: it cannot be applied")
+        return UnsupportedFeature(f"transform {self.string!r} is not known to this version: it cannot be applied")
 
     def __str__(self) -> str:
-        return self.text
+        return self.string

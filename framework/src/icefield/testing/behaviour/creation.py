@@ -131,7 +131,7 @@ class CreationChecks(BehaviourChecks):
         assert {key: found[key] for key in "abc"} == {"a": "default", "b": "given", "c": "override"}
 
     def test_a_location_of_the_users_choice_is_used_or_refused(self, catalog: Catalog) -> None:
-        """If this fails, a table is created somewhere else than it was told to, or half made before it is refused."""
+        """If this fails, a table is created somewhere else than it was asked to, or half made before it is refused."""
         space = self.space(catalog)
         beside = self.create(catalog, f"{space}.beside").location()
         wanted = f"{beside}-elsewhere"
@@ -148,7 +148,7 @@ class CreationChecks(BehaviourChecks):
         assert ids(found) == [1]
 
     def test_tables_of_one_name_in_two_namespaces_are_two(self, catalog: Catalog) -> None:
-        """If this fails, tables are told apart by the last level of their name."""
+        """If this fails, tables are distinguished by the last level of their name."""
         one, two = self.create(catalog), self.create(catalog)
         assert one.location() != two.location()
         one.append(rows([1]))

@@ -119,7 +119,7 @@ class FileChecks(BehaviourChecks):
         versions = {catalog.io.read(at) for at in named if at.endswith(".metadata.json")}
         for left in stored - named:
             file_name = left.rpartition("/")[2]
-            # A version may lie under its number besides, for those who look for it there.
+            # A version may be under its number besides, for those who look for it there.
             copied = version_of(file_name) is not None and catalog.io.read(left) in versions
             assert copied or file_name == VERSION_HINT, left
         assert named - stored == set()

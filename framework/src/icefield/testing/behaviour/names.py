@@ -222,7 +222,7 @@ class NameChecks(BehaviourChecks):
         assert ids(self.held_again(catalog, new)) == [7]
 
     def test_a_change_to_a_dropped_table_does_not_revive_it(self, catalog: Catalog) -> None:
-        """If this fails, a stalled writer publishes a version beside nothing."""
+        """If this fails, a stalled writer publishes a version of no table."""
         table = self.create(catalog)
         late = self.held_again(catalog, table)
         catalog.drop_table(table.name())

@@ -50,7 +50,7 @@ class NamespaceChecks(BehaviourChecks):
         assert self._shown(catalog, name) == given
         assert self._shown(self.another(catalog), name) == given
 
-    def test_values_of_namespace_properties_become_text(self, catalog: Catalog) -> None:
+    def test_values_of_namespace_properties_become_string(self, catalog: Catalog) -> None:
         """If this fails, numbers and booleans reach the store as they are."""
         name = self.fresh()
         catalog.create_namespace(name, {"level": 1, "open": True})
@@ -176,7 +176,7 @@ class NamespaceChecks(BehaviourChecks):
         assert self._shown(catalog, f"{top}.a.x") == {"called": f"{top}.a.x"}
 
     def test_a_namespace_with_another_below_is_not_dropped(self, catalog: Catalog) -> None:
-        """If this fails, dropping takes what lies below with it, or leaves it without a parent."""
+        """If this fails, dropping takes what is below with it, or leaves it without a parent."""
         if self._refuses_nesting(catalog):
             return
         top = self.space(catalog)

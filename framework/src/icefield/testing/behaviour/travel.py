@@ -71,7 +71,7 @@ class TravelChecks(BehaviourChecks):
         found = self.another(catalog, **{f"location.map.{old}": new}).load_table(table.name())
         assert ids(found, "kind = 'b'") == [2]
 
-    def test_a_table_that_was_moved_is_changed_where_it_lies_now(self, catalog: Catalog) -> None:
+    def test_a_table_that_was_moved_is_changed_where_it_is_now(self, catalog: Catalog) -> None:
         """If this fails, the strategy writes past the map: give it ``io.storage(location)`` as its file system."""
         table, old, new = self._moved(catalog)
         before = self.files(catalog, new)
@@ -81,7 +81,7 @@ class TravelChecks(BehaviourChecks):
         found.delete("id = 1")
         assert ids(found) == [2, 3]
         assert ids(self.another(catalog, **{f"location.map.{old}": new}).load_table(table.name())) == [2, 3]
-        assert not self.files(catalog, old), "files were written where the table no longer lies"
+        assert not self.files(catalog, old), "files were written where the table no longer is"
         assert any(location.endswith(".metadata.json") for location in self.files(catalog, new) - before)
         holder.drop_table(table.name())
         assert not holder.table_exists(table.name())
@@ -160,10 +160,10 @@ class TravelChecks(BehaviourChecks):
         for location in self.files(catalog, table.location()):
             self._check_silent(catalog, catalog.io.read(location).decode("latin-1"), location)
 
-    def _check_silent(self, catalog: Catalog, text: str, what: str) -> None:
-        """No secret is in a text."""
+    def _check_silent(self, catalog: Catalog, string: str, what: str) -> None:
+        """No secret is in a string."""
         for secret in (_PLANTED, *_secrets(catalog.properties)):
-            assert secret not in text, f"{what} shows a credential"
+            assert secret not in string, f"{what} shows a credential"
 
 
 def _secrets(properties: Mapping[str, str]) -> set[str]:

@@ -120,8 +120,8 @@ class FormatChecks(Suite):
             return
         location, written = self.write(file_format, schema, table)
         self.check_equal(self.read_as(file_format, location, schema), table)
-        told = written.metrics.record_count
-        assert told == table.num_rows, f"record_count is {told:,}, there are {table.num_rows:,} rows"
+        stated = written.metrics.record_count
+        assert stated == table.num_rows, f"record_count is {stated:,}, there are {table.num_rows:,} rows"
 
     def numbered(
         self,

@@ -16,6 +16,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import IcefieldError, InvalidFile
 from icefield.testing.format_data import NESTED, NESTED_ROWS, flat_table, table_of
 from icefield.testing.formats.base import SOAK, FormatChecks, plain
+from icefield.toolkit import BytesInput
 
 _DAMAGED: Final = "memory://damaged/file"
 _PATIENCE_SECONDS: Final = 20.0
@@ -117,13 +118,12 @@ class DamageChecks(FormatChecks):
 
     def read_strictly(self, file_format: FileFormat, data: bytes) -> pa.Table:
         """Read bytes as a file, and look at every value."""
-        source: Any = pa.BufferReader(data)
-        with file_format.open_reader(source, _DAMAGED, size=len(data)) as reader:
+        with file_format.open_reader(BytesInput(data), _DAMAGED, size=len(data)) as reader:
             got = self._read(reader)
         try:
             got.validate(full=True)
         except pa.ArrowInvalid as error:
-            # Which bytes a text had nobody can tell, but where they lie must be sound.
+            # Which bytes a string had nobody can know, but where they are must be sound.
             if "Invalid UTF8" not in str(error):
                 raise
         return got

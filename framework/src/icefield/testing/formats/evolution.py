@@ -197,10 +197,16 @@ class EvolutionChecks(FormatChecks):
             NestedField(1, "id", ListType(20, IntegerType())),
             NestedField(6, "l", ListType(7, StructType(NestedField(9, "y", DoubleType())))),
         ],
-        ids=["a required column is missing", "text as long", "struct as text", "int as list", "text as double, inside"],
+        ids=[
+            "a required column is missing",
+            "text as long",
+            "struct as a string",
+            "int as list",
+            "text as double, inside",
+        ],
     )
     def test_a_schema_that_does_not_fit_is_refused(self, file_format: FileFormat, wrong: NestedField) -> None:
-        """If this fails, the reader tells another type than the file has, and values are misread."""
+        """If this fails, the reader states another type than the file has, and values are misread."""
         location = self._written(file_format)
         with pytest.raises(InvalidFile) as caught:
             self.read_as(file_format, location, Schema(wrong))

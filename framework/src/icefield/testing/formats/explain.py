@@ -104,13 +104,15 @@ def _wrong_position(reading: Reading, at: int) -> str:
     return f"`_pos` of row {row:,} is {position:,}{place}{hint}"
 
 
-def check_matching(found: Sequence[int], wanted: set[int], text: str) -> None:
+def check_matching(found: Sequence[int], wanted: set[int], string: str) -> None:
     """No row that matches was left out, and none comes twice."""
     lost = np.array(sorted(wanted.difference(found)), np.int64)
-    assert not len(lost), f"the filter {text!r} left out rows that match: {spans(lost)}; it is a hint, others may come"
+    assert not len(lost), (
+        f"the filter {string!r} left out rows that match: {spans(lost)}; it is a hint, others may come"
+    )
     values, counts = np.unique(np.array(found, np.int64), return_counts=True)
     repeated = values[counts > 1]
-    assert not len(repeated), f"under the filter {text!r} rows come more than once: {spans(repeated)}"
+    assert not len(repeated), f"under the filter {string!r} rows come more than once: {spans(repeated)}"
 
 
 def different_value(column: str, got: Sequence[Any], expected: Sequence[Any]) -> str | None:
@@ -135,5 +137,5 @@ def _named(reading: Reading) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    string = repr(value)
+    return string if len(string) <= 200 else f"{string[:200]}..."

@@ -47,8 +47,8 @@ class LargeFileChecks(FormatChecks):
         with self.open(file_format, location) as reader:
             got = pa.Table.from_batches(reader.read(ReadRequest(reader.schema)), reader.schema)
         self.check_equal(got, _table())
-        told = written.metrics.record_count
-        assert told == ROWS, f"record_count is {told:,}, not {ROWS:,}"
+        stated = written.metrics.record_count
+        assert stated == ROWS, f"record_count is {stated:,}, not {ROWS:,}"
 
     @BLOCKS
     def test_batches_of_a_large_file_are_bounded(self, file_format: FileFormat, small: bool) -> None:
@@ -86,8 +86,8 @@ class LargeFileChecks(FormatChecks):
         location, written = self._write(file_format, small)
         divided = FormatAbility.SPLITS in file_format.abilities
         cuts = [written.size * piece // 3 for piece in range(4)] if divided else None
-        for text, matches in _FILTERS.items():
-            row_filter = bind(_SCHEMA, parse(text))
+        for string, matches in _FILTERS.items():
+            row_filter = bind(_SCHEMA, parse(string))
             readings = (
                 [self.numbered(file_format, location, row_filter=row_filter)]
                 if cuts is None
@@ -95,10 +95,10 @@ class LargeFileChecks(FormatChecks):
             )
             check_positions(readings)
             found = [number for reading in readings for number in reading.numbers]
-            check_matching(found, {n for n in range(ROWS) if matches(n)}, text)
+            check_matching(found, {n for n in range(ROWS) if matches(n)}, string)
 
     @BLOCKS
-    def test_metrics_of_a_large_file_tell_the_truth(self, file_format: FileFormat, small: bool) -> None:
+    def test_metrics_of_a_large_file_are_true(self, file_format: FileFormat, small: bool) -> None:
         """If this fails, metrics are those of one block, or a count does not fit where it is kept."""
         location, written = self._write(file_format, small)
         table = _table()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pytest
 
@@ -12,6 +10,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.testing.format_data import NESTED, flat_table, table_of
 from icefield.testing.formats.base import FormatChecks
 from icefield.testing.formats.explain import check_positions
+from icefield.toolkit import BytesInput
 from icefield.types import StringType
 
 
@@ -66,8 +65,7 @@ class ManifestChecks(FormatChecks):
         new = file_format.append_blocks(old, schema, more, {"a": "new"})
         if new is None:
             pytest.skip("the format has every file written anew")
-        source: Any = pa.BufferReader(new)
-        with file_format.open_reader(source, "memory://appended", size=len(new)) as reader:
+        with file_format.open_reader(BytesInput(new), "memory://appended", size=len(new)) as reader:
             assert reader.metadata["a"] == b"new"
             got = pa.Table.from_batches(reader.read(ReadRequest(reader.schema)), reader.schema)
         self.check_equal(got, pa.concat_tables([table, pa.Table.from_batches([more])]))

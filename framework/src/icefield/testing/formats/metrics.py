@@ -31,23 +31,23 @@ from icefield.types.values import from_arrow_scalar
 
 
 class MetricsChecks(FormatChecks):
-    """Checks of what a writer and a reader tell of the values."""
+    """Checks of what a writer and a reader state the values."""
 
-    def test_metrics_tell_the_truth(self, file_format: FileFormat) -> None:
+    def test_metrics_are_true(self, file_format: FileFormat) -> None:
         """If this fails, look at ``MetricsCollector``: counts include nulls, bounds leave out null and NaN."""
         schema, table = flat_table(999)
         metrics = self._check(file_format, schema, table)
         assert metrics.record_count == 999
-        assert 5 not in metrics.lower_bounds, "what lies inside a list has no bounds"
+        assert 5 not in metrics.lower_bounds, "what is inside a list has no bounds"
 
     @pytest.mark.parametrize("kind", EDGES, ids=str)
-    def test_metrics_of_every_type_tell_the_truth(self, file_format: FileFormat, kind: IcebergType) -> None:
+    def test_metrics_of_every_type_are_true(self, file_format: FileFormat, kind: IcebergType) -> None:
         """If this fails, a bound is not in the order of the type, or not the internal value."""
         self._check(file_format, *table_of(kind, EDGES[kind], required=False))
         self._check(file_format, *table_of(kind, EDGES[kind][:1], required=True))
 
     @pytest.mark.parametrize("shape", NESTED)
-    def test_metrics_of_nested_columns_tell_the_truth(self, file_format: FileFormat, shape: str) -> None:
+    def test_metrics_of_nested_columns_are_true(self, file_format: FileFormat, shape: str) -> None:
         """If this fails, look at leaves below null parents, and at elements of lists and maps."""
         self._check(file_format, *table_of(NESTED[shape], NESTED_ROWS[shape], required=False))
 
@@ -67,7 +67,7 @@ class MetricsChecks(FormatChecks):
         ids=repr,
     )
     @pytest.mark.parametrize("kind", [FloatType(), DoubleType()], ids=str)
-    def test_metrics_of_floats_tell_the_truth(
+    def test_metrics_of_floats_are_true(
         self, file_format: FileFormat, kind: IcebergType, values: list[float | None]
     ) -> None:
         """If this fails, NaN is a bound, or 0.0 bounds a column that holds -0.0."""
@@ -78,8 +78,8 @@ class MetricsChecks(FormatChecks):
         [["", "a"], ["\uffff", "\U0001f600"], ["é", "e\u0301", "z"], ["a" * 5_000, "a" * 4_999], [None], ["\0", ""]],
         ids=["empty", "beyond the surrogates", "accents", "long", "null", "zero"],
     )
-    def test_metrics_of_texts_tell_the_truth(self, file_format: FileFormat, values: list[str | None]) -> None:
-        """If this fails, texts are ordered by UTF-16 or by locale, and not by their bytes."""
+    def test_metrics_of_strings_are_true(self, file_format: FileFormat, values: list[str | None]) -> None:
+        """If this fails, strings are ordered by UTF-16 or by locale, and not by their bytes."""
         self._check(file_format, *table_of(StringType(), values, required=False))
 
     def test_a_nan_is_no_bound(self, file_format: FileFormat) -> None:
@@ -116,7 +116,7 @@ class MetricsChecks(FormatChecks):
 
     @examples(25)
     @given(made=tables())
-    def test_metrics_of_any_table_tell_the_truth(self, file_format: FileFormat, made: tuple[Schema, pa.Table]) -> None:
+    def test_metrics_of_any_table_are_true(self, file_format: FileFormat, made: tuple[Schema, pa.Table]) -> None:
         """If this fails, Hypothesis prints the smallest table whose metrics are wrong."""
         self._check(file_format, *made)
 
@@ -130,7 +130,7 @@ class MetricsChecks(FormatChecks):
         assert sum(sizes.values()) <= written.size
 
     def _check(self, file_format: FileFormat, schema: Schema, table: pa.Table) -> Metrics:
-        """What the writer told, and what a reader finds in the file, against the values."""
+        """What the writer stated, and what a reader finds in the file, against the values."""
         truth = _truth(schema, table)
         location, written = self.write(file_format, schema, table)
         with self.open(file_format, location) as reader:
@@ -195,14 +195,14 @@ def _count(leaf: _Leaf, scalar: pa.Scalar) -> None:
 
 def _compare(metrics: Metrics, truth: dict[int, _Leaf]) -> None:
     counted = (metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts)
-    for told, of in zip(counted, ("values", "nulls", "nans"), strict=True):
-        for number, count in told.items():
+    for stated, of in zip(counted, ("values", "nulls", "nans"), strict=True):
+        for number, count in stated.items():
             # A leaf that is inside lists or maps may have no value at all.
             expected = getattr(truth[number], of) if number in truth else 0
-            assert count == expected, f"{of} of {number}: told {count}, there are {expected}"
+            assert count == expected, f"{of} of {number}: stated {count}, there are {expected}"
     for number in {*metrics.lower_bounds, *metrics.upper_bounds}:
         leaf = truth[number]
-        assert leaf.bounded, f"what lies inside a list or a map has no bounds: {number}"
+        assert leaf.bounded, f"what is inside a list or a map has no bounds: {number}"
         assert leaf.present, f"bounds of {number}, which has no value"
         lower, upper = metrics.lower_bounds[number], metrics.upper_bounds[number]
         assert type(lower) is type(upper) is type(leaf.present[0]), f"bounds of {number} are no internal values"
@@ -212,7 +212,7 @@ def _compare(metrics: Metrics, truth: dict[int, _Leaf]) -> None:
 
 
 def _rank(value: Any) -> Any:
-    """Where a value lies in the order of its type: texts by their bytes, -0.0 before 0.0."""
+    """Where a value is in the order of its type: strings by their bytes, -0.0 before 0.0."""
     if isinstance(value, str):
         return value.encode()
     return (value, math.copysign(1.0, value)) if isinstance(value, float) else value

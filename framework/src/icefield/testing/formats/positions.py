@@ -93,7 +93,7 @@ class PositionChecks(FormatChecks):
             found = self.numbered(file_format, location, Split(start, end - start))
             assert found.numbers, f"no block starts in the split that begins at {start:,}, one of the split_offsets"
 
-    def test_split_offsets_lie_inside_the_file(self, file_format: FileFormat) -> None:
+    def test_split_offsets_are_inside_the_file(self, file_format: FileFormat) -> None:
         """If this fails, ``split_offsets`` are unsorted or count from somewhere else than the file's start."""
         _, written = self._blocks(file_format)
         offsets = written.split_offsets

@@ -125,10 +125,10 @@ class ReadingChecks(FormatChecks):
         """
         schema, table = flat_table(8_000)
         location, _ = self.write(file_format, schema, table, batch_rows=500, properties=self.small_blocks)
-        for text in FILTERS:
-            row_filter = bind(schema, parse(text))
+        for string in FILTERS:
+            row_filter = bind(schema, parse(string))
             found = self.numbered(file_format, location, row_filter=row_filter, positions=False)
-            check_matching(found.numbers, _matching(table, text), text)
+            check_matching(found.numbers, _matching(table, string), string)
 
     def test_positions_are_right_under_filters_and_splits(self, file_format: FileFormat) -> None:
         """If this fails, ``_pos`` counts the rows that were read, and not those that the filter skipped before them."""
@@ -136,8 +136,8 @@ class ReadingChecks(FormatChecks):
         location, written = self.write(file_format, schema, table, batch_rows=500, properties=self.small_blocks)
         splits = FormatAbility.SPLITS in file_format.abilities
         rng = random.Random(3)
-        for text in FILTERS:
-            row_filter = bind(schema, parse(text))
+        for string in FILTERS:
+            row_filter = bind(schema, parse(string))
             cuts = sorted({0, written.size, *(rng.randrange(written.size) for _ in range(5))})
             readings = (
                 self.in_splits(file_format, location, cuts, row_filter)
@@ -146,7 +146,7 @@ class ReadingChecks(FormatChecks):
             )
             check_positions(readings)
             found = [number for reading in readings for number in reading.numbers]
-            check_matching(found, _matching(table, text), text)
+            check_matching(found, _matching(table, string), string)
 
     def test_a_filter_passes_over_nan_and_negative_zero_rightly(self, file_format: FileFormat) -> None:
         """If this fails, a bound that is NaN, or 0.0 for -0.0, hides a row group that matches."""
@@ -163,10 +163,10 @@ class ReadingChecks(FormatChecks):
             "v is not nan": lambda v: v is not None and v == v,
             "v is null": lambda v: v is None,
         }
-        for text, matches in expected.items():
-            found = self.numbered(file_format, location, row_filter=bind(schema, parse(text)), positions=False)
+        for string, matches in expected.items():
+            found = self.numbered(file_format, location, row_filter=bind(schema, parse(string)), positions=False)
             wanted = {at for at, value in enumerate([*values, None]) if matches(value)}
-            check_matching(found.numbers, wanted, text)
+            check_matching(found.numbers, wanted, string)
 
     @pytest.mark.parametrize("batch_rows", [100, 100_000])
     def test_columns_come_as_dictionaries(self, file_format: FileFormat, batch_rows: int) -> None:
@@ -198,6 +198,6 @@ def _double() -> Any:
     return flat_table(0)[0].find_type("d")
 
 
-def _matching(table: pa.Table, text: str) -> set[int]:
+def _matching(table: pa.Table, string: str) -> set[int]:
     """The row numbers that a filter matches, found without the library."""
-    return {row["n"] for row in table.to_pylist() if FILTERS[text](row)}
+    return {row["n"] for row in table.to_pylist() if FILTERS[string](row)}

@@ -83,7 +83,7 @@ class TypeChecks(FormatChecks):
             row = [{"x": row}, None, {"x": None}]
         self.check_round_trip(file_format, *table_of(kind, [row, [], None], required=False))
 
-    def test_what_lies_below_nulls_does_not_come_back(self, file_format: FileFormat) -> None:
+    def test_what_is_below_nulls_does_not_come_back(self, file_format: FileFormat) -> None:
         """If this fails, values of a struct's children are written although the struct is null."""
         schema = Schema(
             NestedField(1, "n", LongType(), required=True),
@@ -117,7 +117,7 @@ class TypeChecks(FormatChecks):
         location, _ = self.write(file_format, schema, part)
         self.check_equal(self.read_all(file_format, location, schema), part)
 
-    # -- what the file tells of itself
+    # -- what the file states itself
 
     def test_ids_are_kept_at_every_level(self, file_format: FileFormat) -> None:
         """If this fails, ids of list elements, map keys, map values or nested fields are not stored in the file."""
@@ -132,7 +132,7 @@ class TypeChecks(FormatChecks):
 
     @pytest.mark.parametrize("required", [True, False], ids=["required", "optional"])
     def test_what_is_required_is_kept_at_every_level(self, file_format: FileFormat, required: bool) -> None:
-        """If this fails, the file does not tell whether elements, values and nested fields may be null."""
+        """If this fails, the file does not say whether elements, values and nested fields may be null."""
         for kind in NESTED.values():
             schema, table = table_of(kind, [], required=required)
             location, _ = self.write(file_format, schema, table)
@@ -143,7 +143,7 @@ class TypeChecks(FormatChecks):
 
     @pytest.mark.parametrize("name", ["a b", "a.b", "ü", "日本", "1", "a-b", "", "select", "x" * 300, "A", "_", "$"])
     def test_a_column_may_have_any_name(self, file_format: FileFormat, name: str) -> None:
-        """If this fails, a name that the format cannot spell is not sanitised on writing and told on reading."""
+        """If this fails, a name that the format cannot spell is not sanitised on writing and stated on reading."""
         schema = Schema(
             NestedField(1, name, LongType()), NestedField(2, "s", StructType(NestedField(3, name, StringType())))
         )

@@ -61,7 +61,7 @@ class WritingChecks(FormatChecks):
         self.check_equal(self.read_all(file_format, places[1], other_schema), other)
 
     def test_key_value_metadata_comes_back(self, file_format: FileFormat) -> None:
-        """If this fails, ``metadata`` of ``open_writer`` is not stored, or not told by the reader."""
+        """If this fails, ``metadata`` of ``open_writer`` is not stored, or not stated by the reader."""
         schema, table = flat_table(3)
         given_metadata = {"schema": '{"type":"struct"}', "ü": "日本", "empty": "", "long": "x" * 100_000}
         location, _ = self.write(file_format, schema, table, metadata=given_metadata)

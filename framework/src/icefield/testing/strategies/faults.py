@@ -96,8 +96,8 @@ class FaultChecks(StrategyChecks):
     def test_a_creation_whose_reply_was_lost_is_settled_or_said_to_be_unknown(
         self, file_system: FileSystem, location: str, service: RequestFaults | None, verdict: str
     ) -> None:
-        """If this fails, a reply to the creation of a table was lost, and what the client was told when it asked again
-        (that there is such a table) passes for another's: read back whose it is, or raise ``CommitStateUnknown``."""
+        """If this fails, a reply to the creation of a table was lost, and and the answer to the second request
+        (there is such a table) passes for another's: read back whose it is, or raise ``CommitStateUnknown``."""
         service = self._needs_service(service)
         for step in range(_STEPS):
             place = f"{location}/created-{verdict}-{step}"

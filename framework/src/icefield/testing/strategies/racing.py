@@ -190,7 +190,7 @@ class RacingChecks(StrategyChecks):
         steps: list[str],
         step: int,
     ) -> bool:
-        """Whether the step was reached; if so, what both were told must be so."""
+        """Whether the step was reached; if so, what both were answered must be so."""
         if len(steps) <= step:
             return False
         theirs = other.answer(self.max_wait_seconds)

@@ -71,7 +71,7 @@ class SingleWriterChecks(StrategyChecks):
         assert self.read(file_system, made).table_uuid == again.metadata.table_uuid
 
     def test_a_commit_on_a_dropped_table_does_not_revive_it(self, file_system: FileSystem, location: str) -> None:
-        """If this fails, a stalled writer publishes a version beside nothing."""
+        """If this fails, a stalled writer publishes a version of no table."""
         pointer = self.create(file_system, location)
         late = self.changed(file_system, pointer, "late", "1")
         self.strategy(file_system, location).drop()
@@ -89,7 +89,7 @@ class SingleWriterChecks(StrategyChecks):
         assert "late" not in self.read(file_system, new).properties
 
     def test_a_pointer_pickles(self, file_system: FileSystem, location: str) -> None:
-        """If this fails, a pointer holds more than text and a number."""
+        """If this fails, a pointer holds more than strings and a number."""
         pointer = self.create(file_system, location)
         assert pickle.loads(pickle.dumps(pointer)) == pointer
 

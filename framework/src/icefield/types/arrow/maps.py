@@ -115,18 +115,18 @@ def _followed(marks: np.ndarray[Any, Any], furthest: int) -> np.ndarray[Any, Any
 
 
 def _ascend(keys: pa.Array, starts: np.ndarray[Any, Any]) -> bool:
-    """Whether the keys of each row ascend, which is soon told and usual; ``starts`` are where the rows begin."""
+    """Whether the keys of each row ascend, which is soon stated and usual; ``starts`` are where the rows begin."""
     try:
         ascends = pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))
     except pa.ArrowException:
         return False
     if ascends.null_count or ascends.offset:
         return False
-    told = np.unpackbits(np.frombuffer(ascends.buffers()[1], np.uint8), bitorder="little")[: len(ascends)]
-    # Rows without pairs begin where the next one does: at the front and at the back that is beside all keys.
+    stated = np.unpackbits(np.frombuffer(ascends.buffers()[1], np.uint8), bitorder="little")[: len(ascends)]
+    # Rows without pairs begin where the next one does: at the front and at the back that is next to all keys.
     inner = starts[np.searchsorted(starts, 1) : np.searchsorted(starts, len(keys))]
-    told[inner.astype(np.intp) - 1] = 1
-    return bool(told.all())
+    stated[inner.astype(np.intp) - 1] = 1
+    return bool(stated.all())
 
 
 def _without(array: pa.MapArray, repeated: np.ndarray[Any, Any]) -> pa.MapArray:

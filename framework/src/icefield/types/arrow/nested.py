@@ -82,7 +82,7 @@ def as_lists(array: pa.Array, plain: pa.DataType) -> pa.Array:
 
 
 def list_parts(array: pa.Array) -> tuple[pa.Buffer | None, pa.Buffer, int, int]:
-    """Validity and offsets of a list or map array, counted from its own first value; where that lies, and the end."""
+    """Validity and offsets of a list or map array, counted from its own first value; where that is, and the end."""
     if len(array) == 0:
         return None, pa.py_buffer(np.zeros(1, np.int32)), 0, 0
     offsets = array.offsets
@@ -166,7 +166,7 @@ def _settled(array: pa.Array) -> pa.Array:
         children = array.flatten() if array.null_count else _arrays_below(array)
         return struct_array(kind, _required_filled(list(kind), children, array.null_count), array)
     entries = map_entries(array) if pa.types.is_map(kind) else array
-    # What lies below a null list, or outside of the slice, is left out.
+    # What is below a null list, or outside of the slice, is left out.
     lengths = pc.fill_null(pc.list_value_length(entries), 0).to_numpy(zero_copy_only=False)
     offsets = np.zeros(len(array) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -189,7 +189,7 @@ def _required_filled(fields: list[pa.Field], children: list[pa.Array], hidden: i
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """The array with whatever lies in its buffers where a null was."""
+    """The array with whatever is in its buffers where a null was."""
     kind = array.type
     if pa.types.is_struct(kind):
         children = _arrays_below(array)

@@ -161,7 +161,7 @@ def _resolve_struct(kind: StructType, held: pa.DataType, rules: Rules, path: Pat
     converts = any(slot.convert is not None for slot in shape.slots)
 
     def convert(array: pa.Array) -> pa.Array:
-        # What lies below a null struct may be no value of its type, so it must be null before it is converted.
+        # What is below a null struct may be no value of its type, so it must be null before it is converted.
         hidden = converts and array.null_count
         children = array.flatten() if hidden else [array.field(position) for position in range(len(shape.held))]
         made = [slot.array(children, len(array)) for slot in shape.slots]
@@ -259,7 +259,7 @@ def _list_of(held: pa.DataType, element: pa.Field) -> pa.DataType:
 
 
 def _carrier(held: pa.DataType) -> tuple[pa.Field, ...]:
-    """One leaf of a struct none of whose fields is asked for: it tells which structs are null."""
+    """One leaf of a struct none of whose fields is asked for: it states which structs are null."""
     children = child_fields(held)
     if not children:
         return ()

@@ -121,11 +121,11 @@ def to_arrow_field(field: NestedField) -> pa.Field:
 
 
 def field_id(field: pa.Field) -> int | None:
-    """The id that an Arrow field carries, or None: also for a text that is no id."""
-    text = (field.metadata or {}).get(FIELD_ID_KEY)
-    if text is None or not text.isdigit() or len(text) > 10:
+    """The id that an Arrow field carries, or None: also for a string that is no id."""
+    string = (field.metadata or {}).get(FIELD_ID_KEY)
+    if string is None or not string.isdigit() or len(string) > 10:
         return None
-    number = int(text)
+    number = int(string)
     return number if number < 2**31 else None
 
 
@@ -206,7 +206,7 @@ def from_arrow_type(arrow_type: pa.DataType, next_id: Callable[[], int] | None =
 
 
 def as_type(given: GivenType) -> IcebergType:
-    """A type that was given as an object, as the spec's text or as Arrow's. Raises ``InvalidArgument``."""
+    """A type that was given as an object, as the spec's string or as Arrow's. Raises ``InvalidArgument``."""
     if isinstance(given, IcebergType):
         return given
     return from_arrow_type(given) if isinstance(given, pa.DataType) else parse_type(given)
@@ -255,11 +255,11 @@ def _field_type(field: pa.Field, next_id: Callable[[], int] | None, depth: int) 
 
 def _named_type(field: pa.Field) -> IcebergType | None:
     """The type that the field's metadata names, provided that its Arrow type still fits."""
-    text = (field.metadata or {}).get(TYPE_KEY)
-    if text is None:
+    string = (field.metadata or {}).get(TYPE_KEY)
+    if string is None:
         return None
     try:
-        named = parse_type(text.decode())
+        named = parse_type(string.decode())
     except (IcefieldError, UnicodeDecodeError):
         return None
     fits = isinstance(named, _NAMED_IN_METADATA) and to_arrow_type(named) == field.type
@@ -313,7 +313,7 @@ def _from_decimal(arrow_type: pa.DataType) -> IcebergType:
     if arrow_type.precision > 38:
         raise UnsupportedFeature(f"Arrow's {arrow_type} has more than 38 digits")
     if not 0 <= arrow_type.scale <= arrow_type.precision:
-        raise UnsupportedFeature(f"the scale of Arrow's {arrow_type} does not lie between 0 and its precision")
+        raise UnsupportedFeature(f"the scale of Arrow's {arrow_type} is not between 0 and its precision")
     return DecimalType(arrow_type.precision, arrow_type.scale)
 
 
@@ -333,7 +333,7 @@ def _is_any_decimal(arrow_type: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(arrow_type))
 
 
-_is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_is_string = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
 _is_long = (pa.types.is_int64, pa.types.is_uint32)
 
@@ -348,7 +348,7 @@ _FROM_ARROW: Final[list[tuple[Callable[[pa.DataType], Any], Callable[[pa.DataTyp
     (pa.types.is_date, lambda _: DateType()),
     (pa.types.is_time, _from_time),
     (pa.types.is_timestamp, _from_timestamp),
-    (lambda t: any(test(t) for test in _is_text), lambda _: StringType()),
+    (lambda t: any(test(t) for test in _is_string), lambda _: StringType()),
     (lambda t: any(test(t) for test in _is_bytes), lambda _: BinaryType()),
     (pa.types.is_fixed_size_binary, lambda t: FixedType(t.byte_width)),
     (pa.types.is_null, lambda _: UnknownType()),

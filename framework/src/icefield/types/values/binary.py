@@ -129,7 +129,7 @@ def from_bytes(iceberg_type: IcebergType, data: bytes) -> Any:
     """The internal value of bytes that were written for ``iceberg_type`` or for a type it was promoted from.
 
     Where four bytes stand for eight, the value was written before a promotion: an int for a long, a float for a
-    double, a date for a timestamp. Raises ``InvalidArgument`` for bytes of any other wrong length and for text that
+    double, a date for a timestamp. Raises ``InvalidArgument`` for bytes of any other wrong length and for a string that
     is not UTF-8.
     """
     form = _FORMATS.get(type(iceberg_type))
@@ -158,7 +158,7 @@ def _from_fixed_width(iceberg_type: IcebergType, form: struct.Struct, data: byte
     if len(data) == form.size:
         value = form.unpack(data)[0]
         if isinstance(iceberg_type, TimeType) and not 0 <= value < MICROS_PER_DAY:
-            raise InvalidArgument(f"a time lies beyond midnight: {value} microseconds")
+            raise InvalidArgument(f"a time is beyond midnight: {value} microseconds")
         return value
     promoted = _PROMOTED.get(type(iceberg_type))
     if promoted is None or len(data) != 4:

@@ -98,16 +98,16 @@ class _Column:
 def from_bytes_array(iceberg_type: IcebergType, data: pa.Array) -> pa.Array:
     """Decode a column of single values; the result has the Arrow type of ``iceberg_type``.
 
-    Null stays null, and so does what cannot be a value of the type (a wrong length, text that is not UTF-8, digits
-    beyond the precision): a damaged bound is an unknown bound. Values written before a promotion are told by their
-    length. A ``fixed`` that was truncated is filled up with zero bytes, which keeps it a bound. Bounds of geometries
-    are points: they stay bytes, for ``geo_point_from_bytes``.
+    Null stays null, and so does what cannot be a value of the type (a wrong length, a string that is not UTF-8, digits
+    beyond the precision): a damaged bound is an unknown bound. Values written before a promotion are recognised by
+    their length. A ``fixed`` that was truncated is filled up with zero bytes, which keeps it a bound. Bounds of
+    geometries are points: they stay bytes, for ``geo_point_from_bytes``.
 
     Raises ``InvalidArgument`` for a type without a binary form.
     """
     data = _as_binary(data)
     if isinstance(iceberg_type, StringType):
-        return _decode_text(data)
+        return _decode_string(data)
     if isinstance(iceberg_type, (BinaryType, GeometryType, GeographyType)):
         return data.cast(pa.binary())
     if isinstance(iceberg_type, UnknownType):
@@ -135,7 +135,7 @@ def _decode_numbers(iceberg_type: IcebergType, column: _Column) -> pa.Array:
 
 
 def _decode_promoted(iceberg_type: IcebergType, column: _Column, values: npt.NDArray[Any]) -> Mask:
-    """Put the values that were written before a promotion among the others; tells which rows they are."""
+    """Put the values that were written before a promotion among the others; states which rows they are."""
     form, factor = _WRITTEN_BEFORE_PROMOTION.get(type(iceberg_type), ("", 1))
     if not form:
         return np.zeros(column.count, np.bool_)
@@ -202,14 +202,14 @@ def _by_length(column: _Column, valid: Mask) -> list[tuple[int, Mask]]:
     return [(int(length), column.lengths == length) for length in lengths]
 
 
-def _decode_text(data: pa.Array) -> pa.Array:
-    text = pa.large_string() if pa.types.is_large_binary(data.type) else pa.string()
+def _decode_string(data: pa.Array) -> pa.Array:
+    string = pa.large_string() if pa.types.is_large_binary(data.type) else pa.string()
     try:
-        return data.cast(text).cast(pa.string())
+        return data.cast(string).cast(pa.string())
     except pa.ArrowInvalid:
         # Only a damaged file comes here; its sound values are kept.
         sound = pa.array([_is_utf8(value) for value in data.to_pylist()])
-        return pc.if_else(sound, data, pa.scalar(None, data.type)).cast(text).cast(pa.string())
+        return pc.if_else(sound, data, pa.scalar(None, data.type)).cast(string).cast(pa.string())
 
 
 def _is_utf8(value: bytes | None) -> bool:

@@ -58,13 +58,13 @@ _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*")
+_INTEGER_STRING: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*")
 
 
 def to_internal(iceberg_type: IcebergType, value: Any) -> Any:
-    """The internal value of what a user gave: a Python or numpy object, an Arrow scalar, or ISO text.
+    """The internal value of what a user gave: a Python or numpy object, an Arrow scalar, or ISO string.
 
-    Numbers may be text; a date stands for its midnight where a timestamp is meant (UTC in one with zone); a time
+    Numbers may be a string; a date stands for its midnight where a timestamp is meant (UTC in one with zone); a time
     without offset is refused where there is a zone. None, NaT and a null scalar are null.
 
     Raises ``InvalidArgument`` for what is not a value of the type or would lose something. The error's ``data``
@@ -105,7 +105,7 @@ def _whole_number(iceberg_type: IcebergType, value: Any) -> int:
     if isinstance(value, (bool, np.bool_)):
         raise _unfit(iceberg_type, value)
     if isinstance(value, str):
-        if not _INTEGER_TEXT.fullmatch(value):
+        if not _INTEGER_STRING.fullmatch(value):
             raise _unfit(iceberg_type, value)
         return int(value)
     if isinstance(value, (float, np.floating, Decimal)):

@@ -111,7 +111,7 @@ def _dictionary(metadata: bytes) -> tuple[list[str], int]:
         raise InvalidArgument("a variant ends too early")
     offsets = [_number(metadata, 1 + size * (i + 1), size) for i in range(count + 1)]
     if offsets != sorted(offsets) or begin + offsets[-1] > len(metadata):
-        raise InvalidArgument("the names of a variant lie outside its metadata")
+        raise InvalidArgument("the names of a variant are outside its metadata")
     try:
         names = [metadata[begin + a : begin + b].decode() for a, b in pairwise(offsets)]
     except UnicodeDecodeError:

@@ -1,7 +1,9 @@
 """Shapes as well-known text and well-known binary (OGC Simple Features; ISO codes for Z and M).
 
-In memory and in files a geometry is well-known binary; in JSON it is text.
+In memory and in files a geometry is well-known binary; in JSON it is a string.
 """
+
+# See docs/decisions/0059.
 
 from __future__ import annotations
 
@@ -43,9 +45,9 @@ class _Shape:
     body: Any
 
 
-def wkt_to_wkb(text: str) -> bytes:
+def wkt_to_wkb(string: str) -> bytes:
     """The little-endian well-known binary of well-known text. Raises ``InvalidArgument``."""
-    parser = _TextParser(text)
+    parser = _TextParser(string)
     shape = parser.shape(0)
     if parser.token is not None:
         raise parser.wrong()
@@ -58,22 +60,22 @@ def wkb_to_wkt(data: bytes) -> str:
     shape = reader.shape(0)
     if reader.position != len(data):
         raise InvalidArgument(f"{len(data) - reader.position} bytes follow the shape in well-known binary")
-    return _text(shape)
+    return _string(shape)
 
 
 class _TextParser:
-    def __init__(self, text: str) -> None:
-        self.tokens = self._split(text)
+    def __init__(self, string: str) -> None:
+        self.tokens = self._split(string)
         self.token: str | float | None = None
         self.next()
 
     @staticmethod
-    def _split(text: str) -> Iterator[str | float]:
-        position, end = 0, len(text.rstrip())
+    def _split(string: str) -> Iterator[str | float]:
+        position, end = 0, len(string.rstrip())
         while position < end:
-            match = _TOKEN.match(text, position)
+            match = _TOKEN.match(string, position)
             if match is None:
-                raise InvalidArgument(f"not well-known text: {text[position : position + 40]!r}")
+                raise InvalidArgument(f"not well-known text: {string[position : position + 40]!r}")
             word, number, sign = match.groups()
             yield word.upper() if word else float(number) if number else sign
             position = match.end()
@@ -218,25 +220,25 @@ def _binary(shape: _Shape) -> Iterator[bytes]:
             yield from _binary(item)
 
 
-def _text(shape: _Shape) -> str:
+def _string(shape: _Shape) -> str:
     layout = f" {_LAYOUTS[shape.layout]}" if shape.layout else ""
-    return f"{_NAMES[shape.kind]}{layout} {_body_text(shape.kind, shape.body)}"
+    return f"{_NAMES[shape.kind]}{layout} {_body_string(shape.kind, shape.body)}"
 
 
-def _body_text(kind: int, body: Any) -> str:
+def _body_string(kind: int, body: Any) -> str:
     if not body:
         return "EMPTY"
     match kind:
         case 1:
-            return f"({_coordinates_text(body)})"
+            return f"({_coordinates_string(body)})"
         case 2:
-            return f"({', '.join(map(_coordinates_text, body))})"
+            return f"({', '.join(map(_coordinates_string, body))})"
         case 3:
-            return f"({', '.join(_body_text(LINESTRING, ring) for ring in body)})"
+            return f"({', '.join(_body_string(LINESTRING, ring) for ring in body)})"
         case 7:
-            return f"({', '.join(map(_text, body))})"
-    return f"({', '.join(_body_text(part.kind, part.body) for part in body)})"
+            return f"({', '.join(map(_string, body))})"
+    return f"({', '.join(_body_string(part.kind, part.body) for part in body)})"
 
 
-def _coordinates_text(point: Coordinates) -> str:
+def _coordinates_string(point: Coordinates) -> str:
     return " ".join(repr(part).removesuffix(".0") for part in point)

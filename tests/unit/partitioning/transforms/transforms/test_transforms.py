@@ -234,7 +234,7 @@ def test_a_day_is_a_count_of_days_and_shows_as_a_date() -> None:
     assert result.type == pa.date32()
     assert result.view(pa.int32()).to_pylist() == [-1, 17486]
     # A reader of an old manifest has the same days as plain ints, and the same text.
-    assert day.to_human(IntegerType(), 17486) == day.to_human(DateType(), 17486) == "2017-11-16"
+    assert day.to_display(IntegerType(), 17486) == day.to_display(DateType(), 17486) == "2017-11-16"
 
 
 @pytest.mark.spec("TRN-06")
@@ -248,7 +248,7 @@ def test_the_sign_bit_of_a_hash_is_cleared_and_not_its_sign() -> None:
 
 @pytest.mark.spec("TRN-06")
 @given(st.lists(INT64, min_size=1), st.integers(1, 2**31 - 1))
-def test_buckets_lie_between_zero_and_their_number(values: list[int], count: int) -> None:
+def test_buckets_are_between_zero_and_their_number(values: list[int], count: int) -> None:
     buckets = BucketTransform(count).apply(pa.array(values, pa.int64()), LongType()).to_pylist()
     assert all(0 <= bucket < count for bucket in buckets)
 
@@ -308,7 +308,7 @@ def test_a_truncated_decimal_may_have_a_digit_more_than_its_type() -> None:
 
 @pytest.mark.spec("TRN-13")
 @given(st.lists(st.text(max_size=20)), st.integers(1, 8))
-def test_text_is_truncated_to_code_points(values: list[str], width: int) -> None:
+def test_string_is_truncated_to_code_points(values: list[str], width: int) -> None:
     for form in (pa.string(), pa.large_string(), pa.string_view()):
         result = TruncateTransform(width).apply(pa.array(values, form), StringType())
         assert result.to_pylist() == [value[:width] for value in values]
@@ -387,7 +387,7 @@ def test_neither_the_session_zone_nor_the_column_s_zone_moves_an_instant(
 
 @pytest.mark.spec("TRN-25", "TRN-26", "TRN-28")
 @pytest.mark.parametrize("text", VECTORS["partition_spec_json"]["transform_strings"])
-def test_the_texts_of_the_spec_are_parsed_and_printed(text: str) -> None:
+def test_the_strings_of_the_spec_are_parsed_and_printed(text: str) -> None:
     transform = parse_transform(text)
     assert transform.is_known
     assert str(transform) == text
@@ -400,7 +400,7 @@ def test_the_texts_of_the_spec_are_parsed_and_printed(text: str) -> None:
     "text",
     [*VECTORS["partition_spec_json"]["unknown_transform_roundtrip"], "", "Bucket [4]", "bucket[-1]", "bucket[٣]"],
 )
-def test_any_other_text_is_kept_as_an_unknown_transform(text: str) -> None:
+def test_any_other_string_is_kept_as_an_unknown_transform(text: str) -> None:
     transform = parse_transform(text)
     assert transform == UnknownTransform(text)
     assert str(transform) == text
@@ -427,10 +427,10 @@ def test_a_parameter_is_a_plain_decimal_integer() -> None:
 
 
 @pytest.mark.parametrize("given_", [None, 3, ["day"]])
-def test_what_is_neither_text_nor_transform_is_refused(given_: Any) -> None:
-    with pytest.raises(InvalidArgument, match="as text"):
+def test_what_is_neither_string_nor_transform_is_refused(given_: Any) -> None:
+    with pytest.raises(InvalidArgument, match="as a string"):
         parse_transform(given_)
-    with pytest.raises(InvalidArgument, match="as text"):
+    with pytest.raises(InvalidArgument, match="as a string"):
         UnknownTransform(given_)
 
 

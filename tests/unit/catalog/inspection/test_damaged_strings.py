@@ -65,6 +65,7 @@ def roads(made: Table) -> dict[str, Callable[[], Any]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["list", "manifest"])
 def test_every_road_over_a_damaged_string_gives_rows_or_an_error_with_the_location(kind: str) -> None:
     place = next(location for location, found in locations(table()).items() if found == kind)

@@ -15,20 +15,20 @@ WORD: Final = r"[^\W\d][\w$]*"
 _WORD = re.compile(WORD)
 
 
-def name_text(name: str | tuple[str, ...]) -> str:
+def name_string(name: str | tuple[str, ...]) -> str:
     """A column's full name or path, each part quoted if it has to be."""
-    return ".".join(map(_part_text, name.split(".") if isinstance(name, str) else name))
+    return ".".join(map(_part_string, name.split(".") if isinstance(name, str) else name))
 
 
-def _part_text(part: str) -> str:
+def _part_string(part: str) -> str:
     if _WORD.fullmatch(part) and part.lower() not in KEYWORDS:
         return part
     return '"' + part.replace('"', '""') + '"'
 
 
-def predicate_text(op: Op, name: str | tuple[str, ...], literals: Iterable[str]) -> str:
+def predicate_string(op: Op, name: str | tuple[str, ...], literals: Iterable[str]) -> str:
     """A predicate on the column with that full name or path; the literals are given in written form."""
-    subject = name_text(name)
+    subject = name_string(name)
     if op.is_unary:
         return f"{subject} {op.value}"
     if op.is_set:
@@ -37,5 +37,5 @@ def predicate_text(op: Op, name: str | tuple[str, ...], literals: Iterable[str])
 
 
 def like_pattern(prefix: str) -> str:
-    """The pattern of LIKE that matches the texts with that start."""
+    """The pattern of LIKE that matches the strings with that start."""
     return re.sub(r"([\\%_])", r"\\\1", prefix) + "%"

@@ -1,0 +1,1 @@
+"""The state machine of whole tables: what it is made of."""
