@@ -15,6 +15,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # See docs/decisions/0043.
 # What `make test` leaves to `make test-all`; together they run each test once.
 LONG := server or peer or slow
+# What `make soak` runs again: what has another count there.
+SOAK := counted or soak
 PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist worksteal --durations=20
 
 .PHONY: quickstart test test-all lint types layers packaging bench spec-coverage reference soak clean
@@ -54,7 +56,7 @@ reference: .venv/dev.stamp  ## Write the generated pages of docs, the list of ex
 	$(RUN) tests/support/public_api.py
 
 soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
-	ICEFIELD_SOAK=1 $(PYTEST) --run-soak $(PYTEST_ARGS)
+	ICEFIELD_SOAK=1 $(PYTEST) --run-soak -m "$(SOAK)" $(PYTEST_ARGS)
 
 .venv/base.stamp:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; set PYTHON") if sys.version_info < (3, 11) else 0'

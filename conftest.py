@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -61,6 +63,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for marker in _needs(item):
             item.add_marker(marker)
+        if _is_counted(getattr(item, "function", None)):
+            item.add_marker("counted")
     if not SOAK:
         _draw_fewer_examples(items)
     for marker, option in (("packaging", "--run-packaging"), ("soak", "--run-soak")):
@@ -71,6 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(skip)
     # All at the front, where one worker takes them: each worker that meets one starts a Spark session.
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+def _is_counted(test: Any) -> bool:
+    """Whether a soak gives a test another count by itself: a property, or a check of the kit, which has no markers."""
+    if getattr(test, "is_hypothesis_test", False):
+        return True
+    code = getattr(inspect.unwrap(test), "__code__", None) if callable(test) else None
+    return code is not None and test.__module__.startswith("icefield.testing.") and "SOAK" in code.co_names
 
 
 def _draw_fewer_examples(items: list[pytest.Item]) -> None:

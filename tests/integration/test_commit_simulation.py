@@ -24,8 +24,7 @@ from simulation.course import LOCATION, Build, Course, Wrong
 from simulation.stores import SimulatedFileSystem, SimulatedItems, SimulatedMetastore
 
 NAME = ("db", "t")
-COURSES = 100_000 if os.environ.get("ICEFIELD_SOAK") else 1_200
-PARTS = 4
+COURSES, PARTS = (100_000, 20) if os.environ.get("ICEFIELD_SOAK") else (1_200, 4)
 PLANTED_WITHIN = 1_000
 OPTIONS = LockOptions(
     "locks", acquire_interval=0.1, acquire_timeout=5.0, heartbeat=0.1, lease=0.3, foreign_writers=False
@@ -71,6 +70,7 @@ SHIPPED: dict[str, Build] = {
 }
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-13", "FS-09", "FS-10")
 @pytest.mark.parametrize("part", range(PARTS))

@@ -15,6 +15,7 @@ from servers.postgres import new_database
 PROCESSES, COMMITS = (16, 50) if os.environ.get("ICEFIELD_SOAK") else (8, 20)
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-10", "FS-13", "META-01")
 @pytest.mark.parametrize("kind", KINDS)
@@ -23,6 +24,7 @@ def test_no_commit_of_many_processes_is_lost(kind: str, tmp_path: Path) -> None:
     check(table, ended, first=0 if kind == "sql" else 1)
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-13", "FS-13")
 def test_no_commit_of_many_processes_is_lost_in_postgres(postgres: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from fuzzing import COUNT
 from hostile_locations import fuzz
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 def test_no_location_leads_to_another_host_and_none_is_sent_otherwise_than_it_was_checked() -> None:
     found = fuzz(COUNT)

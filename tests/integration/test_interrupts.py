@@ -225,6 +225,7 @@ def test_an_interrupt_at_any_request_leaves_no_file(change, after, monkeypatch):
     assert "old" in outcomes
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_an_interrupt_at_any_line_leaves_no_file(change):

@@ -93,6 +93,7 @@ def dies_at(step: int, given: Given, change: Change) -> bool:
     return os.WIFSIGNALED(status)
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-02", "COMMIT-24", "FS-14", "META-01")
 @pytest.mark.parametrize("change", AFTER if SOAK else [append], ids=lambda change: change.__name__)

@@ -401,6 +401,7 @@ def shown(values: Values, names: dict[str, str]) -> str:
     return repr([values.get(name) for name in names])
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", [*FORMATS, "mixed"])
 @pytest.mark.parametrize("format_version", [1, 2, 3])

@@ -90,6 +90,7 @@ def peers() -> Iterator[PeerReadings]:
         yield opened
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", [*FORMATS, "mixed"])
 @pytest.mark.parametrize("format_version", [1, 2, 3])

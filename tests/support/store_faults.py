@@ -129,6 +129,7 @@ class KilledCommits(CommitFaults):
     long: ClassVar[bool] = False
     """Whether even a short run takes long, and is for ``make soak``."""
 
+    @pytest.mark.counted
     @pytest.mark.slow
     @pytest.mark.spec("COMMIT-02", "COMMIT-24", "FS-13", "FS-14", "META-01")
     @pytest.mark.parametrize("name", KILLS if SOAK else KILLS[:1])

@@ -15,6 +15,7 @@ def catalog_of(azure: Azure, scheme: str = "az") -> dict[str, str]:
     return {"type": "directory", "warehouse": warehouse, "commit": "create", **azure.properties}
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-10", "FS-13", "META-01")
 def test_no_commit_of_many_processes_is_lost(azure: Azure) -> None:

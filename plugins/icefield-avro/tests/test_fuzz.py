@@ -42,6 +42,7 @@ def file(schema, table, codec):
     return write_file(schema, table.to_batches(), properties)
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 def test_damaged_files_give_rows_or_one_typed_error_and_never_end_the_process():
     outcome = fuzz("icefield_avro.avro_format:AvroFormat", whole_files())

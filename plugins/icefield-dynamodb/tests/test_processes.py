@@ -35,6 +35,7 @@ def append_many(folder: str, properties: dict[str, str], fence: bool, writer: in
         table.append(pa.table({"writer": [writer], "number": [number]}, schema=SCHEMA))
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "FS-09")
 @pytest.mark.parametrize("fence", [True, False], ids=["fenced-by-the-store", "decided-by-items"])

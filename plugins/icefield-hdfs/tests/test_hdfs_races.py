@@ -15,6 +15,7 @@ from many_writers import COMMITS, PROCESSES
 from servers.hdfs import Hdfs, read_around, write_around
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-13", "META-01")
 def test_no_commit_of_many_processes_is_lost(hdfs: Hdfs) -> None:

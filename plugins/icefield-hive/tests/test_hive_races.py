@@ -19,6 +19,7 @@ def properties_of(hive: str, folder: Path) -> dict[str, str]:
     return {"type": "hive", "uri": hive, "warehouse": f"file://{folder}/warehouse"}
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-10", "FS-13", "META-01")
 def test_no_commit_of_many_processes_is_lost(hive: str, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def compressed(codec):
     return {"write.orc.compression-codec": codec}
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 def test_damaged_files_give_rows_or_one_typed_error_and_never_end_the_process():
     outcome = fuzz("icefield_orc.orc_format:OrcFormat", whole_files())

@@ -22,12 +22,14 @@ def check_race(properties: dict[str, str]) -> None:
     many_writers.check_history(table, PROCESSES * COMMITS)
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-10", "FS-13", "META-01")
 def test_no_commit_of_many_processes_is_lost(s3: S3) -> None:
     check_race(catalog_of(s3, "create"))
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "FS-09")
 def test_no_commit_of_many_processes_is_lost_under_a_lock(s3: S3, lock_properties: dict[str, str]) -> None:

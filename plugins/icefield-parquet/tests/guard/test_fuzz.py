@@ -71,6 +71,7 @@ def file(schema, table, codec, more=None):
     return write(schema, table, batch_rows=200, properties=properties)[0]
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 def test_damaged_files_give_rows_or_one_typed_error_and_never_end_the_process():
     outcome = fuzz("icefield_parquet.parquet_format:ParquetFormat", whole_files())
