@@ -8,10 +8,11 @@ import pyarrow.orc as po
 import pytest
 from bounded import bounded
 from icefield.errors import IcefieldError, UnsupportedFeature
+from icefield.toolkit import BytesInput
 from icefield_orc.compression import NONE, ZLIB, ZSTD, pack
 from icefield_orc.protobuf import write_bytes, write_integer
 from icefield_orc.schema import Kind, read_tree
-from icefield_orc.tail import TypeEntry
+from icefield_orc.tail import TypeEntry, read_stripe_statistics, read_tail
 from orc_files import read, reader_of
 
 MOST = 2**63
@@ -58,9 +59,19 @@ HOSTILE = {
     "blocks of 2 GiB": lambda: file(ONE, codec=ZLIB, block=2**31),
     "a footer that inflates to 2 GiB": lambda: b"ORC" + BOMB + postscript(len(BOMB), codec=ZLIB, block=1 << 23),
     "very many columns": lambda: file(wide(100_100)),
+    "nearly a hundred thousand levels": lambda: file(type_of(Kind.STRUCT, [1], [b"a"]) + deep(99_000)),
     "a million types that no column has": lambda: file(ONE + type_of(Kind.LONG) * 1_000_000),
     "a type with very many children": lambda: file(
         write_bytes(4, write_integer(1, Kind.STRUCT) + write_integer(2, 1) * 200_000)
+    ),
+    "a type with sixteen million names": lambda: file(write_bytes(4, write_bytes(3, b"") * (16 << 20)), codec=ZLIB),
+    "a type with sixteen million packed children": lambda: file(
+        write_bytes(4, write_integer(1, Kind.STRUCT) + write_bytes(2, bytes(16 << 20))), codec=ZLIB
+    ),
+    "a pair of sixteen million fields": lambda: file(write_bytes(5, write_bytes(3, b"") * (16 << 20)), codec=ZLIB),
+    "a stripe of sixteen million fields": lambda: file(write_bytes(3, write_bytes(9, b"") * (16 << 20)), codec=ZLIB),
+    "a thousand kinds of fields": lambda: file(
+        b"".join(write_integer(number, 0) for number in range(20, 1_020)) * 10_000, codec=ZLIB
     ),
     "a hundred thousand levels": lambda: file(type_of(Kind.STRUCT, [1], [b"a"]) + deep(100_000)),
     "a type that is its own child": lambda: file(type_of(Kind.STRUCT, [0], [b"a"])),
@@ -68,6 +79,9 @@ HOSTILE = {
     "a million pairs": lambda: file(ONE + PAIR * 1_000_000),
     "a million statistics": lambda: file(ONE + write_bytes(7, b"") * 1_000_000),
     "a million fields of no use": lambda: file(ONE + write_integer(1, 3) * 1_000_000),
+    "a million fields that are not known": lambda: file(
+        ONE + b"".join(write_integer(number, 0) for number in range(100, 1_000_100))
+    ),
     "a stripe of 2 GiB": lambda: file(ONE + stripe(data=2**31)),
     "a stripe of very many rows": lambda: file(ONE + stripe(rows=2**62)),
     "a stripe with a footer of 2 GiB": lambda: file(ONE + stripe(footer=2**31)),
@@ -91,6 +105,27 @@ def test_a_tail_that_claims_very_much_is_refused_soon(name):
     data = HOSTILE[name]()
     with bounded(), pytest.raises(IcefieldError, match="memory://orc/file"):
         read(data)
+
+
+EMPTY_STRIPE = write_bytes(3, write_integer(1, 3) + b"".join(write_integer(number, 0) for number in range(2, 6)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "statistics", "known"),
+    [
+        (2_000, lambda: write_bytes(1, write_bytes(1, write_integer(1, 3)) * 2_001) * 5_000, 0),
+        (10, lambda: write_bytes(1, write_bytes(2, b"") * 5_000_000) + write_bytes(1, b"") * 4_999, 5_000),
+        (10, lambda: write_bytes(2, b"") * 5_000_000, 0),
+    ],
+    ids=["of every column", "fields that no column has", "fields that no stripe has"],
+)
+def test_very_many_stripe_statistics_are_passed_over_soon(columns, statistics, known):
+    parts = [pack(part, ZLIB, BLOCK) for part in (statistics(), wide(columns) + EMPTY_STRIPE * 5_000)]
+    data = b"ORC" + b"".join(parts) + postscript(len(parts[1]), codec=ZLIB, statistics=len(parts[0]))
+    source = BytesInput(data)
+    tail = read_tail(source, len(data))
+    with bounded():
+        assert len(read_stripe_statistics(source, tail)) == known
 
 
 def test_a_thousand_columns_are_read_in_bounded_time():

@@ -102,7 +102,7 @@ def rebuilt(data: bytes, stripe: Stripe, tail: Tail, root: Node, file_footer: by
 def rewritten_footer(footer: bytes, stripes: list[Stripe], timestamps: frozenset[int]) -> bytes:
     """A file's footer with other stripes, without row indexes and without the statistics of ``timestamps``."""
     out, column, left = [], 0, iter(stripes)
-    for number, value in items(footer):
+    for number, value in items(footer, len(footer)):
         if number == _STRIPES:
             value = stripe_message(next(left))
         elif number == _STATISTICS:
@@ -119,9 +119,9 @@ def rewritten_footer(footer: bytes, stripes: list[Stripe], timestamps: frozenset
 def rewritten_statistics(statistics: bytes, timestamps: frozenset[int]) -> bytes:
     """The statistics of stripes without those of ``timestamps``."""
     out = []
-    for number, value in items(statistics):
+    for number, value in items(statistics, len(statistics)):
         if number == 1:
-            columns = enumerate(blob(held) for inner, held in items(blob(value)) if inner == 1)
+            columns = enumerate(blob(held) for inner, held in items(blob(value), len(statistics)) if inner == 1)
             kept = (_without_timestamps(held) if column in timestamps else held for column, held in columns)
             value = b"".join(write_bytes(1, held) for held in kept)
         out.append(write_item(number, value))
@@ -140,7 +140,9 @@ def timestamp_columns(root: Node) -> frozenset[int]:
 
 
 def _without_timestamps(statistics: bytes) -> bytes:
-    return b"".join(write_item(*item) for item in items(statistics) if item[0] != _TIMESTAMP_STATISTICS)
+    return b"".join(
+        write_item(*item) for item in items(statistics, len(statistics)) if item[0] != _TIMESTAMP_STATISTICS
+    )
 
 
 def _stream(stream: Stream) -> bytes:
@@ -162,7 +164,11 @@ def _file_of(data: bytes, stripe: Stripe, tail: Tail, file_footer: bytes) -> byt
     footer = write_bytes(_STRIPES, stripe_message(replace(stripe, start=len(MAGIC)))) + write_integer(
         _ROWS, stripe.rows
     )
-    kept = (write_item(number, value) for number, value in items(file_footer) if number in (_TYPES, _METADATA))
+    kept = (
+        write_item(number, value)
+        for number, value in items(file_footer, len(file_footer))
+        if number in (_TYPES, _METADATA)
+    )
     postscript = tail.postscript
     packed = pack(footer + b"".join(kept), postscript.codec, postscript.block_size)
     numbers = ((1, len(packed)), (2, postscript.codec), (3, postscript.block_size), (6, 6))

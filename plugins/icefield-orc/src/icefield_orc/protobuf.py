@@ -10,14 +10,23 @@ from collections.abc import Iterator
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 70
 
+MOST_FIELDS = 1_000
+"""Of a message that lists nothing: no version of the format has a tenth of them."""
+
+_KINDS = 5
+"""How many kinds of fields a message may repeat, at most."""
+
 Item = tuple[int, "int | bytes"]
 """A field's number and its value: an unsigned integer, or the bytes of anything else."""
 
 
-def items(data: bytes) -> Iterator[Item]:
-    """The fields of a message, in order. Raises ``ValueError`` for bytes that are none."""
-    position, end = 0, len(data)
+def items(data: bytes, most: int = MOST_FIELDS) -> Iterator[Item]:
+    """The fields of a message, in order. Raises ``ValueError`` for bytes that are none, or for more than ``most``."""
+    position, end, left = 0, len(data), most
     while position < end:
+        if not left:
+            raise ValueError(f"a message of more than {most} fields")
+        left -= 1
         key, position = varint(data, position)
         number, wire = key >> 3, key & 7
         if wire == _VARINT:
@@ -36,8 +45,33 @@ def items(data: bytes) -> Iterator[Item]:
         position += length
 
 
+def check_counts(data: bytes, most: int, what: str) -> None:
+    """Raise ``ValueError`` if a field occurs more than ``most`` times, before a value is made of any; ``what`` says so.
+
+    Bytes that are no message are left to ``items``.
+    """
+    counts: dict[int, int] = {}
+    position, end, left = 0, len(data), _KINDS * most
+    while position < end:
+        key, position = varint(data, position)
+        counts[key] = count = counts.get(key, 0) + 1
+        left -= 1
+        if count > most or not left:
+            raise ValueError(f"{what} more than {most} parts of a kind")
+        wire = key & 7
+        if wire == _VARINT:
+            _, position = varint(data, position)
+        elif wire == _BYTES:
+            length, position = varint(data, position)
+            position += length
+        else:
+            position += 8 if wire == _FIXED64 else 4
+
+
 def varint(data: bytes, position: int) -> tuple[int, int]:
     """The unsigned number at a position, and the position after it."""
+    if position < len(data) and data[position] < 0x80:
+        return data[position], position + 1
     value = shift = 0
     while True:
         if position >= len(data) or shift >= _LONGEST_VARINT:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from icefield.errors import UnsupportedFeature
 from icefield.toolkit import FIELD_ID_KEY, VARIANT_ARROW
 
-from icefield_orc.tail import TypeEntry
+from icefield_orc.tail import DEEPEST, TypeEntry
 
 ID, REQUIRED, LONG_TYPE, TIMESTAMP_UNIT = (
     "iceberg.id",
@@ -25,7 +25,6 @@ ID, REQUIRED, LONG_TYPE, TIMESTAMP_UNIT = (
 )
 BINARY_TYPE, LENGTH, STRUCT_TYPE = "iceberg.binary-type", "iceberg.length", "iceberg.struct-type"
 COLUMN_IDS = "iceberg.column.id"
-_DEEPEST = 100
 _MOST_TYPES = 100_000
 _LONGEST_FIXED = 1 << 24
 _LONGEST_PATHS = 1 << 28
@@ -140,7 +139,7 @@ class _Builder:
         self.next_column = 0
 
     def node(self, column: int, name: str, path: str, depth: int) -> Node:
-        if column != self.next_column or column >= len(self._types) or depth > _DEEPEST:
+        if column != self.next_column or column >= len(self._types) or depth > DEEPEST:
             raise ValueError("its types are no tree, or one that is too deep")
         self.next_column += 1
         # A name stands in the paths of all types below it.

@@ -48,7 +48,7 @@ def parse_stripe_footer(packed: bytes, tail: Tail) -> StripeFooter:
     postscript = tail.postscript
     data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_FOOTER)
     most = _PARTS_OF_A_TYPE * len(tail.types) + _OTHER_PARTS
-    streams, encodings, dictionaries, fields = [], [], [], tuple(islice(items(data), most + 1))
+    streams, encodings, dictionaries, fields = [], [], [], tuple(islice(items(data, most + 1), most + 1))
     if len(fields) > most:
         raise ValueError("a stripe's footer with more streams than its columns can have")
     for number, value in fields:

@@ -6,7 +6,6 @@ by where they start.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,14 +13,30 @@ from icefield.abc import InputFile
 from icefield.errors import UnsupportedFeature
 
 from icefield_orc.compression import NONE, unpack
-from icefield_orc.protobuf import blob, integer, integers, items
+from icefield_orc.protobuf import blob, check_counts, integer, integers, items
 
 MAGIC = b"ORC"
 _FIRST_READ = 16 << 10
-_LARGEST_TAIL = 256 << 20
+_LARGEST_FOOTER = 64 << 20
+_LARGEST_STATISTICS = 256 << 20
 _DEFAULT_BLOCK = 256 << 10
 _MOST_PARTS = 100_000
 """Of each kind: types, stripes, pairs of user metadata, column statistics."""
+
+_PACKED_CHILDREN = 3 * _MOST_PARTS
+"""Bytes that the numbers of a type's children may take where they are packed."""
+
+DEEPEST = 100
+"""How many types may be inside each other."""
+
+_MOST_STATISTICS = 1_000_000
+"""Of columns in stripes. More are not read, and no stripe is skipped by them."""
+
+_OTHER_FIELDS = 16
+"""Fields of a message of statistics that a later version of the format may add."""
+
+_SHORT_TYPE = 64
+"""Bytes of a type that is likely to occur again, byte for byte: one of a wide file's columns."""
 
 _ENCRYPTION = 10
 """The field of a footer that says which columns are encrypted; what is in the open is masked: nulls, digests."""
@@ -91,27 +106,32 @@ def read_tail(source: InputFile, size: int) -> Tail:
     if start < 0:
         raise ValueError("the footer is longer than the file")
     packed = first[start - size :][: end - start] if size - start <= len(first) else _read(source, start, end)
-    footer = unpack(packed[: end - start], postscript.codec, postscript.block_size, _LARGEST_TAIL)
+    footer = unpack(packed[: end - start], postscript.codec, postscript.block_size, _LARGEST_FOOTER)
     return parse_footer(footer, postscript, size)
 
 
 def read_stripe_statistics(source: InputFile, tail: Tail) -> list[list[bytes]]:
-    """For each stripe the statistics of each column, not yet decoded; empty where the file has none."""
+    """For each stripe the statistics of each column, not yet decoded; empty where the file has none.
+
+    It is empty as well where there are so many that reading them takes longer than they save.
+    """
     postscript = tail.postscript
     end = tail.size - 1 - postscript.length - postscript.footer_length
     start = end - postscript.statistics_length
     if start < 0:
         raise ValueError("the stripe statistics are longer than the file")
+    stripes, columns = len(tail.stripes), len(tail.types)
+    if stripes * columns > _MOST_STATISTICS:
+        return []
     packed = _read(source, start, end)
-    data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_TAIL)
-    most = len(tail.types)
+    data = unpack(packed, postscript.codec, postscript.block_size, _LARGEST_STATISTICS)
     found: list[list[bytes]] = []
-    for number, value in items(data):
-        if len(found) > len(tail.stripes):
+    for number, value in islice(items(data, len(data)), stripes + _OTHER_FIELDS):
+        if len(found) > stripes:
             raise ValueError("statistics of more stripes than there are")
         if number == 1:
-            columns = islice((blob(column) for inner, column in items(blob(value)) if inner == 1), most + 1)
-            found.append(list(columns))
+            parts = islice(items(blob(value), len(data)), columns + _OTHER_FIELDS)
+            found.append([blob(column) for inner, column in parts if inner == 1])
     return found
 
 
@@ -125,7 +145,7 @@ def read_postscript(end_of_file: bytes) -> PostScript:
     if fields.get(8000, MAGIC) != MAGIC:
         raise ValueError("it does not end in an ORC postscript")
     footer, statistics = integer(fields.get(1, 0)), integer(fields.get(5, 0))
-    if max(footer, statistics) > _LARGEST_TAIL:
+    if footer > _LARGEST_FOOTER or statistics > _LARGEST_STATISTICS:
         raise ValueError("the footer claims to be too long")
     codec, block = integer(fields.get(2, NONE)), integer(fields.get(3, _DEFAULT_BLOCK))
     return PostScript(footer, codec, block, statistics, length, integer(fields.get(6, 0)) > 0)
@@ -141,16 +161,13 @@ def _read(source: InputFile, start: int, end: int) -> bytes:
 def parse_footer(footer: bytes, postscript: PostScript, size: int) -> Tail:
     """What a footer states. Raises ``ValueError`` for a damaged one, ``UnsupportedFeature`` for encrypted columns."""
     tail = Tail(postscript, size, 0, [], [], {}, [])
-    rows = 0
-    parts: Counter[int] = Counter()
-    for number, value in items(footer):
-        parts[number] += 1
-        if parts[number] > _MOST_PARTS:
-            raise ValueError(f"a footer of more than {_MOST_PARTS} types, stripes or pairs")
+    check_counts(footer, _MOST_PARTS, "a footer of")
+    rows, types = 0, _Types(tail.types)
+    for number, value in items(footer, len(footer)):
         if number == 3:
             tail.stripes.append(_stripe(blob(value)))
         elif number == 4:
-            tail.types.append(_type(blob(value)))
+            types.add(blob(value))
         elif number == 5:
             pair = dict(items(blob(value)))
             tail.metadata[blob(pair.get(1, b"")).decode("utf-8", "replace")] = blob(pair.get(2, b""))
@@ -179,13 +196,44 @@ def _stripe(data: bytes) -> Stripe:
     return Stripe(*(fields.get(number, 0) for number in (1, 2, 3, 4, 5)))
 
 
+class _Types:
+    """Reads types one by one, and stops at the first that is too deep or no part of the tree."""
+
+    def __init__(self, found: list[TypeEntry]) -> None:
+        self._found = found
+        self._children_left = [1]
+        self._short: dict[bytes, TypeEntry] = {}
+
+    def add(self, data: bytes) -> None:
+        entry = self._short.get(data)
+        if entry is None:
+            entry = _type(data)
+            if len(data) <= _SHORT_TYPE:
+                self._short[data] = entry
+        left = self._children_left
+        while not left[-1]:
+            left.pop()
+            if not left:
+                raise ValueError("types that no column has")
+        left[-1] -= 1
+        if entry.children:
+            left.append(len(entry.children))
+            if len(left) > DEEPEST + 2:
+                raise ValueError("its types are no tree, or one that is too deep")
+        self._found.append(entry)
+
+
 def _type(data: bytes) -> TypeEntry:
     single: dict[int, int] = {}
     children: list[int] = []
     names: list[str] = []
     attributes: dict[str, str] = {}
-    for number, value in items(data):
+    if len(data) > _MOST_PARTS:
+        check_counts(data, _MOST_PARTS, "a type of")
+    for number, value in items(data, len(data)):
         if number == 2:
+            if isinstance(value, bytes) and len(value) > _PACKED_CHILDREN:
+                raise ValueError(f"a type of more than {_MOST_PARTS} children")
             children += integers(value)
         elif number == 3:
             names.append(blob(value).decode("utf-8"))
