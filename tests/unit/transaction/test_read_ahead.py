@@ -9,7 +9,7 @@ import icefield
 import pytest
 from icefield.errors import ValidationFailed
 from icefield.manifest import ManifestReader
-from tables import new_table, rows
+from tables import memory_catalog, new_table, rows
 
 AT_ONCE = 4
 MANIFESTS = 3 * AT_ONCE
@@ -61,3 +61,14 @@ def test_a_conflict_check_reads_what_was_added_meanwhile_ahead(table, fetched):
     action.validate_from_snapshot(None).conflict_detection_filter("id > 100").validate_no_conflicting_data()
     action.commit()
     assert sorted(fetched.values()) == [1] * MANIFESTS
+
+
+def test_without_a_cache_a_manifest_is_read_to_find_its_files_and_to_write_it_anew_and_no_third_time(fetched):
+    catalog = memory_catalog(**{"io.manifest.cache-enabled": "false"})
+    table = new_table("kind", catalog=catalog, **{"commit.manifest-merge.enabled": "false"})
+    for number in range(MANIFESTS):
+        table.append(rows([number], "a"))
+    fetched.clear()
+    table.delete("kind = 'a'")
+    assert sorted(fetched.values()) == [2] * MANIFESTS
+    assert table.current_snapshot().summary["deleted-data-files"] == str(MANIFESTS)

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from icefield.manifest.columns import ALL_COLUMNS
+from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
@@ -65,6 +65,7 @@ class ManifestAssembler:
         self._uuid = uuid4()
         self._numbers = count()
         self._made: dict[Any, tuple[ManifestFile, ...]] = {}
+        self._removed: dict[Any, list[ManifestEntries]] = {}
         self._used: set[Any] = set()
         self._target: _Target | None = None
 
@@ -104,14 +105,22 @@ class ManifestAssembler:
             made += self._once(key, write)
         return made
 
-    def remaining(self, parts: Sequence[Remaining], new: int, *, merging: bool) -> list[ManifestFile]:
+    def remaining(
+        self,
+        parts: Sequence[Remaining],
+        new: int,
+        *,
+        merging: bool,
+        removed: Callable[[ManifestEntries], None],
+    ) -> list[ManifestFile]:
         """The manifests that stay of a base: as they are, without what goes, or merged by ``commit.manifest.*``.
 
-        ``new`` more manifests are about to join them. Manifests of different specs or contents are never mixed. The
-        newest group waits until it has the minimum number of members; older groups are full, and merged at once.
+        ``removed`` is called with the live entries that go, of one manifest each, without their statistics. ``new``
+        more manifests are about to join them. Manifests of different specs or contents are never mixed. The newest
+        group waits until it has the minimum number of members; older groups are full, and merged at once.
         """
         if not merging:
-            return self._rewritten([[part] for part in parts])
+            return self._rewritten([[part] for part in parts], removed)
         properties = self._now.base.properties
         target = get_int(properties, MANIFEST_TARGET_SIZE)
         at_least = get_int(properties, MANIFEST_MIN_COUNT_TO_MERGE)
@@ -127,9 +136,11 @@ class ManifestAssembler:
                     together += [[part] for part in members_of_bin]
                 else:
                     together.append(members_of_bin)
-        return self._rewritten(together)
+        return self._rewritten(together, removed)
 
-    def _rewritten(self, groups: Sequence[Sequence[Remaining]]) -> list[ManifestFile]:
+    def _rewritten(
+        self, groups: Sequence[Sequence[Remaining]], removed: Callable[[ManifestEntries], None]
+    ) -> list[ManifestFile]:
         """One manifest for each group: of its live entries, with those that go marked as deleted by this snapshot.
 
         What an earlier snapshot deleted is dropped; the others are EXISTING from now on. A single manifest from which
@@ -146,14 +157,19 @@ class ManifestAssembler:
                 first = group[0].manifest
                 writer = self._writer(first.partition_spec_id, first.content)
                 try:
-                    for part in group:
-                        _carry(writer, next(entries), part.gone)
+                    self._removed[key] = [
+                        gone for part in group if (gone := _carry(writer, next(entries), part.gone)) is not None
+                    ]
                 except BaseException:
                     writer.abort()
                     raise
                 publishing.add(key, writer, at_once=len(missing) == 1)
             publishing.finish()
-        self._used.update(key for key in keys if key is not None)
+        for used in keys:
+            if used is not None:
+                self._used.add(used)
+                for gone in self._removed[used]:
+                    removed(gone)
         return [
             group[0].manifest if key is None else self._made[key][0] for key, group in zip(keys, groups, strict=True)
         ]
@@ -250,13 +266,18 @@ def _stays(group: Sequence[Remaining]) -> bool:
     return len(group) == 1 and group[0].gone is None
 
 
-def _carry(writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[Any, Any] | None) -> None:
+def _carry(
+    writer: ManifestWriter, entries: ManifestEntries, gone: np.ndarray[Any, Any] | None
+) -> ManifestEntries | None:
+    """Write the live entries of a manifest, and give those that go."""
     live = entries.status() != EntryStatus.DELETED
     if gone is None:
         writer.existing(entries.filter(live))
-    else:
-        writer.existing(entries.filter(live & ~gone))
-        writer.delete(entries.filter(live & gone))
+        return None
+    deleted = entries.filter(live & gone)
+    writer.existing(entries.filter(live & ~gone))
+    writer.delete(deleted)
+    return deleted.select(PLAN_COLUMNS)
 
 
 def _packed(parts: Sequence[Remaining], target: int) -> list[list[Remaining]]:

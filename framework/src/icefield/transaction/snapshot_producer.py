@@ -180,16 +180,13 @@ class SnapshotProducer(Action):
         merging = self._is_merging(head.metadata)
         if not changes.removed and not merging:
             return None
-        positions = sorted(changes.removed)
-        for position, entries in zip(positions, head.read([head.manifests[one] for one in positions]), strict=True):
-            counter.removed(entries.filter(changes.removed[position] & (entries.status() != EntryStatus.DELETED)))
         parts: list[Remaining] = []
         for position, manifest in enumerate(head.manifests):
             gone = changes.removed.get(position)
             # A manifest without live files is of no use once the list is written anew.
             if gone is not None or manifest.has_added_files or manifest.has_existing_files or not changes.removed:
                 parts.append(Remaining(manifest, gone))
-        remaining = self._assembler.remaining(parts, new, merging=merging)
+        remaining = self._assembler.remaining(parts, new, merging=merging, removed=counter.removed)
         return None if not changes.removed and len(remaining) == len(head.manifests) else remaining
 
     def _write_list(
