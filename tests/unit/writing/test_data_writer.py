@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from bounded import bounded
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, StorageError, UnsupportedFeature
 from icefield.manifest import DataFileContent
@@ -31,6 +32,16 @@ SCHEMA = Schema(
 SPEC = PartitionSpec(PartitionField(2, 1000, "identity", "t"), PartitionField(4, 1001, "day", "ts_day"), spec_id=3)
 PLUGINS = Plugins.installed()
 START = dt.datetime(2024, 1, 1)
+
+WIDE = Schema(NestedField(1, "p", "int"), NestedField(2, "s", "string"))
+BY_PART = PartitionSpec(PartitionField(1, 1000, "identity", "p"))
+
+
+def wide_rows(batches, rows, partitions):
+    """Batches of one partition each, with strings of 256 bytes; the partitions come round."""
+    for number in range(batches):
+        partition = pa.array(np.full(rows, number % partitions), pa.int32())
+        yield pa.record_batch([partition, pa.repeat(f"{number:256}", rows)], schema=schema_to_arrow(WIDE))
 
 
 @pytest.fixture
@@ -239,6 +250,20 @@ class TestMemory:
         assert len(files) > 15, "some were closed early"
         for file in files:
             assert len({row["ts"].date() for row in read(context, file)["s"].to_pylist()}) == 1
+
+    def test_rows_that_wait_in_open_files_count_against_the_bound(self, context):
+        """Each of 24 files stays open and could hold a row group: 400 MB together, of which 16 may be held."""
+        context = replace(context, schema=WIDE, spec=BY_PART, buffer_bytes=16 << 20, workers=2)
+        with bounded(seconds=20, megabytes=300):
+            files = write_batches(context, wide_rows(batches=48, rows=32_768, partitions=24))
+        assert [file.record_count for file in files] == [65_536] * 24
+        assert max(len(file.split_offsets) for file in files) == 2, "a row group was ended early, not a file"
+
+    def test_a_file_whose_writer_cannot_end_a_stripe_is_closed_when_memory_runs_short(self, context):
+        context = replace(context, schema=WIDE, spec=BY_PART, buffer_bytes=2 << 20, workers=2, file_format="orc")
+        files = write_batches(context, wide_rows(batches=16, rows=4_096, partitions=8))
+        assert sum(file.record_count for file in files) == 16 * 4_096
+        assert len(files) > 8
 
     def test_partitions_that_fill_row_groups_keep_one_file_open(self, context):
         table = rows_table(2_000, days=1).filter(pc.field("t") == "a")

@@ -153,6 +153,20 @@ class FormatWriter(ABC):
     def estimated_size(self) -> int:
         """Bytes that the file would have if closed now, for rolling to the next; rough, never decreasing."""
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of memory that wait in the writer, as rows or encoded, until a block, row group or stripe is full.
+
+        A write with many open files counts them against its bound. 0 by default: a writer that holds next to nothing.
+        """
+        return 0
+
+    def flush(self) -> None:  # noqa: B027 -- optional
+        """End the block, row group or stripe here, so that ``buffered_bytes`` is 0, if the format can.
+
+        Asked for when memory runs short. Does nothing by default; a file that still holds bytes then is closed.
+        """
+
     @abstractmethod
     def close(self) -> WrittenFile:
         """Finish the file, close the stream and return what was written."""

@@ -1,9 +1,13 @@
 """Rows on their way to many partitions: held in memory within a bound, encoded by a few threads.
 
-Each partition gathers its rows. When it has enough for a row group they go to its file, which stays open; when all
-partitions together hold too much, those that hold most are written out and their files closed. Whatever is left at
-the end is written then. So memory is bounded on endless streams, and a partition whose rows fit gets one file.
+Each partition gathers its rows. When it has enough for a row group they go to its file, which stays open. Counted are
+the rows that wait here, those on their way to a file, and what the writers of open files hold. When that is too much,
+the partitions with the most are written out: an open file ends its row group, the rows of others become a file.
+Whatever is left at the end is written then. So memory is bounded on endless streams, and a partition whose rows fit
+gets one file.
 """
+
+# See docs/decisions/0076.
 
 from __future__ import annotations
 
@@ -31,14 +35,18 @@ _SPILL_TO = 0.75
 
 
 class _Buffer:
-    """The rows of one partition that wait, and its open file. ``writer`` is touched by one job at a time."""
+    """The rows of one partition that wait, and its open file. ``writer`` is touched by one job at a time.
 
-    __slots__ = ("batches", "held", "last", "partition", "writer")
+    ``retained``: bytes that the writer holds, as the last job left it.
+    """
+
+    __slots__ = ("batches", "held", "last", "partition", "retained", "writer")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.batches: list[pa.RecordBatch] = []
         self.held = 0
+        self.retained = 0
         self.writer: RollingWriter | None = None
         self.last: Future[None] | None = None
 
@@ -72,7 +80,7 @@ class FanOut:
             self._hand_over(buffer, close=True)
         elif buffer.held >= self._batch_bytes:
             self._write_on(buffer)
-        if self._held + self._threads.in_flight > self._context.buffer_bytes:
+        if self._held + self._threads.used > self._context.buffer_bytes:
             self._make_room()
         return buffer.partition.order
 
@@ -101,14 +109,27 @@ class FanOut:
             self._hand_over(next(iter(self._open.values())), close=True)
 
     def _make_room(self) -> None:
-        if self._held > self._context.buffer_bytes * _SPILL_TO:
-            for buffer in sorted(self._buffers.values(), key=lambda each: -each.held):
-                if self._held <= self._context.buffer_bytes * _SPILL_TO:
-                    break
-                self._hand_over(buffer, close=True)
-        self._threads.wait_below(self._context.buffer_bytes - self._held)
+        bound = self._context.buffer_bytes
+        self._spill()
+        self._threads.wait_below(bound - self._held)
+        if self._held + self._threads.used > bound:  # no job is left: what files hold is known now
+            self._spill()
+            self._threads.wait_below(bound - self._held)
 
-    def _hand_over(self, buffer: _Buffer, *, close: bool) -> None:
+    def _spill(self) -> None:
+        """Write out what holds the most, until the rest is well below the bound."""
+        most = self._context.buffer_bytes * _SPILL_TO
+        kept = self._held + sum(buffer.retained for buffer in self._open.values())
+        if kept <= most:
+            return
+        for buffer in sorted(self._buffers.values(), key=lambda each: -each.held - each.retained):
+            if kept <= most:
+                break
+            kept -= buffer.held + buffer.retained
+            is_open = id(buffer) in self._open
+            self._hand_over(buffer, close=not is_open, flush=is_open)
+
+    def _hand_over(self, buffer: _Buffer, *, close: bool, flush: bool = False) -> None:
         batches, size, before = buffer.batches, buffer.held, buffer.last
         buffer.batches, buffer.held = [], 0
         self._held -= size
@@ -118,15 +139,22 @@ class FanOut:
         def job() -> None:
             if before is not None:
                 before.result()  # jobs begin in their order, so that one is running or done
-            self._write(buffer, batches, close)
+            self._write(buffer, batches, close, flush)
 
         buffer.last = self._threads.submit(job, size)
 
-    def _write(self, buffer: _Buffer, batches: list[pa.RecordBatch], close: bool) -> None:
+    def _write(self, buffer: _Buffer, batches: list[pa.RecordBatch], close: bool, flush: bool) -> None:
         if buffer.writer is None:
             buffer.writer = RollingWriter(self._files, buffer.partition, self._context.target_file_bytes)
         for batch in batches:
             buffer.writer.write(batch)
+        batches.clear()
         if close:
             buffer.writer.close()
+        elif flush:
+            buffer.writer.flush()
+        retained = buffer.writer.buffered_bytes
+        self._threads.retain(retained - buffer.retained)
+        buffer.retained = retained
+        if close:
             buffer.writer = None

@@ -36,6 +36,18 @@ class RollingWriter:
         if self._current.writer.estimated_size >= self._target:
             self.close()
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes that wait in the current file's writer."""
+        return 0 if self._current is None else self._current.writer.buffered_bytes
+
+    def flush(self) -> None:
+        """Let the current file's writer hold nothing; a file of a format that cannot do so is finished."""
+        if self._current is not None:
+            self._current.writer.flush()
+            if self.buffered_bytes:
+                self.close()
+
     def close(self) -> None:
         """Finish the current file, if there is one."""
         if self._current is not None:

@@ -28,12 +28,18 @@ class Threads:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="icefield-write")
         self._changed = Condition()
         self._in_flight = 0
+        self._retained = 0
         self._error: BaseException | None = None
 
     @property
-    def in_flight(self) -> int:
-        """Bytes of jobs that are not done."""
-        return self._in_flight
+    def used(self) -> int:
+        """Bytes of jobs that are not done, and those that jobs left behind (``retain``)."""
+        return self._in_flight + self._retained
+
+    def retain(self, size: int) -> None:
+        """Count bytes that stay in memory behind the job that calls; a negative size is of some that went."""
+        with self._changed:
+            self._retained += size
 
     def submit(self, job: Callable[[], None], size: int) -> Future[None]:
         """Hand over a job that holds ``size`` bytes. Raises the error of an earlier job."""
@@ -55,9 +61,9 @@ class Threads:
                 self._changed.notify_all()
 
     def wait_below(self, size: int) -> None:
-        """Wait until fewer bytes are in flight, or none. Raises the error of a job."""
+        """Wait until at most so many bytes are used, or no job is left. Raises the error of a job."""
         with self._changed:
-            while self._in_flight > max(0, size) and self._error is None:
+            while self._in_flight and self.used > size and self._error is None:
                 self._changed.wait()
         self.check()
 

@@ -21,6 +21,9 @@ from icefield_orc.storage import column_ids, column_numbers, storage_batch, stor
 
 _MOMENTS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 _BUFFER = 1 << 20
+_MAGIC_SIZE = 3
+"""Bytes at the start of a file, before its first stripe."""
+
 _FIRST_GUESS = 0.5
 """Bytes of a file for a byte of Arrow, until the first stripe has shown it."""
 
@@ -46,6 +49,7 @@ class OrcWriter(FormatWriter):
         self._piece_rows = options["batch_size"]
         self._early_timestamps = False
         self._given_bytes = 0
+        self._stripe_given_bytes = 0
         self._shown_bytes = 0
         self._shown_given = 0
         self._estimate = 0
@@ -72,10 +76,20 @@ class OrcWriter(FormatWriter):
         written = self._sink.tell() if self._ended else self._buffered.tell()
         if written > self._shown_bytes and not self._ended:
             self._shown_bytes, self._shown_given = written, self._given_bytes
-        ratio = self._shown_bytes / self._shown_given if self._shown_given and self._shown_bytes > 3 else _FIRST_GUESS
         pending = 0 if self._ended else self._given_bytes - self._shown_given
-        self._estimate = max(self._estimate, written + int(pending * ratio))
+        self._estimate = max(self._estimate, written + int(pending * self._ratio))
         return self._estimate
+
+    @property
+    def buffered_bytes(self) -> int:
+        # The stripe that is not full is held encoded, and pyarrow's writer cannot be asked to end it.
+        return 0 if self._ended else int(self._stripe_given_bytes * self._ratio)
+
+    @property
+    def _ratio(self) -> float:
+        """Bytes of the file for a byte of Arrow."""
+        known = self._shown_given and self._shown_bytes > _MAGIC_SIZE
+        return self._shown_bytes / self._shown_given if known else _FIRST_GUESS
 
     def close(self) -> WrittenFile:
         if self._ended:
@@ -115,10 +129,13 @@ class OrcWriter(FormatWriter):
             self._hold()
             self._early_timestamps = True
         before = self._buffered.tell()
+        self._stripe_given_bytes += batch.nbytes
         try:
             self._writer.write(stored)
         except pa.ArrowNotImplementedError as error:
             raise UnsupportedFeature(f"ORC cannot hold this schema: {error}") from error
+        if self._buffered.tell() - before > _MAGIC_SIZE:
+            self._stripe_given_bytes = 0
         if self._buffered.tell() != before:
             self._buffered.flush()
             self._sink.mark()

@@ -45,6 +45,21 @@ class WritingChecks(FormatChecks):
         self.check_equal(self.read_all(file_format, location, schema), table)
         assert written.metrics.record_count == 5_000
 
+    def test_rows_around_a_flush_keep_their_order(self, file_format: FileFormat) -> None:
+        """If this fails, ``flush`` loses or repeats rows, or ``buffered_bytes`` counts what is no longer held."""
+        schema, table = flat_table(1_000)
+        location = fresh()
+        with file_format.open_writer(MemoryFileSystem().open_output(location), schema) as writer:
+            writer.flush()
+            for batch in table.to_batches(max_chunksize=300):
+                writer.write(batch)
+                before = writer.buffered_bytes
+                writer.flush()
+                assert 0 <= writer.buffered_bytes <= before, "flush makes a writer hold less"
+            assert writer.close().metrics.record_count == 1_000
+            assert writer.buffered_bytes == 0, "a closed writer holds nothing"
+        self.check_equal(self.read_all(file_format, location, schema), table)
+
     def test_two_files_are_written_side_by_side(self, file_format: FileFormat) -> None:
         """If this fails, writers share a buffer or a schema that is not theirs alone."""
         schema, table = flat_table(1_000)

@@ -84,6 +84,14 @@ class ParquetWriter(FormatWriter):
         self._estimate = max(self._estimate, written + int(self._pending_bytes * ratio))
         return self._estimate
 
+    @property
+    def buffered_bytes(self) -> int:
+        return self._pending_bytes
+
+    def flush(self) -> None:
+        """End the row group here."""
+        self._flush()
+
     def close(self) -> WrittenFile:
         if self._ended:
             raise ValueError("a Parquet file is closed once")
@@ -109,6 +117,7 @@ class ParquetWriter(FormatWriter):
     def abort(self) -> None:
         self._ended = True
         self._pending.clear()
+        self._pending_bytes = 0
         self._sink.abort()
         # pyarrow's writer ends its file when it is let go: the sink takes those bytes and drops them.
         if self._writer is not None:
