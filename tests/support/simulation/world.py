@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import Any, TypeVar
 
@@ -31,13 +32,24 @@ class Odds:
     crash_before: int = 4
     crash_after: int = 6
 
+    @cached_property
+    def verdicts(self) -> tuple[str, ...]:
+        """What goes wrong, as often as it does in a thousand requests; the others are at no place of it."""
+        return (
+            *("lost request",) * self.lost_request,
+            *("crash before",) * self.crash_before,
+            *("crash after",) * self.crash_after,
+            *("lost reply",) * self.lost_reply,
+            *("late",) * self.late,
+        )
+
 
 class World:
     """Turns, faults and the clock of one course of events."""
 
     def __init__(self, seed: int, odds: Odds) -> None:
         self.random = Random(seed)
-        self.odds = odds
+        self._verdicts = odds.verdicts
         self.now = 0.0
         self.trace: list[str] = []
         self.pointers: dict[str, str] = {}
@@ -72,7 +84,7 @@ class World:
             self.now += 0.01
             if self._late and self.random.random() < 0.05:
                 self._arrive(self._late.pop(self.random.randrange(len(self._late))))
-            chosen = self._running[self.random.randrange(len(self._running))]
+            chosen = self._running[int(self.random.random() * len(self._running))]
             chosen.switch()
             if chosen.dead:
                 self._running.remove(chosen)
@@ -133,21 +145,13 @@ class World:
         return bool(self._dead)
 
     def _verdict(self, changes: bool, may_be_late: bool) -> str | None:
-        odds = self.odds
-        drawn = self.random.randrange(1000)
-        for name, share in (
-            ("lost request", odds.lost_request),
-            ("crash before", odds.crash_before),
-            ("crash after", odds.crash_after),
-            ("lost reply", odds.lost_reply),
-            ("late", odds.late),
-        ):
-            drawn -= share
-            if drawn < 0:
-                if not changes and name in ("lost reply", "late"):
-                    return "lost request"
-                return None if name == "late" and not may_be_late else name
-        return None
+        drawn = int(self.random.random() * 1000)
+        if drawn >= len(self._verdicts):
+            return None
+        name = self._verdicts[drawn]
+        if not changes and name in ("lost reply", "late"):
+            return "lost request"
+        return None if name == "late" and not may_be_late else name
 
     def _alive(self, me: greenlet) -> None:
         if me in self._dead:
