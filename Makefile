@@ -43,7 +43,7 @@ layers: .venv/dev.stamp
 packaging: .venv/dev.stamp  ## Build the wheels, install each alone and look what it provides
 	$(RUN) -m pytest tests/packaging --run-packaging
 
-bench: .venv/dev.stamp  ## Run every benchmark beside its peer
+bench: .venv/dev.stamp  ## Run every benchmark next to its peer
 	$(RUN) benchmarks/run.py
 
 spec-coverage: .venv/dev.stamp  ## Print which requirements tests show; fail for one that is no longer shown

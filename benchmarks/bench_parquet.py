@@ -159,7 +159,7 @@ def read_peer(file: pa.Buffer, names: list[str]) -> int:
     return pq.ParquetFile(pa.BufferReader(file)).read(columns=names).num_rows
 
 
-def beside(name: str, schema: Schema, data: pa.Table, few: list[str], properties: dict[str, str]) -> None:
+def compared(name: str, schema: Schema, data: pa.Table, few: list[str], properties: dict[str, str]) -> None:
     batches = data.to_batches(max_chunksize=BATCH)
     file = pa.py_buffer(MemoryFileSystem().open_input(write(schema, batches, properties)).read())
     names, rows = data.column_names, data.num_rows
@@ -189,7 +189,7 @@ def run() -> None:
         "many row groups": lambda: (*numbers(rows, 0), ["id", "amount"], MANY_GROUPS),
     }
     for name in sys.argv[2:] or shapes:
-        beside(name, *shapes[name]())
+        compared(name, *shapes[name]())
 
 
 if __name__ == "__main__":

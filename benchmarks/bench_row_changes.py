@@ -1,9 +1,9 @@
-"""Changes of rows: merge-on-read beside copy-on-write, and upserts beside PyIceberg's.
+"""Changes of rows: merge-on-read next to copy-on-write, and upserts next to PyIceberg's.
 
     python benchmarks/bench_row_changes.py [ROWS] [PART ...]
 
 ``delete`` deletes 1,000 rows among ROWS (10 million, unless told) by a list of their keys. ``upsert`` puts 10,000 rows
-with a key of two columns into 1 million, beside PyIceberg with a key of one, and prints the most memory that takes.
+with a key of two columns into 1 million, next to PyIceberg with a key of one, and prints the most memory that takes.
 """
 
 from __future__ import annotations

@@ -66,12 +66,12 @@ def run() -> None:
         peers = SqlCatalog("bench", uri=uri, warehouse=warehouse)
         for name in wanted:
             table = make(catalog, name, data, *LAYOUTS[name])
-            beside_pyarrow(name, data.num_rows, table)
+            next_to_pyarrow(name, data.num_rows, table)
             peer = peers.load_table(f"db.{name.replace(' ', '_')}")
             compare(f"{name}: all, PyIceberg", table.scan().to_arrow, peer.scan().to_arrow, floor=FLOOR)
 
 
-def beside_pyarrow(name: str, count: int, table: Table) -> None:
+def next_to_pyarrow(name: str, count: int, table: Table) -> None:
     dataset = ds.dataset([task.file.file_path.removeprefix("file://") for task in table.scan().plan_files()])
     assert table.scan().to_arrow().num_rows == count
     names = ["id", "amount"]

@@ -125,8 +125,8 @@ class JsonLinesWriter(FormatWriter):
     def close(self) -> WrittenFile:
         self._end_block()
         metrics = self._all.metrics()
-        told = {"head": crc32(self._head), "metrics": metrics_to_json(metrics, self._schema)}
-        footer = line({**told, "blocks": self._blocks})
+        stated = {"head": crc32(self._head), "metrics": metrics_to_json(metrics, self._schema)}
+        footer = line({**stated, "blocks": self._blocks})
         end = line(f"{self._size:016x} {crc32(footer):08x}")
         self._size += self._put(footer) + self._put(end)
         self._sink.close()
@@ -140,8 +140,8 @@ class JsonLinesWriter(FormatWriter):
 
     def _end_block(self) -> None:
         if self._rows:
-            told = {"offset": self._size, "size": len(self._lines), "rows": self._rows, "crc": crc32(self._lines)}
-            self._blocks.append({**told, "metrics": metrics_to_json(self._block.metrics(), self._schema)})
+            stated = {"offset": self._size, "size": len(self._lines), "rows": self._rows, "crc": crc32(self._lines)}
+            self._blocks.append({**stated, "metrics": metrics_to_json(self._block.metrics(), self._schema)})
             self._size += self._put(bytes(self._lines))
             self._begin_block()
 
@@ -164,14 +164,14 @@ class JsonLinesReader(BlockReader):
     def _read_footer(self, size: int) -> None:
         end = self._range(max(0, size - END_SIZE), END_SIZE)
         place, checksum = (int(number, 16) for number in json.loads(end).split())
-        told = json.loads(self._range(place, size - END_SIZE - place, checksum))
-        self._places = told["blocks"]
+        stated = json.loads(self._range(place, size - END_SIZE - place, checksum))
+        self._places = stated["blocks"]
         self._blocks = [Block(place["offset"], place["rows"]) for place in self._places]
-        head = json.loads(self._range(0, self._blocks[0].offset if self._blocks else place, told["head"]))
+        head = json.loads(self._range(0, self._blocks[0].offset if self._blocks else place, stated["head"]))
         self._table_schema = schema_from_json(head["schema"])
         self._metadata = {key: value.encode() for key, value in head["metadata"].items()}
         self._block_metrics = [metrics_from_json(place["metrics"], self._table_schema) for place in self._places]
-        self._metrics = metrics_from_json(told["metrics"], self._table_schema)
+        self._metrics = metrics_from_json(stated["metrics"], self._table_schema)
 
     def _range(self, start: int, size: int, checksum: int | None = None) -> bytes:
         if start < 0 or size < 0:

@@ -172,8 +172,8 @@ def test_snapshots_history_and_refs_are_listed(run: Run, events: icefield.Table)
     listed = run("snapshots", "db.events", "--output", "json").objects
     assert [row["snapshot_id"] for row in listed] == [first.snapshot_id, second.snapshot_id]
     assert listed[1]["summary"]["added-records"] == "1"
-    told = dt.datetime.fromisoformat(listed[0]["committed_at"]).replace(tzinfo=dt.UTC)
-    assert told.timestamp() * 1000 == pytest.approx(first.timestamp_ms)
+    shown = dt.datetime.fromisoformat(listed[0]["committed_at"]).replace(tzinfo=dt.UTC)
+    assert shown.timestamp() * 1000 == pytest.approx(first.timestamp_ms)
     assert run("snapshots", "db.events").lines[1].split()[0] == str(first.snapshot_id)
     history = run("history", "db.events", "--output", "json").objects
     assert [row["is_current_ancestor"] for row in history] == [True, True]

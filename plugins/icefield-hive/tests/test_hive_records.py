@@ -301,8 +301,8 @@ def test_a_namespace_without_a_warehouse_is_where_the_metastore_says(hive: str, 
 
 
 def test_what_an_older_metastore_does_not_change_is_refused_and_nothing_else_is_changed(catalog: Catalog) -> None:
-    catalog.create_namespace("told", {"comment": "of it", "a": "1"})
-    before = catalog.load_namespace_properties("told")
+    catalog.create_namespace("described", {"comment": "of it", "a": "1"})
+    before = catalog.load_namespace_properties("described")
     location = before["location"]
     changes: list[tuple[list[str], dict[str, str], str]] = [
         (["comment"], {"a": "2"}, "comment"),
@@ -313,10 +313,10 @@ def test_what_an_older_metastore_does_not_change_is_refused_and_nothing_else_is_
     ]
     for removals, updates, what in changes:
         with pytest.raises(NotSupportedByCatalog, match=what):
-            catalog.update_namespace_properties("told", removals, updates)
-        assert catalog.load_namespace_properties("told") == before
-    catalog.update_namespace_properties("told", ["nothing"], {"location": location, "comment": "of it", "a": "2"})
-    assert catalog.load_namespace_properties("told") == {**before, "a": "2"}
+            catalog.update_namespace_properties("described", removals, updates)
+        assert catalog.load_namespace_properties("described") == before
+    catalog.update_namespace_properties("described", ["nothing"], {"location": location, "comment": "of it", "a": "2"})
+    assert catalog.load_namespace_properties("described") == {**before, "a": "2"}
     catalog.update_namespace_properties("db", ["comment"])  # it has none
 
 

@@ -230,16 +230,16 @@ class TestStripes:
     def test_metrics_of_a_footer_agree_with_those_that_were_gathered(self):
         data, written = self.file()
         with reader_of(data) as reader:
-            told = reader.metrics()
+            stated = reader.metrics()
         gathered = written.metrics
-        assert told.record_count == 4_000
-        assert told.null_value_counts == gathered.null_value_counts
-        assert told.value_counts == gathered.value_counts
+        assert stated.record_count == 4_000
+        assert stated.null_value_counts == gathered.null_value_counts
+        assert stated.value_counts == gathered.value_counts
         for number in (1, 3, 5):
-            assert told.lower_bounds[number] == gathered.lower_bounds[number]
-            assert told.upper_bounds[number] == gathered.upper_bounds[number]
-        assert gathered.lower_bounds[2] - 1000 < told.lower_bounds[2] <= gathered.lower_bounds[2]
-        assert gathered.upper_bounds[2] + 1000 > told.upper_bounds[2] >= gathered.upper_bounds[2]
+            assert stated.lower_bounds[number] == gathered.lower_bounds[number]
+            assert stated.upper_bounds[number] == gathered.upper_bounds[number]
+        assert gathered.lower_bounds[2] - 1000 < stated.lower_bounds[2] <= gathered.lower_bounds[2]
+        assert gathered.upper_bounds[2] + 1000 > stated.upper_bounds[2] >= gathered.upper_bounds[2]
 
 
 class TestColumns:

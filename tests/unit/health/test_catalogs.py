@@ -165,14 +165,14 @@ def test_a_name_that_is_not_configured_comes_with_those_that_are(tmp_path: Path)
 @pytest.mark.parametrize(
     ("key", "value"), [("s3.session-token", SECRET), ("uri", f"postgresql+psycopg://me:{SECRET}@127.0.0.1:1/db")]
 )
-def test_a_configuration_with_credentials_that_others_can_read_is_doubtful(
+def test_a_configuration_with_credentials_that_others_can_read_is_a_warning(
     key: str, value: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "icefield.toml"
     file.write_text(f"[catalog.prod]\ntype = 'directory'\nwarehouse = 'memory://w'\n'{key}' = '{value}'\n")
     file.chmod(0o644)
     found = examined("prod")["configuration"]
-    assert found.result is Result.DOUBTFUL
+    assert found.result is Result.WARNING
     assert f"({key})" in found.found
     assert SECRET not in repr(found)
     assert found.advice.startswith(f"chmod 600 {file}")

@@ -51,7 +51,7 @@ def test_just_what_a_store_does_wrong_is_found(kind: type[MemoryFileSystem]) -> 
 @pytest.mark.parametrize("kind", STORES, ids=lambda kind: kind.__name__)
 def test_each_finding_says_what_to_do_and_shows_no_credential(kind: type[MemoryFileSystem]) -> None:
     for finding in examine_storage(kind({"sick.token": SECRET}), FOLDER):
-        if finding.result in (Result.FAILED, Result.DOUBTFUL):
+        if finding.result in (Result.FAILED, Result.WARNING):
             assert finding.found
             assert finding.advice
         elif finding.result is Result.SKIPPED:
@@ -130,9 +130,9 @@ def test_what_is_not_offered_is_not_tried() -> None:
     assert found["atomic rename"].result is Result.OK
 
 
-def test_a_clock_that_is_a_little_off_is_doubtful_and_a_store_without_one_is_well() -> None:
+def test_a_clock_that_is_a_little_off_is_a_warning_and_a_store_without_one_is_well() -> None:
     found = by_check(examine_storage(Behind(), FOLDER))["clock"]
-    assert found.result is Result.DOUBTFUL
+    assert found.result is Result.WARNING
     assert found.found == "the store's clock is 20 s behind this machine's"
     assert "NTP" in found.advice
     assert by_check(examine_storage(Timeless(), FOLDER))["clock"].result is Result.OK

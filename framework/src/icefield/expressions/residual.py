@@ -84,10 +84,10 @@ class Residuals:
     def _with_states(self, states: bytes) -> BooleanExpression:
         found = self._by_states.get(states)
         if found is None:
-            decided = {leaf: state for (leaf, *_), state in zip(self._leaves, states, strict=True) if state}
+            known = {leaf: state for (leaf, *_), state in zip(self._leaves, states, strict=True) if state}
 
             def settle(leaf: BoundPredicate) -> BooleanExpression:
-                state = decided.get(leaf, _OPEN)
+                state = known.get(leaf, _OPEN)
                 return leaf if state == _OPEN else AlwaysTrue() if state == _TRUE else AlwaysFalse()
 
             if len(self._by_states) >= _MOST_CACHED:

@@ -15,7 +15,7 @@ from icefield.catalog.config import catalog_properties, configuration_file, conf
 from icefield.catalog.identifiers import namespace_name
 from icefield.errors import BrokenPlugin, IcefieldError, PluginConflict
 from icefield.health.commits import CommitExamination
-from icefield.health.findings import Broken, Doubtful, Finding, Result, skipped, tried
+from icefield.health.findings import Broken, Finding, Result, Warned, skipped, tried
 from icefield.health.plugins import examine_plugins
 from icefield.health.storage import examine_storage
 from icefield.plugins import Plugins
@@ -105,7 +105,7 @@ def _configuration(name: str | None, properties: Mapping[str, Any]) -> str:
     written = catalog_properties(called, {}, _file_only())
     secret = [key for key, value in written.items() if holds_credential(key) or credentials_in({key: value})]
     if file is not None and secret and os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-        raise Doubtful(
+        raise Warned(
             f"{file} holds credentials ({', '.join(sorted(secret))}) and can be read by other users",
             f"chmod 600 {file}, or move them to the environment",
         )

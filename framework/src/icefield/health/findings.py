@@ -14,7 +14,7 @@ class Result(Enum):
     """How a check ended."""
 
     OK = "ok"
-    DOUBTFUL = "doubtful"
+    WARNING = "warning"
     """Nothing is broken by it yet."""
     FAILED = "failed"
     SKIPPED = "skipped"
@@ -38,8 +38,8 @@ class Broken(Exception):
         self.found, self.advice = found, advice
 
 
-class Doubtful(Broken):
-    """The same for what may do harm one day."""
+class Warned(Broken):
+    """The same for what does no harm yet, but may."""
 
 
 def tried(check: str, action: Callable[[], str | None], properties: Mapping[str, str], doing: str = "") -> Finding:
@@ -49,8 +49,8 @@ def tried(check: str, action: Callable[[], str | None], properties: Mapping[str,
     """
     try:
         return Finding(check, Result.OK, action() or "")
-    except Doubtful as doubt:
-        return Finding(check, Result.DOUBTFUL, doubt.found, doubt.advice)
+    except Warned as warned:
+        return Finding(check, Result.WARNING, warned.found, warned.advice)
     except Broken as broken:
         return Finding(check, Result.FAILED, broken.found, broken.advice)
     except IcefieldError as error:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from icefield.abc import FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileMissing, IcefieldError
-from icefield.health.findings import Broken, Doubtful, Finding, skipped, tried
+from icefield.health.findings import Broken, Finding, Warned, skipped, tried
 from icefield.health.races import not_refused, race
 from icefield.metadata.file_names import VERSION_HINT
 from icefield.toolkit.publishing import read_whole
@@ -21,7 +21,7 @@ Alternatives = Callable[[frozenset[FileSystemAbility]], str]
 RIVALS = 8
 ROUNDS = 3
 _RANGED_BYTES = 300_000
-_DOUBTFUL_MS = 5_000
+_WARNING_MS = 5_000
 _WRONG_MS = 60_000
 _PLUGIN = (
     "do not use this store through that plugin, and report it to its author (the kit's FileSystemSuite shows it too)"
@@ -193,14 +193,14 @@ class StorageExamination:
             return "the store does not state when a file was written"
         before, after = self._skew
         skew = modified - after if modified > after else min(modified - before, 0)
-        if abs(skew) <= _DOUBTFUL_MS:
-            return f"within {_DOUBTFUL_MS // 1_000} s of this machine's"
+        if abs(skew) <= _WARNING_MS:
+            return f"within {_WARNING_MS // 1_000} s of this machine's"
         found = f"the store's clock is {abs(skew) / 1_000:.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
         advice = (
             "set this machine's clock by NTP (and the store's, if it is yours): signed requests are refused, old files "
             "look new to upkeep, and time travel picks other snapshots when clocks differ"
         )
-        raise (Broken if abs(skew) > _WRONG_MS else Doubtful)(found, advice)
+        raise (Broken if abs(skew) > _WRONG_MS else Warned)(found, advice)
 
     def _list_written(self) -> None:
         assert self._written is not None
@@ -231,8 +231,8 @@ class StorageExamination:
             raise Broken("a file was created twice under one name, and the second was not refused", "")
         if self._read_whole(once) != b"first":
             raise Broken("creating a file was refused, and replaced it nevertheless", "")
-        for turn in range(ROUNDS):
-            target = self._new(f"created-{turn}")
+        for trial in range(ROUNDS):
+            target = self._new(f"created-{trial}")
             won = race(self._rivals, lambda rival, at=target: self._put_new(at, rival))  # type: ignore[misc]
             self._one_winner(won, target, "created")
         return f"one of {self._rivals} at once won, {ROUNDS} times"
@@ -245,9 +245,9 @@ class StorageExamination:
             raise Broken("a file was renamed to a name that is taken, and that was not refused", "")
         if self._read_whole(taken) != taken.encode() or self._read_whole(source) != source.encode():
             raise Broken("renaming a file was refused, and changed a file nevertheless", "")
-        for turn in range(ROUNDS):
-            target = self._new(f"renamed-{turn}")
-            rivals = [self._new(f"rival-{turn}-{rival}") for rival in range(self._rivals)]
+        for trial in range(ROUNDS):
+            target = self._new(f"renamed-{trial}")
+            rivals = [self._new(f"rival-{trial}-{rival}") for rival in range(self._rivals)]
             for rival, location in enumerate(rivals):
                 self._stream(location, b"%d" % rival)
             won = race(

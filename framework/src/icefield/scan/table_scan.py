@@ -229,7 +229,7 @@ class TableScan:
         context = replace(self.context, projection=Schema(), dictionaries=frozenset())
         planner = self.planner(prove=True)
         planned = iter(()) if planner is None else planner.files()
-        batches = read_tasks(tally.undecided(planned, self.limit), context)
+        batches = read_tasks(tally.to_be_read(planned, self.limit), context)
         counted = 0
         for batch in batches:
             counted += batch.num_rows
@@ -315,9 +315,9 @@ class _Tally:
     def __init__(self) -> None:
         self.rows = 0
 
-    def undecided(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
+    def to_be_read(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
         for files in planned:
-            whole, needed, deleted = _decided(files)
+            whole, needed, deleted = _counted_files(files)
             counts = (np.asarray(files.entries.column(f.RECORD_COUNT)) - deleted)[whole]
             # In halves, since counts of a manifest that is wrong may add up to more than a long holds.
             self.rows += (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
@@ -328,7 +328,7 @@ class _Tally:
                 yield tasks[row]
 
 
-def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _counted_files(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Which files match whole, and which must be read; the others match nowhere. With the rows that are deleted of
     those that match whole.
     """
@@ -346,7 +346,7 @@ def _decided(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any,
         rows, positions = files.deletes.vectors()
         known = (positions >= 0) & (positions <= counts[rows])
         deleted[rows[known]] = positions[known]
-        undecided = files.deletes.counts() > 0
-        undecided[rows[known]] = False
-        whole &= ~undecided
+        uncounted = files.deletes.counts() > 0
+        uncounted[rows[known]] = False
+        whole &= ~uncounted
     return whole, ~(whole | never), deleted

@@ -48,10 +48,10 @@ async def persist(
     """What ``attempt`` returns, tried again after errors that may pass.
 
     A request without an answer may have been carried out. An error that comes after one, and would by itself say that
-    nothing was done, does not: the first, doubtful, error is raised then. ``FileExistsError`` and
+    nothing was done, does not: the first error is raised then. ``FileExistsError`` and
     ``FileNotFoundError`` say what is there, whoever did it, and pass through.
     """
-    doubtful: Exception | None = None
+    uncertain: Exception | None = None
     backoff = Backoff(limits.min_wait, limits.max_wait)
     try:
         async with asyncio.timeout(limits.total):
@@ -64,13 +64,13 @@ async def persist(
                     raise
                 except Exception as error:
                     if not is_transient(error):
-                        raise (doubtful or error) from None
-                    doubtful = error
+                        raise (uncertain or error) from None
+                    uncertain = error
     except TimeoutError:
-        if doubtful is None:
+        if uncertain is None:
             raise TimeoutError(f"no answer within {limits.total:g} s") from None
-    assert doubtful is not None
-    raise doubtful
+    assert uncertain is not None
+    raise uncertain
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

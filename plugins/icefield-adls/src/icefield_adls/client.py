@@ -162,10 +162,10 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
 
     async def get_ranges(self, container: str, path: str, start: int, end: int) -> tuple[bytes, int]:
         """A long range in several requests at a time."""
-        turns = asyncio.Semaphore(_PARALLEL)
+        slots = asyncio.Semaphore(_PARALLEL)
 
         async def part(first: int) -> tuple[bytes, int]:
-            async with turns:
+            async with slots:
                 return await self.get_range(container, path, first, min(first + self.settings.read_part, end))
 
         found = await together(part(first) for first in range(start, end, self.settings.read_part))

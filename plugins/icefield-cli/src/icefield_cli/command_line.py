@@ -16,7 +16,7 @@ from icefield.toolkit import without_credentials
 
 from icefield_cli.commands import COMMANDS
 from icefield_cli.context import Context, pair
-from icefield_cli.main import complain
+from icefield_cli.main import print_error
 from icefield_cli.output import clean
 
 _EPILOG = """A catalog is named by --catalog and described by icefield.toml, by the environment
@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None) -> int:
         given.run(Context(given), given)
         sys.stdout.flush()  # here, where a failure can be met with grace
     except KeyboardInterrupt:
-        complain("interrupted")
+        print_error("interrupted")
         _drop_output()
         return 130
     except IcefieldError as error:
@@ -91,7 +91,7 @@ def _without_output(failure: OSError) -> int:
     _drop_output()
     if isinstance(failure, BrokenPipeError):
         return 0
-    complain(f"the output cannot be written: {failure.strerror}")
+    print_error(f"the output cannot be written: {failure.strerror}")
     return 1
 
 
@@ -143,7 +143,7 @@ def _print_anything() -> None:
 
 
 def _drop_output() -> None:
-    """Send what is still buffered nowhere, so that Python does not complain when it ends."""
+    """Send what is still buffered nowhere, so that Python does not print_error when it ends."""
     with contextlib.suppress(OSError, ValueError):  # no real file, or one that is closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -152,7 +152,7 @@ def _failed(message: str, given: argparse.Namespace) -> int:
     properties = _properties(given)
     if os.environ.get("ICEFIELD_DEBUG"):
         print(without_credentials(traceback.format_exc(), properties), end="", file=sys.stderr)
-    complain(clean(" ".join(without_credentials(message, properties).split())))
+    print_error(clean(" ".join(without_credentials(message, properties).split())))
     if _output_failure() is not None:
         _drop_output()
     return 1

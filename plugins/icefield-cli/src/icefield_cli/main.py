@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, _end)
     sys.unraisablehook = _unraisable
     if not _has_output():
-        complain("the standard output is closed, and nothing was done")
+        print_error("the standard output is closed, and nothing was done")
         return 1
     status = _INTERRUPTED
     try:
@@ -39,11 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             signal.signal(signal.SIGINT, _end)
     except KeyboardInterrupt:  # where the command was not looking
-        complain("interrupted")
+        print_error("interrupted")
     return status
 
 
-def complain(message: str) -> None:
+def print_error(message: str) -> None:
     """Print a line on the standard error, if there is anybody to read it."""
     with suppress(OSError, ValueError):
         print(f"icefield: {message}", file=sys.stderr, flush=True)
@@ -70,8 +70,8 @@ def _has_output() -> bool:
 
 
 def _end(number: int, frame: Any) -> None:
-    """Leave at once: there is nothing to clean up, and Python would complain of what it was in."""
-    complain("interrupted")
+    """Leave at once: there is nothing to clean up, and Python would print_error of what it was in."""
+    print_error("interrupted")
     os._exit(_INTERRUPTED)
 
 

@@ -1,4 +1,4 @@
-"""Rows of Arrow as Python objects that print: times in ISO form, whatever instant they are, uuids as their text."""
+"""Rows of Arrow as Python objects that print: times in ISO form, whatever instant they are, UUIDs as strings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield import Schema
 from icefield import types as iceberg
 
-Show = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema | None = None) -> Iterator[dict[str, Any]]:
@@ -27,60 +27,62 @@ def rows_of(batches: Iterable[pa.RecordBatch], schema: Schema | None = None) -> 
 
 def _values(array: pa.Array, kind: iceberg.IcebergType | None) -> list[Any]:
     # Arrow writes times that Python's own types cannot hold.
-    values: list[Any] = array.cast(_with_texts(array.type)).to_pylist()
-    show = _shower(array.type, kind)
+    values: list[Any] = array.cast(_with_strings(array.type)).to_pylist()
+    show = _converter(array.type, kind)
     return values if show is None else [show(value) for value in values]
 
 
-def _with_texts(kind: pa.DataType) -> pa.DataType:
-    """The type with text for every time in it."""
+def _with_strings(kind: pa.DataType) -> pa.DataType:
+    """The type with strings for every time in it."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
         return pa.string()
     if pa.types.is_struct(kind):
-        return pa.struct([_field_with_texts(kind.field(i)) for i in range(kind.num_fields)])
+        return pa.struct([_field_with_strings(kind.field(i)) for i in range(kind.num_fields)])
     if pa.types.is_list(kind):
-        return pa.list_(_field_with_texts(kind.value_field))
+        return pa.list_(_field_with_strings(kind.value_field))
     if pa.types.is_map(kind):
-        return pa.map_(_field_with_texts(kind.key_field), _field_with_texts(kind.item_field))
+        return pa.map_(_field_with_strings(kind.key_field), _field_with_strings(kind.item_field))
     return kind
 
 
-def _field_with_texts(field: pa.Field) -> pa.Field:
-    return field.with_type(_with_texts(field.type))
+def _field_with_strings(field: pa.Field) -> pa.Field:
+    return field.with_type(_with_strings(field.type))
 
 
-def _shower(kind: pa.DataType, iceberg_type: iceberg.IcebergType | None) -> Show | None:
+def _converter(kind: pa.DataType, iceberg_type: iceberg.IcebergType | None) -> Convert | None:
     """What makes a value of the type printable; None when nothing need be done."""
     if pa.types.is_timestamp(kind):
-        return _unless_null(lambda text: text.replace(" ", "T", 1).replace("Z", "+00:00"))
+        return _unless_null(lambda string: string.replace(" ", "T", 1).replace("Z", "+00:00"))
     if isinstance(iceberg_type, iceberg.UUIDType):
         return _unless_null(lambda data: str(UUID(bytes=data)))
     if pa.types.is_struct(kind):
-        return _struct_shower(kind, iceberg_type)
+        return _struct_converter(kind, iceberg_type)
     if pa.types.is_list(kind):
         inner = iceberg_type.element.field_type if isinstance(iceberg_type, iceberg.ListType) else None
-        element = _shower(kind.value_type, inner)
+        element = _converter(kind.value_type, inner)
         return None if element is None else _unless_null(lambda values: [element(value) for value in values])
     if pa.types.is_map(kind):
-        return _map_shower(kind, iceberg_type)
+        return _map_converter(kind, iceberg_type)
     return None
 
 
-def _struct_shower(kind: pa.StructType, iceberg_type: iceberg.IcebergType | None) -> Show | None:
+def _struct_converter(kind: pa.StructType, iceberg_type: iceberg.IcebergType | None) -> Convert | None:
     types = {}
     if isinstance(iceberg_type, iceberg.StructType):
         types = {field.name: field.field_type for field in iceberg_type.fields}
     fields = [kind.field(i) for i in range(kind.num_fields)]
-    shows = {field.name: show for field in fields if (show := _shower(field.type, types.get(field.name))) is not None}
+    shows = {
+        field.name: show for field in fields if (show := _converter(field.type, types.get(field.name))) is not None
+    }
     if not shows:
         return None
     return _unless_null(lambda row: {name: shows[name](v) if name in shows else v for name, v in row.items()})
 
 
-def _map_shower(kind: pa.MapType, iceberg_type: iceberg.IcebergType | None) -> Show | None:
+def _map_converter(kind: pa.MapType, iceberg_type: iceberg.IcebergType | None) -> Convert | None:
     is_map = isinstance(iceberg_type, iceberg.MapType)
-    key = _shower(kind.key_type, iceberg_type.key.field_type if is_map else None)  # type: ignore[union-attr]
-    item = _shower(kind.item_type, iceberg_type.value.field_type if is_map else None)  # type: ignore[union-attr]
+    key = _converter(kind.key_type, iceberg_type.key.field_type if is_map else None)  # type: ignore[union-attr]
+    item = _converter(kind.item_type, iceberg_type.value.field_type if is_map else None)  # type: ignore[union-attr]
     if key is None and item is None:
         return None
     first, second = key or _same, item or _same
@@ -91,5 +93,5 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _unless_null(show: Show) -> Show:
+def _unless_null(show: Convert) -> Convert:
     return lambda value: None if value is None else show(value)

@@ -162,7 +162,7 @@ class ItemStrategy(VersionedStrategy):
 
     def _wins(self, target: str, record: Item) -> bool:
         lease = Lease(self._items, self._options, entity_of(target), entity_of(record[FILE]))
-        if not lease.acquire(lambda: self._is_decided(target, record)):
+        if not lease.acquire(lambda: self._is_published(target, record)):
             return False
         with lease:
             if self._item_of(target) is None and version_of(target) and self.exists(target):
@@ -210,7 +210,7 @@ class ItemStrategy(VersionedStrategy):
             location=target,
         )
 
-    def _is_decided(self, target: str, record: Item) -> bool:
+    def _is_published(self, target: str, record: Item) -> bool:
         other = self._item_of(target)
         return other is not None and not self._is_leftover(target, record, other)
 

@@ -59,8 +59,8 @@ class DynamoDbLockStrategy(VersionedStrategy):
     ) -> None:
         super().__init__(table, location, file_system, properties)
         fences = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.ATOMIC_RENAME}
-        road = FencedByStore if file_system.abilities & fences else ItemStrategy
-        self._road: VersionedStrategy = road(table, location, file_system, properties)
+        kind = FencedByStore if file_system.abilities & fences else ItemStrategy
+        self._delegate: VersionedStrategy = kind(table, location, file_system, properties)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The client stays behind: another process makes its own.
@@ -71,19 +71,19 @@ class DynamoDbLockStrategy(VersionedStrategy):
         return ItemTable.of(ClientOptions.of(self.properties), options.table).credentials
 
     def load(self) -> Pointer | None:
-        return self._road.load()
+        return self._delegate.load()
 
     def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
-        return self._road.commit(base, proposal)
+        return self._delegate.commit(base, proposal)
 
     def drop(self) -> None:
-        self._road.drop()
+        self._delegate.drop()
 
     def purge(self) -> None:
-        self._road.purge()
+        self._delegate.purge()
 
     def publish(self, target: str, data: bytes) -> Pointer | None:
-        return self._road.publish(target, data)
+        return self._delegate.publish(target, data)
 
     def forget(self, targets: Iterable[str]) -> None:
-        self._road.forget(targets)
+        self._delegate.forget(targets)

@@ -1,4 +1,4 @@
-"""Texts of a megabyte that a page of a few bytes repeats, in files made by hand: few rows at once, and all of them."""
+"""Strings of a megabyte that a page of a few bytes repeats, in files made by hand: few rows at once, and all."""
 
 import io
 import struct
@@ -36,7 +36,7 @@ def numbers(number, count):
 
 
 def file(pages, rows, codec=UNCOMPRESSED, *, announced=True):
-    """A column of texts whose first page is a dictionary, which the footer may announce."""
+    """A column of strings whose first page is a dictionary, which the footer may announce."""
     body = b"PAR1" + b"".join(pages)
     size = len(body) - 4
     chunk = Struct().i32(1, 6).list(2, I32, [0, 3, 8]).list(3, BINARY, [b"t"]).i32(4, codec).i64(5, rows)
@@ -51,7 +51,7 @@ def file(pages, rows, codec=UNCOMPRESSED, *, announced=True):
 
 
 def repeated(rows, codec=UNCOMPRESSED, *, more=(), announced=True):
-    """A long text and a short one; a hundred rows have the short one, then ``rows`` the long one, then some others."""
+    """A long string and a short one; a hundred rows have the short one, ``rows`` the long one, then some others."""
     pages = [
         page(plain(b"x" * LONG, b"short"), codec, entries=2),
         page(numbers(1, 100), codec, values=100),

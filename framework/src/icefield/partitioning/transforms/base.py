@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from icefield.errors import InvalidArgument
 from icefield.partitioning.transforms.arrays import conformed
-from icefield.partitioning.transforms.display import human_value
+from icefield.partitioning.transforms.display import display_value
 from icefield.types import IcebergType
 
 LARGEST_PARAMETER = 2**31 - 1
@@ -62,7 +62,7 @@ class Transform(ABC):
 
     def to_display(self, result_type: IcebergType, value: Any) -> str:
         """The string of one transformed value for people, as partition folders show it; None is ``null``."""
-        return human_value(result_type, value)
+        return display_value(result_type, value)
 
     def check_source(self, source_type: IcebergType) -> None:
         """Raise ``InvalidArgument`` unless columns of that type may be transformed."""

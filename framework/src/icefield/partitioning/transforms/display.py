@@ -24,13 +24,13 @@ NANOS = 1_000_000_000
 SECONDS_PER_DAY = 86_400
 
 
-def human_value(value_type: IcebergType, value: Any) -> str:
+def display_value(value_type: IcebergType, value: Any) -> str:
     """The string of an internal value; None is ``null``."""
     if value is None:
         return "null"
     match value_type:
         case DateType():
-            return human_day(value)
+            return display_day(value)
         case TimeType():
             return _clock(value, MICROS)
         case TimestampType():
@@ -50,27 +50,27 @@ def human_value(value_type: IcebergType, value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
-def human_year(years: int) -> str:
+def display_year(years: int) -> str:
     """``1970``, from years since 1970."""
     return f"{1970 + years:04d}"
 
 
-def human_month(months: int) -> str:
+def display_month(months: int) -> str:
     """``1970-01``, from months since 1970-01."""
     years, month = divmod(months, 12)
     return f"{1970 + years:04d}-{month + 1:02d}"
 
 
-def human_day(days: int) -> str:
+def display_day(days: int) -> str:
     """``1970-01-01``, from days since then."""
     year, month, day = date_from_days(days)
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
-def human_hour(hours: int) -> str:
+def display_hour(hours: int) -> str:
     """``1970-01-01-00``, from hours since then."""
     days, hour = divmod(hours, 24)
-    return f"{human_day(days)}-{hour:02d}"
+    return f"{display_day(days)}-{hour:02d}"
 
 
 def _clock(ticks: int, per_second: int) -> str:
@@ -83,4 +83,4 @@ def _clock(ticks: int, per_second: int) -> str:
 
 def _instant(ticks: int, per_second: int) -> str:
     days, rest = divmod(ticks, SECONDS_PER_DAY * per_second)
-    return f"{human_day(days)}T{_clock(rest, per_second)}"
+    return f"{display_day(days)}T{_clock(rest, per_second)}"

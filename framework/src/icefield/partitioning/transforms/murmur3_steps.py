@@ -1,4 +1,4 @@
-"""The steps of murmur3 x86 32-bit, seed 0, on numpy arrays: one lane for each value.
+"""The steps of murmur3 x86 32-bit, seed 0, on numpy arrays: one element for each value.
 
 Values are taken chunk by chunk, so that the few working arrays of one chunk stay in the processor's cache; every
 step is one numpy operation in place.
@@ -26,9 +26,9 @@ _CHUNK = 65_536
 # Byte strings need more of them.
 _STRINGS = 16_384
 # Strings longer than this many blocks, and the few longest of a chunk, go to mmh3 one by one: a step of numpy over
-# a handful of lanes costs more than the call.
+# a handful of strings costs more than the call.
 _MOST_BLOCKS = 256
-_FEWEST_LANES = 24
+_FEWEST_TOGETHER = 24
 
 
 def hash_pairs(low: Words, high: Words) -> Words:
@@ -36,13 +36,13 @@ def hash_pairs(low: Words, high: Words) -> Words:
     hashes = np.empty(len(low), np.uint32)
     word, spare = np.empty((2, min(_CHUNK, len(low))), np.uint32)
     for start in range(0, len(low), _CHUNK):
-        lanes = hashes[start : start + _CHUNK]
-        k, t = word[: len(lanes)], spare[: len(lanes)]
-        lanes.fill(0)
+        piece = hashes[start : start + _CHUNK]
+        k, t = word[: len(piece)], spare[: len(piece)]
+        piece.fill(0)
         for part in (low, high):
             k[:] = part[start : start + _CHUNK]
-            _mix(lanes, k, t)
-        _finish(lanes, np.uint32(8), t)
+            _mix(piece, k, t)
+        _finish(piece, np.uint32(8), t)
     return hashes
 
 
@@ -57,22 +57,22 @@ def hash_rows(data: Bytes, width: int, rows: int, *, stride: int | None = None, 
     hashes = np.empty(rows, np.uint32)
     word, spare = np.empty((2, min(_CHUNK, rows)), np.uint32)
     for start in range(0, rows, _CHUNK):
-        lanes = hashes[start : start + _CHUNK]
-        k, t = word[: len(lanes)], spare[: len(lanes)]
+        piece = hashes[start : start + _CHUNK]
+        k, t = word[: len(piece)], spare[: len(piece)]
         first = offset + start * step
-        lanes.fill(0)
+        piece.fill(0)
         for column in range(0, width - 3, 4):
-            k[:] = np.ndarray(len(lanes), "<u4", data, first + column, (step,))
-            _mix(lanes, k, t)
+            k[:] = np.ndarray(len(piece), "<u4", data, first + column, (step,))
+            _mix(piece, k, t)
         if width & 3:
             k.fill(0)
             for at in range(width & 3):
-                t[:] = np.ndarray(len(lanes), np.uint8, data, first + (width & ~3) + at, (step,))
+                t[:] = np.ndarray(len(piece), np.uint8, data, first + (width & ~3) + at, (step,))
                 np.left_shift(t, np.uint32(8 * at), out=t)
                 np.bitwise_or(k, t, out=k)
             _scramble(k, t)
-            np.bitwise_xor(lanes, k, out=lanes)
-        _finish(lanes, np.uint32(width), t)
+            np.bitwise_xor(piece, k, out=piece)
+        _finish(piece, np.uint32(width), t)
     return hashes
 
 
@@ -91,36 +91,36 @@ def hash_ranges(data: Bytes, starts: Offsets, lengths: Offsets) -> Words:
 def _hash_chunk(data: Bytes, starts: Offsets, lengths: Offsets, out: Words) -> None:
     blocks = lengths >> 2
     most = int(blocks.max())
-    if most == int(blocks.min()) and most <= _MOST_BLOCKS and len(out) >= _FEWEST_LANES:
-        _hash_lanes(data, starts, lengths, [len(out)] * most, out)
+    if most == int(blocks.min()) and most <= _MOST_BLOCKS and len(out) >= _FEWEST_TOGETHER:
+        _hash_together(data, starts, lengths, [len(out)] * most, out)
         return
-    # Longest first: the lanes that are still active at any step are then a prefix. Few bits sort by radix.
+    # Longest first: the strings that are still active at any step are then a prefix. Few bits sort by radix.
     rank: Offsets = (most - blocks).astype(np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.int64)
     order = np.argsort(rank, kind="stable")
-    active = _active_lanes(rank[order], most)
-    alone = _lanes_alone(active)
+    active = _active_counts(rank[order], most)
+    alone = _number_alone(active)
     if alone:
         single, order = order[:alone], order[alone:]
         out[single] = _hash_singly(data, starts[single], lengths[single])
     if len(order):
         hashes = np.empty(len(order), np.uint32)
         steps = [count - alone for count in active if count > alone]
-        _hash_lanes(data, starts[order], lengths[order], steps, hashes)
+        _hash_together(data, starts[order], lengths[order], steps, hashes)
         out[order] = hashes
 
 
-def _active_lanes(ranks: Offsets, most: int) -> list[int]:
-    """For each step how many lanes have a block left, up to the longest that lock-step takes."""
+def _active_counts(ranks: Offsets, most: int) -> list[int]:
+    """For each step how many strings have a block left, up to the longest that lock-step takes."""
     steps = np.arange(min(most, _MOST_BLOCKS + 1))
     counts: list[int] = np.searchsorted(ranks, (most - steps).astype(ranks.dtype), "left").tolist()
     return counts
 
 
-def _lanes_alone(active: list[int]) -> int:
+def _number_alone(active: list[int]) -> int:
     """How many of the longest are hashed one by one."""
     alone = active[_MOST_BLOCKS] if len(active) > _MOST_BLOCKS else 0
     for count in reversed(active):
-        if count - alone >= _FEWEST_LANES:
+        if count - alone >= _FEWEST_TOGETHER:
             break
         alone = max(alone, count)
     return alone
@@ -132,7 +132,7 @@ def _hash_singly(data: Bytes, starts: Offsets, lengths: Offsets) -> Words:
     return np.array([mmh3.mmh3_32_uintdigest(raw[at : at + size]) for at, size in ranges], np.uint32)
 
 
-def _hash_lanes(data: Bytes, starts: Offsets, lengths: Offsets, active: list[int], hashes: Words) -> None:
+def _hash_together(data: Bytes, starts: Offsets, lengths: Offsets, active: list[int], hashes: Words) -> None:
     """Hash byte strings that are ordered from the most blocks to the fewest; ``active`` counts them at each step."""
     words, base = _words_over(data, starts, lengths)
     position = starts.astype(np.int64)

@@ -21,10 +21,10 @@ from icefield.partitioning.transforms.display import (
     MICROS,
     NANOS,
     SECONDS_PER_DAY,
-    human_day,
-    human_hour,
-    human_month,
-    human_year,
+    display_day,
+    display_hour,
+    display_month,
+    display_year,
 )
 from icefield.types import (
     DateType,
@@ -85,7 +85,7 @@ class YearTransform(TemporalTransform):
         return date_from_days(_day(value, source_type))[0] - _EPOCH_YEAR
 
     def _human(self, value: int) -> str:
-        return human_year(value)
+        return display_year(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class MonthTransform(TemporalTransform):
         return (year - _EPOCH_YEAR) * 12 + month - 1
 
     def _human(self, value: int) -> str:
-        return human_month(value)
+        return display_month(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class DayTransform(TemporalTransform):
         return _day(value, source_type)
 
     def _human(self, value: int) -> str:
-        return human_day(value)
+        return display_day(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class HourTransform(TemporalTransform):
         return (hours + 2**31) % 2**32 - 2**31
 
     def _human(self, value: int) -> str:
-        return human_hour(value)
+        return display_hour(value)
 
 
 def _per_second(source_type: IcebergType) -> int:

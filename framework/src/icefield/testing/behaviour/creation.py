@@ -133,8 +133,8 @@ class CreationChecks(BehaviourChecks):
     def test_a_location_of_the_users_choice_is_used_or_refused(self, catalog: Catalog) -> None:
         """If this fails, a table is created somewhere else than it was asked to, or half made before it is refused."""
         space = self.space(catalog)
-        beside = self.create(catalog, f"{space}.beside").location()
-        wanted = f"{beside}-elsewhere"
+        neighbour = self.create(catalog, f"{space}.beside").location()
+        wanted = f"{neighbour}-elsewhere"
         try:
             table = catalog.create_table(f"{space}.t", SCHEMA, location=f"{wanted}/", properties=self.table_properties)
         except (InvalidArgument, NotSupportedByCatalog):

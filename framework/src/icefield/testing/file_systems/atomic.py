@@ -45,8 +45,8 @@ class AtomicChecks(FileSystemChecks):
     def test_one_of_many_creators_wins(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``put(CREATE)`` looks first and writes then: two writers both found nothing."""
         self.needs(file_system, FileSystemAbility.ATOMIC_CREATE)
-        for turn in range(ROUNDS):
-            target = f"{root}/race-{turn}"
+        for trial in range(ROUNDS):
+            target = f"{root}/race-{trial}"
 
             def create(number: int, target: str = target) -> bytes | None:
                 data = f"writer {number} ".encode() * 2_000
@@ -71,9 +71,9 @@ class AtomicChecks(FileSystemChecks):
         def watch() -> None:
             reader = self.copy(file_system)
             while not done.is_set() and not failures:
-                for turn in range(ROUNDS):
+                for trial in range(ROUNDS):
                     try:
-                        seen.add(len(reader.open_input(f"{root}/w{turn}").read()))
+                        seen.add(len(reader.open_input(f"{root}/w{trial}").read()))
                     except FileMissing:
                         break
                     except Exception as error:
@@ -83,8 +83,8 @@ class AtomicChecks(FileSystemChecks):
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            for turn in range(ROUNDS):
-                file_system.put(f"{root}/w{turn}", data, PutMode.CREATE)
+            for trial in range(ROUNDS):
+                file_system.put(f"{root}/w{trial}", data, PutMode.CREATE)
         finally:
             done.set()
             watcher.join()
@@ -146,12 +146,12 @@ class AtomicChecks(FileSystemChecks):
     def test_one_of_many_renamers_wins(self, file_system: FileSystem, root: str) -> None:
         """If this fails, ``rename`` looks first and renames then, or ignores the store's refusal."""
         self.needs(file_system, FileSystemAbility.ATOMIC_RENAME)
-        for turn in range(ROUNDS):
-            target = f"{root}/race-{turn}"
+        for trial in range(ROUNDS):
+            target = f"{root}/race-{trial}"
 
-            def rename(number: int, target: str = target, turn: int = turn) -> bytes | None:
+            def rename(number: int, target: str = target, trial: int = trial) -> bytes | None:
                 data = f"writer {number}".encode()
-                source = f"{root}/source-{turn}-{number}"
+                source = f"{root}/source-{trial}-{number}"
                 self.raw_put(source, data)
                 try:
                     self.copy(file_system).rename(source, target)

@@ -30,10 +30,10 @@ class StreamChecks(FileSystemChecks):
     def test_two_streams_that_are_written_at_once_keep_apart(self, file_system: FileSystem, root: str) -> None:
         """If this fails, streams share a buffer: keep it in the object that ``open_output`` returns."""
         streams = [file_system.open_output(f"{root}/{name}") for name in ("a", "b")]
-        for turn in range(8):
+        for trial in range(8):
             for number, sink in enumerate(streams):
-                sink.write(bytes([number]) * (100 + turn))
-                assert sink.tell() == sum(range(100, 101 + turn))
+                sink.write(bytes([number]) * (100 + trial))
+                assert sink.tell() == sum(range(100, 101 + trial))
         streams[0].close()
         streams[1].write(b"\x01")
         streams[1].close()

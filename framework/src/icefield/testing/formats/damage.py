@@ -32,11 +32,11 @@ class DamageChecks(FormatChecks):
         schema, table = flat_table(2_000)
         whole = self._bytes(file_format, schema, table)
         rng = random.Random(11)
-        for turn in range(2_000 if SOAK else 150):
+        for trial in range(2_000 if SOAK else 150):
             data = bytearray(whole)
-            if turn % 3 == 0:
+            if trial % 3 == 0:
                 del data[rng.randrange(len(data)) :]
-            elif turn % 3 == 1:
+            elif trial % 3 == 1:
                 data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             else:
                 start = rng.randrange(len(data))

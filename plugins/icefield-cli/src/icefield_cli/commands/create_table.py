@@ -50,12 +50,12 @@ def run(context: Context, given: argparse.Namespace) -> None:
     context.say(f"created {given.table} at {table.location()}", table=given.table, location=table.location())
 
 
-def _column(text: str) -> tuple[str, IcebergType, bool]:
-    name, _, kind = text.strip().partition(" ")
+def _column(given: str) -> tuple[str, IcebergType, bool]:
+    name, _, kind = given.strip().partition(" ")
     required = kind.endswith(" required")
     kind = kind.removesuffix(" required").strip()
     if not kind:
-        raise argparse.ArgumentTypeError(f"'{text}' is no 'NAME TYPE [required]'")
+        raise argparse.ArgumentTypeError(f"'{given}' is no 'NAME TYPE [required]'")
     try:
         return name, parse_type(kind), required
     except ValueError as error:

@@ -26,11 +26,11 @@ def scan_of(table: Table, given: argparse.Namespace, **options: Any) -> TableSca
     return scan if given.as_of is None else scan.as_of(given.as_of)
 
 
-def _instant(text: str) -> int:
+def _instant(given: str) -> int:
     """Milliseconds since 1970; a time without a zone is in UTC."""
     try:
-        found = dt.datetime.fromisoformat(text)
+        found = dt.datetime.fromisoformat(given)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no time in ISO form") from None
+        raise argparse.ArgumentTypeError(f"'{given}' is no time in ISO form") from None
     found = found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)
     return (found - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)

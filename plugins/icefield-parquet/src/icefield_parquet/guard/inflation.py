@@ -1,4 +1,4 @@
-"""How much the pages of a column chunk may inflate to, which is compared before the library inflates them.
+"""How much the pages of a column chunk may inflate to, which is compared before pyarrow inflates them.
 
 A page of 60 KiB can inflate to two GiB, whatever the footer says of its chunk: pyarrow takes memory for what the page's
 own header claims. So the headers are read first. Snappy, LZO and LZ4 are left out, which yield at most 255 bytes for
@@ -61,7 +61,7 @@ def claim_of(chunk: Any, *, is_string: bool) -> Claim | None:
 def check_inflation(source: InputFile, claim: Claim) -> None:
     """Raise ``ValueError`` where a page, or all pages together, inflate to more than they may.
 
-    What is not understood is left to the library.
+    What is not understood is left to pyarrow.
     """
     place, left = claim.start, claim.unpacked + _FREE_PAGE
     while place < claim.end:

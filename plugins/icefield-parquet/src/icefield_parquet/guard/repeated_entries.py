@@ -1,7 +1,7 @@
-"""How long the texts of a dictionary are, which a few bytes can repeat any number of times.
+"""How long the strings of a dictionary are, which a few bytes can repeat any number of times.
 
-A dictionary of one text of a megabyte and a page of thirty bytes are a million rows of a terabyte: pyarrow takes memory
-for all rows that it is asked for. So the longest entry is found first, and so few rows are asked for that they fit.
+A dictionary of one string of a megabyte and a page of thirty bytes are a million rows of a terabyte: pyarrow takes
+memory for all rows that it is asked for. So the longest entry is found first, and as many rows are asked for as fit.
 A dictionary page holds what a page of plain values holds: as such, pyarrow reads its lengths.
 
 Reproducer: ``tests/guard/test_repeated_entries.py`` makes such files; no upstream issue was found. This guard may go
@@ -23,19 +23,19 @@ from icefield_parquet.guard.expansion import counted, page_header, page_int
 from icefield_parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Fields, read_struct, write_int, write_struct
 
 MOST_BYTES: Final = 1 << 30
-"""What texts may take that are decoded together, if all of them were as long as the longest."""
+"""What strings may take that are decoded together, if all of them were as long as the longest."""
 
 BYTES_AT_ONCE: Final = 256 << 20
 """Rows are asked for until they take so much, where ``MOST_BYTES`` would be passed."""
 
 _FREE_PART: Final = 16
-"""Texts that cannot take more than this part of ``MOST_BYTES`` are not measured."""
+"""Strings that cannot take more than this part of ``MOST_BYTES`` are not measured."""
 
 _TYPE, _UNPACKED, _PACKED, _DICTIONARY, _VALUES = 1, 2, 3, 7, 1  # fields of a page header
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _DATA_PAGE_HEADER: Final = 5
 _LENGTH: Final = 4
-"""Bytes before each text of a page, which hold its length."""
+"""Bytes before each string of a page, which hold its length."""
 
 _MAGIC: Final = b"PAR1"
 _BYTE_ARRAY: Final = 6
@@ -43,8 +43,8 @@ _CODECS: Final = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD"
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """A column chunk of texts: where it lies, in bytes from the start of the file, its codec, values and rows."""
+class StringChunk:
+    """A column chunk of strings: where it lies, in bytes from the start of the file, its codec, values and rows."""
 
     start: int
     end: int
@@ -53,20 +53,20 @@ class Texts:
     rows: int
 
 
-def texts_of(chunk: Any, rows: int) -> Texts:
-    """The texts of a column chunk."""
+def string_chunk(chunk: Any, rows: int) -> StringChunk:
+    """The strings of a column chunk."""
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
-    return Texts(start, start + chunk.total_compressed_size, chunk.compression, chunk.num_values, rows)
+    return StringChunk(start, start + chunk.total_compressed_size, chunk.compression, chunk.num_values, rows)
 
 
-def row_bytes(source: InputFile, texts: Texts) -> int:
-    """What a row takes whose texts are all as long as the longest of the dictionary, or a little more; 0 without one.
+def row_bytes(source: InputFile, strings: StringChunk) -> int:
+    """What a row takes whose strings are all as long as the longest of the dictionary, or a little more; 0 without one.
 
     What is not understood is left to pyarrow.
     """
-    return _longest_entry(source, texts) * -(-texts.values // max(1, texts.rows))
+    return _longest_entry(source, strings) * -(-strings.values // max(1, strings.rows))
 
 
 def fewer_rows(total: int, rows: int) -> int | None:
@@ -74,15 +74,15 @@ def fewer_rows(total: int, rows: int) -> int | None:
     return max(1, BYTES_AT_ONCE // total) if total * rows > MOST_BYTES else None
 
 
-def _longest_entry(source: InputFile, texts: Texts) -> int:
-    free = MOST_BYTES // max(1, texts.values) // _FREE_PART
-    place = texts.start
-    while place < texts.end:
+def _longest_entry(source: InputFile, strings: StringChunk) -> int:
+    free = MOST_BYTES // max(1, strings.values) // _FREE_PART
+    place = strings.start
+    while place < strings.end:
         try:
             header, size = page_header(source, place)
             packed = counted(page_int(header, _PACKED))
             if page_int(header, _TYPE) == _DICTIONARY_PAGE:
-                return _longest(source, place + size, header, texts.codec, free)
+                return _longest(source, place + size, header, strings.codec, free)
         except (LookupError, ValueError):
             return 0
         place += size + packed
@@ -105,7 +105,7 @@ def _longest(source: InputFile, place: int, header: Fields, codec: str, free: in
 
 
 def _longest_of(page: bytes, count: int) -> int:
-    """The longest of so many texts that a page holds, which is made the only page of a file."""
+    """The longest of so many strings that a page holds, which is made the only page of a file."""
     header = {_TYPE: _i32(_DATA_PAGE), _UNPACKED: _i32(len(page)), _PACKED: _i32(len(page))}
     page = write_struct({**header, _DATA_PAGE_HEADER: _struct(_i32(count), _i32(0), _i32(3), _i32(3))}) + page
     places = {5: _i64(count), 6: _i64(len(page)), 7: _i64(len(page)), 9: _i64(len(_MAGIC))}

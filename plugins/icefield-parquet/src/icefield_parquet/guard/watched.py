@@ -1,4 +1,4 @@
-"""A far file whose column chunks are looked at as they pass to the library.
+"""A far file whose column chunks are looked at as they pass to pyarrow.
 
 A near file's page headers are read before the pages; a far one would be asked for each of them. pyarrow fetches whole
 column chunks, so their pages are looked at in memory, and no byte of a chunk is given that is refused.
@@ -16,7 +16,7 @@ from icefield.abc import InputFile
 from icefield.toolkit import BytesInput
 
 from icefield_parquet.guard.inflation import Claim, check_inflation
-from icefield_parquet.guard.repeated_entries import Texts, fewer_rows, row_bytes
+from icefield_parquet.guard.repeated_entries import StringChunk, fewer_rows, row_bytes
 
 
 class Watched(InputFile):
@@ -31,21 +31,21 @@ class Watched(InputFile):
         self.fewer: int | None = None
         self._source = source
         self._claims: list[Claim] = []
-        self._texts: list[Texts] = []
+        self._strings: list[StringChunk] = []
         self._columns: dict[int, int] = {}
         self._rows = 0
         self._row_bytes: dict[int, int] = {}
         self._kept: dict[tuple[int, int], bytes] = {}
 
-    def expect(self, claims: Sequence[Claim], texts: Sequence[tuple[int, Texts]], rows: int) -> None:
+    def expect(self, claims: Sequence[Claim], strings: Sequence[tuple[int, StringChunk]], rows: int) -> None:
         """The column chunks that will be asked for in place of those before, and how many rows of them at once.
 
-        ``texts`` are those of columns, each with its number.
+        ``strings`` are those of columns, each with its number.
         """
         self.failure = self.fewer = None
         self._claims = sorted(claims, key=_start)
-        self._texts = sorted((found for _, found in texts), key=_start)
-        self._columns = {found.start: column for column, found in texts}
+        self._strings = sorted((found for _, found in strings), key=_start)
+        self._columns = {found.start: column for column, found in strings}
         self._rows = rows
         self._row_bytes = {}
         self._kept = {}
@@ -61,7 +61,7 @@ class Watched(InputFile):
 
     def read_at(self, offset: int, length: int) -> bytes:
         if self._refuses():
-            # An exception would be kept by the library together with all that its traceback holds.
+            # An exception would be kept by pyarrow together with all that its traceback holds.
             return b""
         data = self._kept.pop((offset, length), None)
         if data is None:
@@ -87,17 +87,17 @@ class Watched(InputFile):
                     check_inflation(BytesInput(data), moved)
                 except ValueError as error:
                     self.failure = str(error)
-        for texts in self._texts[bisect_left(self._texts, start, key=_start) :]:
-            if texts.start >= end or self.failure is not None:
+        for strings in self._strings[bisect_left(self._strings, start, key=_start) :]:
+            if strings.start >= end or self.failure is not None:
                 break
-            self._measure(BytesInput(data), start, texts)
+            self._measure(BytesInput(data), start, strings)
 
-    def _measure(self, data: BytesInput, start: int, texts: Texts) -> None:
+    def _measure(self, data: BytesInput, start: int, strings: StringChunk) -> None:
         """Add what a row of a column takes; where all rows take too much together, fewer are to be asked for."""
-        if texts.end > start + data.size:
+        if strings.end > start + data.size:
             return
-        column = self._columns[texts.start]
-        found = row_bytes(data, replace(texts, start=texts.start - start, end=texts.end - start))
+        column = self._columns[strings.start]
+        found = row_bytes(data, replace(strings, start=strings.start - start, end=strings.end - start))
         self._row_bytes[column] = max(found, self._row_bytes.get(column, 0))
         self.fewer = fewer_rows(sum(self._row_bytes.values()), self._rows) or self.fewer
 
@@ -109,5 +109,5 @@ class Watched(InputFile):
         """Do nothing: the file is closed by whoever opened it."""
 
 
-def _start(chunk: Claim | Texts) -> int:
+def _start(chunk: Claim | StringChunk) -> int:
     return chunk.start

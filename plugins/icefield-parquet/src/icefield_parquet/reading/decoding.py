@@ -1,7 +1,7 @@
 """Row groups decoded to batches of exactly the types asked for, with every value looked at.
 
 pyarrow decodes columns side by side, on several threads, and is done when the slowest is. Where more is left to do
-for each value (texts are looked at and spelled out, maps searched for keys that come twice), that belongs to the
+for each value (strings are looked at and spelled out, maps searched for keys that come twice), that belongs to the
 columns as well: each is finished by the thread that decoded it.
 """
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from icefield.toolkit import last_of_each_key, retype
 
 from icefield_parquet.guard.soundness import check_values
-from icefield_parquet.reading.repeated_texts import dictionary_arrays, spelled_out, without_dictionaries
+from icefield_parquet.reading.repeated_strings import dictionary_arrays, spelled_out, without_dictionaries
 from icefield_parquet.reading.threads import divided, thread_count
 
 _WHOLE_BYTES: Final = 192 << 20
@@ -34,7 +34,7 @@ class Wanted:
     ``files`` are pyarrow's readers of the file, at first one. Where several may read at once, ``open_file`` gives
     more. ``entries`` are the sizes of dictionaries, by column chunk and row group, as far as they are known of those
     that pyarrow hands out; ``plain`` is the same without these. ``fit`` makes the rows of a batch fewer, and the size
-    larger, where texts of some row groups may take more than was thought.
+    larger, where strings of some row groups may take more than was thought.
     """
 
     schema: pa.Schema
@@ -87,7 +87,7 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
             raise
         instead = [(wanted.plain, groups)]
     except pa.ArrowNotImplementedError:
-        # pyarrow does not put lists together of which the texts take more than two GiB.
+        # pyarrow does not put lists together of which the strings take more than two GiB.
         if len(groups) == 1:
             raise
         instead = [(wanted, [group]) for group in groups]
@@ -105,18 +105,18 @@ def decode(wanted: Wanted, groups: list[int], *, rows: int, size: int) -> Iterat
 def _decoded(wanted: Wanted, groups: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
     indices, schema, reader = wanted.indices, wanted.schema, wanted.files[0].reader
     rows, size = wanted.fit(groups, rows, size)
-    beside = len(indices) > 1 and thread_count() > 1
+    in_threads = len(indices) > 1 and thread_count() > 1
     if size > _WHOLE_BYTES:
-        for batch in reader.iter_batches(rows, groups, column_indices=indices, use_threads=beside):
+        for batch in reader.iter_batches(rows, groups, column_indices=indices, use_threads=in_threads):
             wanted.check_dictionaries([pa.chunked_array([column]) for column in batch.columns], groups)
             for column in batch.columns:
                 check_values(column)
             yield from _finished(batch, schema)
         return
-    if beside and size >= _SHARED_BYTES and wanted.open_file is not None and any(map(_takes_time, schema.types)):
+    if in_threads and size >= _SHARED_BYTES and wanted.open_file is not None and any(map(_takes_time, schema.types)):
         columns = _apart(wanted, groups, wanted.open_file)
     else:
-        table = reader.read_row_groups(groups, column_indices=indices, use_threads=beside)
+        table = reader.read_row_groups(groups, column_indices=indices, use_threads=in_threads)
         wanted.check_dictionaries(table.columns, groups)
         columns = [_column(held, field.type) for held, field in zip(table.columns, schema, strict=True)]
     done = all(finished for _, finished in columns)
@@ -163,7 +163,7 @@ def _column(held: pa.ChunkedArray, kind: pa.DataType) -> Column:
 
 
 def _finished(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[list[pa.Array]]:
-    """The columns of a batch in exactly the types of the schema; in pieces where texts make it large."""
+    """The columns of a batch in exactly the types of the schema; in pieces where strings make it large."""
     for piece in spelled_out(batch, schema):
         yield [_conformed(column, field.type) for column, field in zip(piece.columns, schema, strict=True)]
 

@@ -24,11 +24,11 @@ from icefield_parquet.guard.errors import is_encrypted, reading
 from icefield_parquet.guard.expansion import TooMany, check_claim, check_pages, dictionary_size
 from icefield_parquet.guard.inflation import Claim, check_inflation, claim_of
 from icefield_parquet.guard.raw_statistics import check_statistics
-from icefield_parquet.guard.repeated_entries import MOST_BYTES, Texts, fewer_rows, row_bytes, texts_of
+from icefield_parquet.guard.repeated_entries import MOST_BYTES, StringChunk, fewer_rows, row_bytes, string_chunk
 from icefield_parquet.guard.verdicts import Verdict, verdict_of
 from icefield_parquet.guard.watched import Watched
 from icefield_parquet.reading.decoding import Wanted, decode, rows_at_once
-from icefield_parquet.reading.repeated_texts import repeated_texts
+from icefield_parquet.reading.repeated_strings import repeated_strings
 from icefield_parquet.reading.statistics import RowGroupStatistics, file_metrics
 from icefield_parquet.row_groups import in_split, row_group_start
 from icefield_parquet.schema import Leaf, leaves, select_leaves, without_extensions
@@ -165,7 +165,7 @@ class ParquetReader(FormatReader):
             groups = [at for run, _ in runs for at in run]
             found = {leaf.index for inside in columns for leaf in inside if leaf.field_id in request.dictionaries}
             together = [[self._footer.row_group(at) for at in run] for run, _ in runs]
-            found.update(repeated_texts(together, request.columns, columns))
+            found.update(repeated_strings(together, request.columns, columns))
             sizes = {index: self._dictionary_sizes(index, groups) for index in found}
             entries = {index: known for index, known in sizes.items() if known is not None}
         paths = self._paths(entries)
@@ -177,31 +177,31 @@ class ParquetReader(FormatReader):
 
         schema = with_dictionaries(request.columns, request.dictionaries)
         chunks = [[leaf.index for leaf in inside] for inside in columns]
-        texts = [leaf.index for inside in columns for leaf in inside if _is_text(leaf)]
-        fit = partial(self._fit, texts)
+        strings = [leaf.index for inside in columns for leaf in inside if _is_string_like(leaf)]
+        fit = partial(self._fit, strings)
         plain = Wanted(schema, chunks, [self._file], open_file if self._is_near else None, fit=fit)
         if not paths:
             return plain
         open_more = partial(open_file, [*paths.values()])
         known = {index: entries[index] for index in paths}
-        fit = partial(self._fit, [index for index in texts if index not in known])
+        fit = partial(self._fit, [index for index in strings if index not in known])
         return Wanted(schema, chunks, [open_more()], open_more, known, plain, fit)
 
-    def _fit(self, texts: Sequence[int], groups: list[int], rows: int, size: int) -> tuple[int, int]:
-        """Rows of a batch, and what row groups may take, with texts of dictionaries as long as they may be.
+    def _fit(self, strings: Sequence[int], groups: list[int], rows: int, size: int) -> tuple[int, int]:
+        """Rows of a batch, and what row groups may take, with strings of dictionaries as long as they may be.
 
-        ``texts`` are the columns that hold such. Those of a far file are measured as they pass.
+        ``strings`` are the columns that hold such. Those of a far file are measured as they pass.
         """
         total = 0
         if self._is_near:
             with self._reading("the pages"):
-                for index in texts:
-                    total += max(row_bytes(self._source, self._texts(group, index)) for group in groups)
+                for index in strings:
+                    total += max(row_bytes(self._source, self._strings(group, index)) for group in groups)
         fewer = fewer_rows(total, rows_at_once(rows, size, self._promised(groups)))
         return (rows, size) if fewer is None else (min(rows, fewer), max(size, MOST_BYTES))
 
-    def _texts(self, group: int, index: int) -> Texts:
-        return texts_of(self._footer.row_group(group).column(index), self._rows[group])
+    def _strings(self, group: int, index: int) -> StringChunk:
+        return string_chunk(self._footer.row_group(group).column(index), self._rows[group])
 
     def _paths(self, columns: Collection[int]) -> dict[int, str]:
         """The paths of columns, by which pyarrow knows them, without those that are of another one as well."""
@@ -212,7 +212,7 @@ class ParquetReader(FormatReader):
         return {index: paths[index] for index in columns if count[paths[index]] == 1}
 
     def _dictionary_sizes(self, index: int, groups: list[int]) -> dict[int, int] | None:
-        """How many values the dictionaries of a column have; None where a row group has texts that are in none."""
+        """How many values the dictionaries of a column have; None where a row group has strings that are in none."""
         sizes = {}
         for group in groups:
             size = dictionary_size(self._source, self._footer.row_group(group).column(index))
@@ -284,7 +284,7 @@ class ParquetReader(FormatReader):
             raise self._damaged(f"{position - first} rows where the footer promises {promised}")
 
     def _decoded(self, wanted: Wanted, run: list[int], rows: int, size: int) -> Iterator[list[pa.Array]]:
-        """The columns of row groups by batches, with fewer rows at once from where texts turn out to be long."""
+        """The columns of row groups by batches, with fewer rows at once from where strings turn out to be long."""
         watched, given = self._watched, 0
         while True:
             left = given
@@ -350,8 +350,8 @@ class ParquetReader(FormatReader):
         """
         claims = self._claims(groups, wanted)
         if self._watched is not None:
-            indices = [leaf.index for leaf in wanted if _is_text(leaf)]
-            self._watched.expect(claims, [(at, self._texts(group, at)) for at in indices for group in groups], rows)
+            indices = [leaf.index for leaf in wanted if _is_string_like(leaf)]
+            self._watched.expect(claims, [(at, self._strings(group, at)) for at in indices for group in groups], rows)
             return
         with self._reading("the pages"):
             for claim in claims:
@@ -362,7 +362,7 @@ class ParquetReader(FormatReader):
         for leaf in wanted:
             for group in groups:
                 try:
-                    claim = claim_of(self._footer.row_group(group).column(leaf.index), is_string=_is_text(leaf))
+                    claim = claim_of(self._footer.row_group(group).column(leaf.index), is_string=_is_string_like(leaf))
                 except TooMany as error:
                     raise UnsupportedFeature(
                         f"{self._location}: column '{leaf.field.name}': {error}", location=self._location
@@ -397,7 +397,7 @@ def _width(leaf: Leaf) -> int:
         return _TEXT_WIDTH
 
 
-def _is_text(leaf: Leaf) -> bool:
+def _is_string_like(leaf: Leaf) -> bool:
     """Whether the values of a column have no width of their own."""
     try:
         return not leaf.field.type.bit_width

@@ -31,7 +31,7 @@ class _Column:
     groups: list[int] = field(default_factory=list)
 
 
-class TextBounds:
+class StringBounds:
     """Follows the row groups of one file as they are written; ``write_statistics`` is pyarrow's argument."""
 
     def __init__(self, layout: Layout, write_statistics: bool | Sequence[str]) -> None:
@@ -39,7 +39,7 @@ class TextBounds:
         self._columns: dict[int, _Column] | None = None
         self._groups = 0
 
-    def told_by_footer(self, table: pa.Table, groups: int) -> frozenset[int]:
+    def stated_by_footer(self, table: pa.Table, groups: int) -> frozenset[int]:
         """The positions of the columns whose bounds the next row groups, which hold this table, will show."""
         first, self._groups = self._groups, self._groups + groups
         if table.num_rows < _FEW_ROWS:

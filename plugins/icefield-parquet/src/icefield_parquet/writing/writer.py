@@ -22,7 +22,7 @@ from icefield_parquet.writing.layout import Layout, layout_of
 from icefield_parquet.writing.options import write_options
 from icefield_parquet.writing.sink import Sink
 from icefield_parquet.writing.storage import to_storage
-from icefield_parquet.writing.string_bounds import TextBounds
+from icefield_parquet.writing.string_bounds import StringBounds
 
 _MAX_ROW_GROUP_ROWS = 32 << 20
 _BUFFER = 1 << 20
@@ -129,7 +129,7 @@ class ParquetWriter(FormatWriter):
         self._options = write_options(
             self._properties, layout.paths, all_counted=layout.all_counted, shredded=layout.shredded
         )
-        self._string_bounds = TextBounds(layout, self._options.arguments["write_statistics"])
+        self._string_bounds = StringBounds(layout, self._options.arguments["write_statistics"])
 
     def _shred(self, first: pa.Table) -> None:
         """Lay the file out anew for variants that are worth columns of their own, as its first rows show."""
@@ -167,7 +167,7 @@ class ParquetWriter(FormatWriter):
             self._shred(table)
         stored = to_storage(table, self._layout.schema, self._layout.storage)
         writer = self._opened(stored, rows)
-        stated = self._string_bounds.told_by_footer(table, groups=-(-table.num_rows // rows))
+        stated = self._string_bounds.stated_by_footer(table, groups=-(-table.num_rows // rows))
         if table.num_rows < _WORTH_A_THREAD:
             self._gather(stated)
             writer.write_table(stored, row_group_size=rows)

@@ -1,7 +1,7 @@
-"""Texts that repeat are read as dictionaries, in which each comes once, and spelled out afterwards.
+"""Strings that repeat are read as dictionaries, in which each comes once, and spelled out afterwards.
 
-Both together take pyarrow half the time that it takes to read the same texts one by one. It also shows how much
-memory they need before they take it: a page of thirty bytes can repeat a text of a megabyte a million times.
+Both together take pyarrow half the time that it takes to read the same strings one by one. It also shows how much
+memory they need before they take it: a page of thirty bytes can repeat a string of a megabyte a million times.
 """
 
 # See docs/decisions/0023.
@@ -22,14 +22,14 @@ _FEWEST: Final = 1 << 15
 """Values of a row group for which a dictionary of its own is worth while."""
 
 _BYTES_A_VALUE: Final = 3
-"""No more than that takes a text as its number in a dictionary; one that is written out takes more for its length."""
+"""No more than that takes a string as its number in a dictionary; one that is written out takes more for its length."""
 
 _MOST_BYTES: Final = 128 << 20
-"""Texts of a column, or of a batch of rows, that are spelled out at once."""
+"""Strings of a column, or of a batch of rows, that are spelled out at once."""
 
 
-def repeated_texts(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: Sequence[Sequence[Leaf]]) -> list[int]:
-    """The column chunks of texts or bytes, by their place in each row group, that the row groups repeat.
+def repeated_strings(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: Sequence[Sequence[Leaf]]) -> list[int]:
+    """The column chunks of strings or bytes, by their place in each row group, that the row groups repeat.
 
     ``runs`` are the row groups that are decoded together; ``columns`` the leaves of each field of the schema.
     """
@@ -39,11 +39,13 @@ def repeated_texts(runs: Sequence[Sequence[Any]], schema: pa.Schema, columns: Se
     for field, inside in zip(schema, columns, strict=True):
         # pyarrow cannot put lists together that are of several dictionaries.
         if (alone or not field.type.num_fields) and _can_be_spelled_out(field.type):
-            found += [leaf.index for leaf in inside if _is_text(leaf.field.type) and _repeats(groups, leaf.index)]
+            found += [
+                leaf.index for leaf in inside if _is_string_like(leaf.field.type) and _repeats(groups, leaf.index)
+            ]
     return found
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_string_like(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
@@ -75,7 +77,7 @@ def without_dictionaries(column: pa.ChunkedArray, kept: pa.DataType) -> list[pa.
 
 
 def spelled_out(batch: pa.RecordBatch, kept: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batch without the dictionaries that ``kept`` has not; in pieces where its texts need much memory."""
+    """The batch without the dictionaries that ``kept`` has not; in pieces where its strings need much memory."""
     places = [
         place
         for place, (held, wanted) in enumerate(zip(batch.schema, kept, strict=True))
@@ -109,7 +111,7 @@ def dictionary_arrays(array: pa.Array) -> list[pa.DictionaryArray]:
 
 
 def _bytes(array: pa.Array) -> int:
-    """What the texts of dictionaries in an array take when they are spelled out."""
+    """What the strings of dictionaries in an array take when they are spelled out."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _text_bytes(array)

@@ -1,4 +1,4 @@
-"""Texts that repeat are read through their dictionaries: that changes neither what they say nor what is refused."""
+"""Strings that repeat are read through their dictionaries: that changes neither what they say nor what is refused."""
 
 import io
 import os
@@ -17,7 +17,7 @@ from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
 from icefield.toolkit import as_input_file
 from icefield_parquet.parquet_format import ParquetFormat
-from icefield_parquet.reading import decoding, repeated_texts
+from icefield_parquet.reading import decoding, repeated_strings
 from icefield_parquet.reading import reader as reader_module
 from icefield_parquet.reading.threads import threads
 from icefield_parquet.schema import leaves
@@ -84,7 +84,7 @@ def batches(data, **options):
 @pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("options", [{}, {"data_page_version": "2.0"}, {"row_group_size": ROWS // 2}], ids=str)
 def test_all_texts_come_back(name, options, together, monkeypatch):
-    monkeypatch.setattr(repeated_texts, "_FEWEST", ROWS // 3)
+    monkeypatch.setattr(repeated_strings, "_FEWEST", ROWS // 3)
     monkeypatch.setattr(reader_module, "_TOGETHER_BYTES", (together - 1) << 20)
     table = pa.table({name: COLUMNS[name]})
     data = file(table, **options)
@@ -92,7 +92,7 @@ def test_all_texts_come_back(name, options, together, monkeypatch):
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     runs = [groups[at : at + together] for at in range(0, len(groups), together)]
     with reader_of(data) as reader:
-        found = repeated_texts.repeated_texts(runs, reader.schema, [leaves(reader.schema)])
+        found = repeated_strings.repeated_strings(runs, reader.schema, [leaves(reader.schema)])
         batches = list(reader.read(ReadRequest(reader.schema, batch_rows=9_999, positions=True)))
     few = len(runs[0]) > 1 and pa.types.is_nested(table.column(name).type)
     assert len(found) == (0 if few else REPEATED.get(name, 0))
@@ -106,7 +106,7 @@ def test_all_texts_come_back(name, options, together, monkeypatch):
 def test_dictionaries_are_as_large_as_their_pages_say(monkeypatch):
     """Otherwise each column would be decoded twice."""
     monkeypatch.setattr(decoding, "_SHARED_BYTES", 0)
-    monkeypatch.setattr(repeated_texts, "_FEWEST", ROWS // 3)
+    monkeypatch.setattr(repeated_strings, "_FEWEST", ROWS // 3)
     decode, merged = decoding._decoded, []
 
     def decoded(wanted, *arguments):
