@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -132,6 +133,26 @@ def test_a_conflict_that_was_not_settled_names_the_commit_that_won():
     assert raised.value.snapshot_id == winner.snapshot_id
     assert f"snapshot {winner.snapshot_id} (append)" in str(raised.value)
     assert raised.value.attempts == 1
+
+
+def test_a_slow_first_attempt_does_not_lengthen_later_pauses(monkeypatch: pytest.MonkeyPatch):
+    table = new_table()
+    lengths: list[float] = []
+
+    def wait(self: RetryPolicy, attempt: int, *, attempt_seconds: float) -> float:
+        lengths.append(attempt_seconds)
+        return 0.0
+
+    monkeypatch.setattr(RetryPolicy, "wait_seconds", wait)
+
+    def before(number: int) -> None:
+        time.sleep(0.3 if number == 1 else 0)
+        if number < 3:
+            again(table).refresh().append(rows([2]))
+
+    around(table, before=before).append(rows([3]))
+    first, second = lengths
+    assert first >= 0.3 > second
 
 
 @pytest.mark.spec("FS-13")

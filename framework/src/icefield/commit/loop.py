@@ -10,6 +10,7 @@ change to the new base, and tries again after a pause. What it cleans up is said
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -44,7 +45,9 @@ class _Run:
     sleep: Callable[[float], None]
     started: float = field(default_factory=time.monotonic)
     attempt: int = 0
-    attempt_seconds: float = 0.0
+    attempt_seconds: float = math.inf
+    """How long the shortest attempt took: the first may have opened connections and loaded code."""
+
     proposal: Proposal | None = None
 
     @property
@@ -95,7 +98,7 @@ def _settle(run: _Run, base: TableState | None) -> TableState:
         run.attempt += 1
         began = time.monotonic()
         outcome = _attempt(run, base)
-        run.attempt_seconds = time.monotonic() - began
+        run.attempt_seconds = min(run.attempt_seconds, time.monotonic() - began)
         if not isinstance(outcome, Conflict):
             return outcome
         refreshed = _after_conflict(run, base, outcome)
