@@ -8,6 +8,7 @@ from icefield.errors import InvalidArgument
 from icefield.manifest import (
     ALL_COLUMNS,
     ByteBoundedCache,
+    ManifestContent,
     ManifestReader,
     ManifestRequest,
     clear_caches,
@@ -17,6 +18,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.reader import MANIFESTS
 from icefield.types import StructType
 from planned_tables import PlannedTable
+from tables import manifests, new_table, rows
 
 
 @pytest.fixture
@@ -48,6 +50,20 @@ def test_a_manifest_is_opened_once_until_more_of_it_is_wanted(made: PlannedTable
     assert len(opened) == 3
     clear_caches()
     assert reader.cached(manifest, StructType()) is None
+
+
+def test_what_files_delete_may_be_read_before_where_they_are() -> None:
+    """Of a delete manifest whose contents are kept already, nothing but the paths is read."""
+    table = new_table(properties={"format-version": "2", "write.delete.mode": "merge-on-read"})
+    table.append(rows([1, 2, 3]))
+    table.delete("id = 1")
+    deletes = next(each for each in manifests(table) if each.content is ManifestContent.DELETES)
+    clear_caches()
+    reader = ManifestReader(table.io)
+    for number in (f.CONTENT, f.FILE_PATH):
+        found = reader.read(deletes, StructType(), ManifestRequest(frozenset({number})))
+    assert found.column(f.CONTENT).to_pylist() == [1]
+    assert len(found.column(f.FILE_PATH).to_pylist()) == 1
 
 
 def test_the_same_manifest_under_another_sequence_number_is_another(made: PlannedTable) -> None:

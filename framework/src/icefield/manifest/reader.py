@@ -274,7 +274,7 @@ class ManifestReader:
                 more = _among(request.where_unbounded, lacking)
                 single |= _scan(reader, partition_type, frozenset(), more, location, size).single
             _check_whole(manifest, size, num_rows)
-            _validate(columns, manifest, num_rows)
+            _validate(columns, wanted, manifest, num_rows)
             inherit(columns, wanted, manifest, version, num_rows)
         kept = {number: column for number, column in columns.items() if number in wanted}
         entries = ManifestEntries(manifest, num_rows, kept, {**single}, wanted)
@@ -453,7 +453,7 @@ def _check_whole(manifest: ManifestFile, size: int, num_rows: int) -> None:
         )
 
 
-def _validate(columns: dict[int, pa.Array], manifest: ManifestFile, num_rows: int) -> None:
+def _validate(columns: dict[int, pa.Array], wanted: frozenset[int], manifest: ManifestFile, num_rows: int) -> None:
     location = manifest.manifest_path
     for number in _NEVER_NULL:
         column = columns.get(number)
@@ -466,7 +466,7 @@ def _validate(columns: dict[int, pa.Array], manifest: ManifestFile, num_rows: in
     if f.CONTENT in columns:
         data = manifest.content is ManifestContent.DATA
         _check_range(columns, f.CONTENT, 0 if data else 1, 0 if data else 2, location)
-    elif f.FILE_PATH in columns and manifest.content is ManifestContent.DELETES and num_rows:
+    elif f.CONTENT in wanted and manifest.content is ManifestContent.DELETES and num_rows:
         raise InvalidMetadata(f"manifest {location} is to list delete files, but has no content", location=location)
 
 
