@@ -23,6 +23,7 @@ MODULES = (
     "icefield.errors",
     "icefield.expressions",
     "icefield.health",
+    "icefield.maintenance",
     "icefield.metadata",
     "icefield.partitioning",
     "icefield.scan",

@@ -76,6 +76,16 @@ class JavaIceberg:
         """Delete the rows of a table without partitions that have these values in the named columns."""
         self._ask(do="deleteEqual", location=location, format=file_format, names=list(names), rows=list(rows))
 
+    def partition_stats(self, location: str, *, compute: bool = False) -> tuple[str, list[dict[str, Any]]]:
+        """The partition statistics file of the current snapshot and what it says; ``compute`` makes it first."""
+        answer = self._ask(do="partitionStats", location=location, compute=compute)
+        return answer["path"], answer["rows"]
+
+    def sketches(self, location: str) -> list[dict[str, Any]]:
+        """The sketches of distinct values of the current snapshot, next to those that Java makes of the same values."""
+        made: list[dict[str, Any]] = self._ask(do="sketches", location=location)["sketches"]
+        return made
+
     def views(self, database: Path, warehouse: Path, namespace: str, create: Sequence[str] = ()) -> list[str]:
         """The views of a namespace in the JDBC catalog ``test`` of an SQLite file; those of ``create`` come first."""
         uri = f"jdbc:sqlite:{database}"

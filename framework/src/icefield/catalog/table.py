@@ -9,6 +9,7 @@ from icefield.catalog.inspection import InspectTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable
 from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.maintenance import MaintenanceTable
 from icefield.metadata import SnapshotLogEntry, TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
@@ -160,6 +161,11 @@ class Table:
     def inspect(self) -> InspectTable:
         """Tables about the table: snapshots, files, manifests, ..."""
         return InspectTable(self.metadata, self.io, self.metadata_location)
+
+    @property
+    def maintenance(self) -> MaintenanceTable:
+        """Upkeep of the table: statistics of its columns and partitions."""
+        return MaintenanceTable(self.metadata, self.io, self.transaction)
 
     # -- reading --------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from icefield.puffin.codecs import BlobCodec
 from icefield.puffin.deletion_vector import decode_vector, encode_vector, encode_vectors
 from icefield.puffin.reader import PuffinReader
 from icefield.puffin.theta import distinct_values, theta_estimate
-from icefield.puffin.writer import PuffinWriter
+from icefield.puffin.theta_sketch import ThetaSketch
+from icefield.puffin.writer import PuffinWriter, writer_name
 
 __all__ = [
     "Blob",
@@ -13,9 +14,11 @@ __all__ = [
     "BlobType",
     "PuffinReader",
     "PuffinWriter",
+    "ThetaSketch",
     "decode_vector",
     "distinct_values",
     "encode_vector",
     "encode_vectors",
     "theta_estimate",
+    "writer_name",
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Final, Self
 
@@ -83,3 +85,12 @@ class PuffinWriter:
             self._sink.abort()
         elif not self._sink.closed:
             self.close()
+
+
+@cache
+def writer_name() -> str:
+    """Who writes: the version is left out where Icefield was not installed as a distribution."""
+    try:
+        return f"Icefield {version('icefield')}"
+    except PackageNotFoundError:
+        return "Icefield"

@@ -14,6 +14,7 @@ from icefield.catalog.inspection.refs import refs_table
 from icefield.catalog.inspection.snapshots import snapshots_table
 from icefield.catalog.inspection.source import Source
 from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.maintenance.partition_stats_file import read_stats as read_partition_stats
 from icefield.manifest import DataFileContent
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
@@ -94,3 +95,13 @@ class InspectTable:
         With a filter, only files that may hold matching rows are counted.
         """
         return partitions_table(self._source, self._source.snapshot(snapshot_id), row_filter, case_sensitive)
+
+    def partition_statistics(self, snapshot_id: int | None = None) -> pa.Table | None:
+        """What the partition statistics file of a snapshot says; None for a snapshot without one.
+
+        The columns are those of the specification: see ``maintenance.compute_partition_stats``.
+        """
+        metadata, snapshot = self._source.metadata, self._source.snapshot(snapshot_id)
+        files = metadata.partition_statistics
+        found = next((each for each in files if snapshot and each.snapshot_id == snapshot.snapshot_id), None)
+        return None if found is None else read_partition_stats(self._source.io, metadata, found)

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from icefield.abc import OutputStream
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
 from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.manifest import DataFile, DataFileContent
-from icefield.puffin import Blob, BlobType, PuffinWriter, encode_vectors
+from icefield.puffin import Blob, BlobType, PuffinWriter, encode_vectors, writer_name
 from icefield.types.reserved import POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
@@ -105,7 +103,7 @@ class _PuffinFiles:
         if self._writer is None:
             _, location, self._sink = self._new.begin("puffin")
             self._locations.append(location)
-            self._writer = PuffinWriter(self._sink, {"created-by": _writer_name()})
+            self._writer = PuffinWriter(self._sink, {"created-by": writer_name()})
         blob = self._writer.add(
             BlobType.DELETION_VECTOR,
             data,
@@ -153,12 +151,3 @@ class _PuffinFiles:
         # The error that led here is what the caller must hear of; files that stay are orphans, which upkeep removes.
         with contextlib.suppress(IcefieldError, OSError):
             self._context.io.delete_many(self._locations)
-
-
-@cache
-def _writer_name() -> str:
-    """Who writes: the version is left out where Icefield was not installed as a distribution."""
-    try:
-        return f"Icefield {version('icefield')}"
-    except PackageNotFoundError:
-        return "Icefield"

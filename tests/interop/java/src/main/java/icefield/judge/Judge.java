@@ -90,6 +90,12 @@ public final class Judge {
         case "deleteEqual":
           deleteEqual(request);
           break;
+        case "partitionStats":
+          made.setAll(Statistics.partitions(request, CONF));
+          break;
+        case "sketches":
+          made.set("sketches", Statistics.sketches(request, CONF));
+          break;
         case "jdbc":
           made.set("names", jdbc(request));
           break;

@@ -1,0 +1,192 @@
+"""What each partition of a snapshot holds: sums over the entries of manifests, in whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import InvalidMetadata
+from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
+from icefield.manifest import schemas as f
+from icefield.metadata import TableMetadata
+from icefield.partitioning.tuples import tuple_groups
+from icefield.scan.united_partition import UnitedPartition
+
+SUMS: Final = (
+    "data_record_count",
+    "data_file_count",
+    "total_data_file_size_in_bytes",
+    "position_delete_record_count",
+    "position_delete_file_count",
+    "dv_count",
+    "equality_delete_record_count",
+    "equality_delete_file_count",
+)
+"""The columns of ``PartitionSums.sums``."""
+
+COLUMNS: Final = frozenset(
+    {f.STATUS, f.SNAPSHOT_ID, f.CONTENT, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION}
+)
+"""What is read of manifests."""
+
+_LARGEST: Final = 2.0**62
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSums:
+    """One row a partition: its tuple under the fields of all specs, its spec, sums in the order of ``SUMS``, and the
+    snapshot that changed it last with its time (ms). A time of -1 is not known.
+    """
+
+    partition: pa.StructArray
+    spec_ids: Ints
+    sums: Ints
+    times: Ints
+    snapshot_ids: Ints
+
+    def __len__(self) -> int:
+        return len(self.spec_ids)
+
+    @property
+    def has_files(self) -> npt.NDArray[np.bool_]:
+        """Which partitions hold any file."""
+        files = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
+        held: npt.NDArray[np.bool_] = (self.sums[:, files] != 0).max(axis=1, initial=False)
+        return held
+
+    def take(self, rows: Ints) -> PartitionSums:
+        """The partitions at these positions."""
+        chosen = self.partition.take(pa.array(rows))
+        return PartitionSums(chosen, self.spec_ids[rows], self.sums[rows], self.times[rows], self.snapshot_ids[rows])
+
+
+def combined(parts: Sequence[PartitionSums]) -> PartitionSums:
+    """The partitions of several parts, each once. Raises ``InvalidMetadata`` for sums that no long holds."""
+    partition = pa.concat_arrays([part.partition for part in parts])
+    spec_ids = np.concatenate([part.spec_ids for part in parts])
+    sums = np.concatenate([part.sums for part in parts])
+    times = np.concatenate([part.times for part in parts])
+    snapshot_ids = np.concatenate([part.snapshot_ids for part in parts])
+    if not len(spec_ids):
+        return PartitionSums(partition, spec_ids, sums, times, snapshot_ids)
+    fields = [partition.field(place) for place in range(partition.type.num_fields)]
+    keyed = pa.StructArray.from_arrays(
+        [pa.array(spec_ids), *fields], names=[str(place) for place in range(len(fields) + 1)]
+    )
+    numbers, rows = tuple_groups(keyed)
+    # In each group the latest comes last.
+    order = np.lexsort((times, numbers))
+    starts = np.searchsorted(numbers[order], np.arange(len(rows)))
+    latest = order[np.append(starts[1:], len(order)) - 1]
+    if np.any(np.abs(np.add.reduceat(sums[order].astype(np.float64), starts)) > _LARGEST):
+        raise InvalidMetadata("manifests of the table state counts and sizes whose sums are beyond any table")
+    return PartitionSums(
+        partition.take(pa.array(rows)),
+        spec_ids[rows],
+        np.add.reduceat(sums[order], starts),
+        times[latest],
+        snapshot_ids[latest],
+    )
+
+
+class SummingUp:
+    """Adds up entries, manifest by manifest, in memory that grows with the number of partitions only."""
+
+    def __init__(self, metadata: TableMetadata, united: UnitedPartition) -> None:
+        self._metadata = metadata
+        self._united = united
+        self._times: dict[int, int] = {}
+        self._parts: list[PartitionSums] = []
+        self._waiting = 0
+        self._least = 1 << 17
+
+    def add(self, part: PartitionSums) -> None:
+        """Take sums over."""
+        self._parts.append(part)
+        self._waiting += len(part)
+        if self._waiting > self._least:
+            self._parts = [combined(self._parts)]
+            self._waiting = len(self._parts[0])
+            self._least = max(self._least, 2 * self._waiting)
+
+    def add_live(self, entries: Iterable[ManifestEntries]) -> None:
+        """Count the live files of manifests. One that is marked as deleted counts for the time of the last change."""
+        for part in entries:
+            self.add(self._of(part, (part.status() != EntryStatus.DELETED).astype(np.int64)))
+
+    def add_changes(self, entries: Iterable[ManifestEntries]) -> None:
+        """Count what the snapshots of the manifests added, and take off what they removed."""
+        for part in entries:
+            status = part.status()
+            own = np.asarray(part.column(f.SNAPSHOT_ID)) == part.manifest.added_snapshot_id
+            changed = part.filter(own & (status != EntryStatus.EXISTING))
+            signs = np.where(changed.status() == EntryStatus.DELETED, np.int64(-1), np.int64(1))
+            self.add(self._of(changed, signs))
+
+    def result(self) -> PartitionSums:
+        """All that was added."""
+        kind = self._united.arrow_type
+        none = np.zeros(0, np.int64)
+        empty = PartitionSums(pa.nulls(0, kind), none, np.zeros((0, len(SUMS)), np.int64), none, none)
+        return combined([empty, *self._parts])
+
+    def _of(self, part: ManifestEntries, signs: Ints) -> PartitionSums:
+        count = len(part)
+        contents = np.asarray(part.column(f.CONTENT))
+        rows, sizes = np.asarray(part.column(f.RECORD_COUNT)), np.asarray(part.column(f.FILE_SIZE))
+        if count and (rows.min() < 0 or sizes.min() < 0):
+            location = part.manifest.manifest_path
+            raise InvalidMetadata(
+                f"manifest {location} states a negative count or size of a file, so that nothing can be summed up",
+                location=location,
+            )
+        vectors = np.asarray(pc.equal(part.column(f.FILE_FORMAT), "puffin"))
+        data = contents == DataFileContent.DATA
+        positions = contents == DataFileContent.POSITION_DELETES
+        equality = contents == DataFileContent.EQUALITY_DELETES
+        sums = np.zeros((count, len(SUMS)), np.int64)
+        one = np.ones(count, np.int64)
+        columns = (
+            (data, rows),
+            (data, one),
+            (data, sizes),
+            (positions, rows),
+            (positions & ~vectors, one),
+            (positions & vectors, one),
+            (equality, rows),
+            (equality, one),
+        )
+        for place, (mask, values) in enumerate(columns):
+            sums[mask, place] = (signs * values)[mask]
+        ids = np.asarray(part.column(f.SNAPSHOT_ID)).astype(np.int64)
+        return combined(
+            [
+                PartitionSums(
+                    self._united.tuples(part.spec_id, part.partition),
+                    np.full(count, part.spec_id, np.int64),
+                    sums,
+                    self._times_of(ids),
+                    ids,
+                )
+            ]
+        )
+
+    def _times_of(self, ids: Ints) -> Ints:
+        """When each snapshot was made; -1 for one that has expired."""
+        distinct, places = np.unique(ids, return_inverse=True)
+        return np.array([self._time_of(each) for each in distinct.tolist()], np.int64)[places]
+
+    def _time_of(self, snapshot_id: Any) -> int:
+        found = self._times.get(snapshot_id)
+        if found is None:
+            snapshot = self._metadata.snapshot_by_id(snapshot_id)
+            found = self._times[snapshot_id] = -1 if snapshot is None else snapshot.timestamp_ms
+        return found

@@ -1,0 +1,81 @@
+"""Theta sketches of distinct values, made by numpy.
+
+A sketch of ``k`` keeps the ``k`` smallest distinct hashes, and in theta the smallest hash that it does not keep: of all
+hashes below theta it has each, and theta says what share of all hashes that is. Up to ``k`` values it is exact; beyond,
+its relative standard error is ``1 / sqrt(k - 1)``, 1.6 % for 4096. Spec: Puffin, "apache-datasketches-theta-v1".
+"""
+
+# See docs/decisions/0073.
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.puffin.theta_hashes import Hashes, theta_hashes
+
+NOMINAL_ENTRIES: Final = 4096
+"""Hashes in a sketch, as DataSketches has it by default."""
+
+_MAX_THETA: Final = (1 << 63) - 1
+_SEED_HASH: Final = 0x93CC
+"""What a sketch says of its seed: 16 bits of the hash of 9001."""
+
+_READ_ONLY, _EMPTY, _COMPACT, _ORDERED, _SINGLE = 0x02, 0x04, 0x08, 0x10, 0x20
+_WAITING: Final = 1 << 18
+"""Hashes that wait to be merged."""
+
+
+class ThetaSketch:
+    """How many distinct values a column has, of values in their binary form, in bounded memory."""
+
+    def __init__(self, entries: int = NOMINAL_ENTRIES) -> None:
+        self._entries = entries
+        self._theta = _MAX_THETA
+        self._hashes: Hashes = np.zeros(0, np.uint64)
+        self._waiting: list[Hashes] = []
+        self._count = 0
+
+    def update(self, values: pa.BinaryArray) -> None:
+        """Take in values; null and empty ones count for nothing, as in DataSketches."""
+        hashes = theta_hashes(values)
+        # A hash of zero means an empty place to the libraries, which leave it out.
+        hashes = hashes[(hashes < np.uint64(self._theta)) & (hashes != 0)]
+        self._waiting.append(hashes)
+        self._count += len(hashes)
+        if self._count > _WAITING:
+            self._settle()
+
+    @property
+    def estimate(self) -> float:
+        """The number of distinct values."""
+        self._settle()
+        return float(len(self._hashes)) * (_MAX_THETA / self._theta)
+
+    def to_bytes(self) -> bytes:
+        """The compact, ordered form: little endian, as every library of DataSketches reads it."""
+        self._settle()
+        count = len(self._hashes)
+        flags = _READ_ONLY | _COMPACT | _ORDERED
+        exact = self._theta == _MAX_THETA
+        longs = 3 if not exact else 1 if count <= 1 else 2
+        if exact and count <= 1:
+            flags |= _SINGLE if count else _EMPTY
+        head = struct.pack("<BBBBBBH", longs, 3, 3, 0, 0, flags, _SEED_HASH)
+        if longs > 1:
+            head += struct.pack("<if", count, 1.0)
+        if longs > 2:
+            head += struct.pack("<q", self._theta)
+        return head + self._hashes.astype("<u8").tobytes()
+
+    def _settle(self) -> None:
+        if not self._waiting:
+            return
+        hashes = np.unique(np.concatenate([self._hashes, *self._waiting]))
+        if len(hashes) > self._entries:
+            self._theta = int(hashes[self._entries])
+            hashes = hashes[: self._entries]
+        self._hashes, self._waiting, self._count = hashes, [], 0
