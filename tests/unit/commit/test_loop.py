@@ -135,7 +135,7 @@ def test_a_conflict_that_was_not_settled_names_the_commit_that_won():
     assert raised.value.attempts == 1
 
 
-def test_a_slow_first_attempt_does_not_lengthen_later_pauses(monkeypatch: pytest.MonkeyPatch):
+def test_one_slow_attempt_does_not_lengthen_later_pauses(monkeypatch: pytest.MonkeyPatch):
     table = new_table()
     lengths: list[float] = []
 
@@ -146,13 +146,13 @@ def test_a_slow_first_attempt_does_not_lengthen_later_pauses(monkeypatch: pytest
     monkeypatch.setattr(RetryPolicy, "wait_seconds", wait)
 
     def before(number: int) -> None:
-        time.sleep(0.3 if number == 1 else 0)
+        time.sleep(0.3 if number == 2 else 0)
         if number < 3:
             again(table).refresh().append(rows([2]))
 
     around(table, before=before).append(rows([3]))
     first, second = lengths
-    assert first >= 0.3 > second
+    assert second <= first < 0.3
 
 
 @pytest.mark.spec("FS-13")
