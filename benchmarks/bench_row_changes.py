@@ -4,22 +4,32 @@
 
 ``delete`` deletes 1,000 rows among ROWS (10 million, unless told) by a list of their keys. ``upsert`` puts 10,000 rows
 with a key of two columns into 1 million, next to PyIceberg with a key of one, and prints the most memory that takes.
+``floor`` compares with the least that copy-on-write takes: pyarrow reading and writing the files that an upsert
+changes. ``large`` upserts a tenth of ROWS into ROWS, about half of them new, and prints the most memory in each mode.
+
+Tables of both libraries have the same files. Neither flushes them to the disk, which PyIceberg never does.
 """
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from bench_scan import rows as wide_rows
 from harness import compare, main
 from icefield.catalog import Catalog, Table, load_catalog
 from icefield.expressions import In
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+
+from bounded import peak_memory
 
 ROWS = 10_000_000
 FILES = 4
@@ -27,17 +37,25 @@ DELETED = 1_000
 HELD, GIVEN = 1_000_000, 10_000
 ON_READ, UPSERT = 10, 20
 MOST_BYTES = 1 << 30
+MOST_LARGE_BYTES = 1 << 30
 
 SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.int32()), ("name", pa.string()), ("value", pa.float64())])
 
 
 def run() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
-    parts = sys.argv[2:] or ["delete", "upsert"]
+    parts = sys.argv[2:] or ["delete", "upsert", "floor", "large"]
     if "delete" in parts:
         deleting(count)
     if "upsert" in parts:
         upserting()
+    if "floor" in parts:
+        least()
+    if "large" in parts:
+        for mode in MODES:
+            taken = apart("large", count, mode)
+            print(f"{f'upsert {count // 10:,} into {count:,}, {mode}':<60} {taken / 2**20:>8,.0f} MiB", flush=True)
+            assert taken < MOST_LARGE_BYTES, f"an upsert took {taken:,} bytes"
 
 
 def rows(ids: np.ndarray, value: float = 1.0) -> pa.Table:
@@ -68,7 +86,8 @@ def upserting() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = local(folder), peer(folder)
         other = theirs.create_table("db.theirs", SCHEMA)
-        other.append(rows(np.arange(HELD)))
+        for part in parts_of(rows(np.arange(HELD))):
+            other.append(part)
         turn = iter(range(1, 1_000))
         for which, keys in (("recent", recent), ("scattered", scattered)):
             for mode in MODES:
@@ -80,10 +99,54 @@ def upserting() -> None:
                     runs=3,
                     floor=UPSERT if which == "recent" else None,
                 )
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench_row_changes as b; b.alone()"
-    taken = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
+    taken = apart("alone")
     print(f"{'the most memory of an upsert':<36} {taken / 2**20:>10,.0f} MiB")
     assert taken < MOST_BYTES, f"an upsert took {taken:,} bytes"
+
+
+def least() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        table = filled(local(folder), "db.ours", rows(np.arange(HELD)), MODES[0], 2)
+        files = [Path(task.file.file_path.removeprefix("file://")) for task in table.scan().plan_files()]
+        turn = iter(range(1, 1_000))
+        for which, keys, some in (("recent", recent, files[-1:]), ("scattered", scattered, files)):
+
+            def rewrite(some: list[Path] = some) -> None:
+                for file in some:
+                    pq.write_table(pq.read_table(file), f"{folder}/floor.parquet", compression="zstd")
+
+            table = filled(local(f"{folder}/{which}"), "db.ours", rows(np.arange(HELD)), MODES[0], 2)
+            upsert = partial(_upsert, table, keys, turn)
+            compare(f"upsert {which} keys, pyarrow rewriting", upsert, rewrite, runs=3)
+
+
+def _upsert(table: Table, keys: Callable[[], np.ndarray], turn: Iterator[int]) -> None:
+    table.upsert(rows(keys(), float(next(turn))), ["id", "part"])
+
+
+def apart(function: str, *arguments: object) -> int:
+    """What a function of this module prints in a process of its own."""
+    given = ", ".join(map(repr, arguments))
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench_row_changes as b; "
+        f"b.{function}({given})"
+    )
+    return int(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
+def large(count: int, mode: str) -> None:
+    """One upsert of a tenth as many rows; prints the most memory of the process."""
+    with tempfile.TemporaryDirectory() as folder:
+        catalog = local(folder)
+        modes = {"write.merge.mode": mode}
+        table = catalog.create_table("db.ours", SCHEMA, properties=modes)
+        for start in range(0, count, HELD):
+            table.append(rows(np.arange(start, min(count, start + HELD))))
+        given = rows(np.random.default_rng(1).choice(2 * count, count // 10, replace=False), 5.0)
+        result = table.upsert(given, ["id", "part"])
+        assert result.rows_updated + result.rows_inserted == given.num_rows
+        assert table.scan().count() == count + result.rows_inserted
+        print(peak_memory())
 
 
 def recent() -> np.ndarray:
@@ -101,11 +164,11 @@ def alone() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = filled(local(folder), "db.ours", rows(np.arange(HELD)), MODES[0], 2)
         table.upsert(rows(scattered(), 5.0), ["id", "part"])
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        print(peak_memory())
 
 
 def local(folder: str) -> Catalog:
-    catalog = load_catalog("bench", type="directory", warehouse=f"file://{folder}/ours")
+    catalog = load_catalog("bench", type="directory", warehouse=f"file://{folder}/ours", **{"file.sync": "false"})
     catalog.create_namespace("db")
     return catalog
 
@@ -122,10 +185,14 @@ def peer(folder: str):
 def filled(catalog: Catalog, name: str, data: pa.Table, mode: str, version: int) -> Table:
     modes = {f"write.{change}.mode": mode for change in ("delete", "merge")}
     table = catalog.create_table(name, data.schema, properties={"format-version": str(version), **modes})
-    step = -(-data.num_rows // FILES)
-    for number in range(FILES):
-        table.append(data.slice(number * step, step))
+    for part in parts_of(data):
+        table.append(part)
     return table
+
+
+def parts_of(data: pa.Table) -> list[pa.Table]:
+    step = -(-data.num_rows // FILES)
+    return [data.slice(number * step, step) for number in range(FILES)]
 
 
 if __name__ == "__main__":

@@ -20,27 +20,29 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.errors import UnsupportedFeature
-from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest.data_file import DataFile
 from icefield.manifest.entries import ManifestEntries
 from icefield.metadata.properties import COPY_ON_WRITE, Property, get_str
 from icefield.scan import FileScanTask
 from icefield.scan.deletes.positions import NONE, Positions, ordered
 from icefield.scan.parallel import in_order
-from icefield.scan.reading import read_task
-from icefield.schema import Schema
-from icefield.schema.row_lineage import with_lineage
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
+from icefield.transaction.row_level.edits import NO_ROWS, Edit, Ints
+from icefield.transaction.row_level.file_rows import SUCCESSOR_BYTES, Allowance, FileRows, Tally
 from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, keeps_lineage
-from icefield.types.reserved import POS, ROW_ID
 from icefield.writing.context import BUFFER_BYTES, WriteContext
 from icefield.writing.data_writer import write_batches
 from icefield.writing.threads import processors
 
 _MOST_AT_ONCE: Final = 4
 """Files that are changed at once: each takes the memory of the batches and files that are written for it."""
+
+_FEW_ROWS: Final = 16_384
+"""A file of no more rows is read whole at once: to open it again would take longer."""
+
+_MANY: Final = 64
+"""An operation with a row of its own for so many rows of a file will change one of them, as a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class ChangedFile:
 
     ``met``: which rows of the operation's own have a row in it. ``deleted`` and ``updated`` count its rows.
     ``files`` are those that replace it. ``positions`` are to be marked as deleted where the file stays, and None where
-    it goes. ``marked``: by merge-on-read, so that what its rows become is still to be written.
+    it goes. ``marked``: by merge-on-read, so that what its rows become is still to be written; ``successors`` is that,
+    where it is held.
     """
 
     key: Any
@@ -60,6 +63,7 @@ class ChangedFile:
     files: tuple[DataFile, ...] = ()
     positions: Positions | None = None
     marked: bool = False
+    successors: tuple[pa.RecordBatch, ...] | None = None
 
     @property
     def changes(self) -> bool:
@@ -75,6 +79,8 @@ class ChangedFiles:
         self._used: set[Any] = set()
         self._together: dict[tuple[Any, ...], tuple[DataFile, ...]] = {}
         self._succeeding: tuple[Any, ...] = ()
+        self._held = Allowance(SUCCESSOR_BYTES)
+        self._expects: bool | None = None
         self._numbers = count()
         self.uuid = str(uuid4())
         """What marks the names of this operation's files."""
@@ -119,9 +125,14 @@ class ChangedFiles:
         self._succeeding = tuple(one.key for one in updated)
         if updated and self._succeeding not in self._together:
             lineage = any(keeps_lineage(one.task) for one in updated)
-            rows = in_order(updated, lambda one: self._successors(one.task, edit))
+            rows = in_order(updated, lambda one: self._successors(one, edit))
             self._together[self._succeeding] = self._written(rows, lineage, 1)
         return self._together.get(self._succeeding, ())
+
+    def _successors(self, changed: ChangedFile, edit: Edit) -> Iterator[pa.RecordBatch]:
+        if changed.successors is not None:
+            return iter(changed.successors)
+        return FileRows(self._head, self.deletes, changed.task, edit).successors()
 
     def _make_all(self, tasks: Mapping[Any, FileScanTask], edit: Edit) -> None:
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="icefield-change")
@@ -135,26 +146,69 @@ class ChangedFiles:
 
     def _make(self, key: Any, task: FileScanTask, edit: Edit) -> ChangedFile:
         """Most files that may be changed are not, and reading a column or two shows it."""
-        met = self._met(task, edit)
-        if not edit.may_change(met):
-            return ChangedFile(key, task, met)
-        deleted = updated = 0
-        places: list[Ints] = []
-        for batch in self._read(task, self._with_positions(edit.deciding), edit.row_filter):
-            found = edit.found(batch)
-            deleted += len(found.gone) - len(found.updated)
-            updated += len(found.updated)
-            if self._marks:
-                places.append(batch.column(batch.num_columns - 1).to_numpy()[found.gone])
-        changed = ChangedFile(key, task, met, deleted, updated)
+        rows = FileRows(self._head, self.deletes, task, edit)
+        if edit.keys is None or edit.may_change(NO_ROWS):
+            return self._decided(key, task, rows)
+        if not self._is_expected(task, edit):
+            may_change, met = rows.may_change()
+            self._expects = may_change
+            if not may_change:
+                return ChangedFile(key, task, met)
+        # Where a key is met a row changes, as a rule; and where it was so in one file it may be so in the next.
+        changed = self._marked_once(key, task, rows) if self._marks else self._rewritten_once(key, task, rows)
+        self._expects = changed.changes
+        return changed
+
+    def _is_expected(self, task: FileScanTask, edit: Edit) -> bool:
+        """Whether to read a file whole without a look at its keys: it is small, or the one before it has changed, or
+        before any was read, the operation has many rows for its size.
+        """
+        rows = task.file.record_count
+        if not edit.changes_met or rows < 0:
+            return False
+        return rows <= _FEW_ROWS or (edit.own_rows * _MANY >= rows if self._expects is None else self._expects)
+
+    def _decided(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
+        """First which rows change, then what they become."""
+        tally, places = Tally(), [NONE]
+        for edited, positions in rows.deciding(self._mode if self._marks else None):
+            tally.add(edited)
+            places.append(positions)
+        changed = _changed(key, task, tally)
         if not changed.changes:
             return changed
-        if not self._marks:
-            rows = self._rewritten(task, edit)
-            return replace(changed, files=self._written(rows, keeps_lineage(task), self._workers))
+        if self._marks:
+            return self._with_marks(changed, np.concatenate(places))
+        return replace(changed, files=self._written(rows.rewritten(), keeps_lineage(task), self._workers))
+
+    def _rewritten_once(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
+        tally = Tally()
+        after = rows.rewritten_once(tally)
+        files = () if after is None else self._written(after, keeps_lineage(task), self._workers)
+        return replace(_changed(key, task, tally), files=files)
+
+    def _marked_once(self, key: Any, task: FileScanTask, rows: FileRows) -> ChangedFile:
+        tally, places = Tally(), [NONE]
+        successors: list[pa.RecordBatch] | None = []
+        for edited, positions, after in rows.marked(self._mode):
+            tally.add(edited)
+            places.append(positions)
+            if after is None or successors is None:
+                continue
+            if self._held.take(after.nbytes):
+                successors.append(after)
+            else:
+                successors = None
+        changed = _changed(key, task, tally)
+        if not changed.changes:
+            return changed
+        marked = self._with_marks(changed, np.concatenate(places))
+        return replace(marked, successors=None if successors is None else tuple(successors))
+
+    def _with_marks(self, changed: ChangedFile, gone: Positions) -> ChangedFile:
         if self._head.metadata.format_version < 2:
             raise self._no_delete_files()
-        return replace(changed, marked=True, positions=self._marked(task, np.concatenate(places)))
+        return replace(changed, marked=True, positions=self._marked(changed.task, gone))
 
     def _no_delete_files(self) -> UnsupportedFeature:
         return UnsupportedFeature(
@@ -180,34 +234,6 @@ class ChangedFiles:
             return None
         return every if self._head.metadata.format_version >= 3 else gone
 
-    def _met(self, task: FileScanTask, edit: Edit) -> Ints:
-        if edit.keys is None:
-            return NO_ROWS
-        narrow = self._head.metadata.schema().select_ids(edit.keys)
-        found = [edit.met(batch) for batch in self._read(task, narrow, edit.row_filter)]
-        return np.unique(np.concatenate(found)) if found else NO_ROWS
-
-    def _rewritten(self, task: FileScanTask, edit: Edit) -> Iterator[pa.RecordBatch]:
-        """All rows that the file is to have."""
-        for batch, edited in self._edited(task, edit, AlwaysTrue()):
-            stays = np.ones(batch.num_rows, bool)
-            stays[edited.gone] = False
-            yield batch.filter(pa.array(stays))
-            yield from _continued(batch, edited, keeps_lineage(task))
-
-    def _successors(self, task: FileScanTask, edit: Edit) -> Iterator[pa.RecordBatch]:
-        """What the rows that are updated become."""
-        for batch, edited in self._edited(task, edit, edit.row_filter):
-            yield from _continued(batch, edited, keeps_lineage(task))
-
-    def _edited(
-        self, task: FileScanTask, edit: Edit, row_filter: BooleanExpression
-    ) -> Iterator[tuple[pa.RecordBatch, Edited]]:
-        schema = self._head.metadata.schema()
-        columns = with_lineage(schema) if keeps_lineage(task) else schema
-        for batch in self._read(task, columns, row_filter):
-            yield batch, edit.edited(batch.select(range(len(schema))))
-
     def _written(self, rows: Iterator[pa.RecordBatch], lineage: bool, at_once: int) -> tuple[DataFile, ...]:
         writing = WriteContext.from_metadata(self._head.metadata, self._context.io, operation_id=self.uuid)
         writing = replace(writing, buffer_bytes=BUFFER_BYTES // max(1, at_once))
@@ -215,36 +241,6 @@ class ChangedFiles:
             writing = writing.with_row_lineage()
         return tuple(write_batches(writing, rows, task_id=self.next_number(), note=self._context.written.add))
 
-    def _read(self, task: FileScanTask, columns: Schema, row_filter: BooleanExpression) -> Iterator[pa.RecordBatch]:
-        filtered = FileScanTask(
-            task.file,
-            residual=row_filter,
-            delete_files=task.delete_files,
-            data_sequence_number=task.data_sequence_number,
-        )
-        return read_task(filtered, replace(self.deletes.scan, projection=columns), self.deletes.store)
 
-    def _with_positions(self, ids: frozenset[int]) -> Schema:
-        """Some columns, and after them the rows' positions in their file where they are to be marked."""
-        schema = self._head.metadata.schema()
-        narrow = schema.select_ids(ids)
-        if not self._marks:
-            return narrow
-        if schema.has_field(POS.name):
-            raise UnsupportedFeature(
-                f"the table has a column '{POS.name}', the name of the positions by which rows are marked as deleted; "
-                f"rename it, or set the table property '{self._mode.name}' to '{COPY_ON_WRITE}'",
-                field_id=schema.find_field(POS.name).field_id,
-            )
-        return Schema(*narrow.fields, POS)
-
-
-def _continued(batch: pa.RecordBatch, edited: Edited, lineage: bool) -> Iterator[pa.RecordBatch]:
-    """What rows that are updated become. They keep their ids, and their last change, being null, is this commit."""
-    rows = edited.rows
-    if rows is None or not rows.num_rows:
-        return
-    if lineage:
-        ids = batch.column(ROW_ID.name).take(pa.array(edited.updated))
-        rows = rows.append_column(pa.field(ROW_ID.name, pa.int64()), ids)
-    yield rows
+def _changed(key: Any, task: FileScanTask, tally: Tally) -> ChangedFile:
+    return ChangedFile(key, task, tally.met, tally.deleted, tally.updated)

@@ -21,12 +21,14 @@ class Edited:
     """What becomes of the rows of a batch. Rows are places in it.
 
     ``gone``: the rows that leave their places, ascending. ``updated``: those of them that go on under other values,
-    and ``rows`` these values, one row for each, by names of columns; None where they were not asked for.
+    and ``rows`` these values, one row for each, by names of columns; None where they were not asked for. ``met``:
+    the operation's own rows that have a row of the batch.
     """
 
     gone: Ints
     updated: Ints = field(default_factory=lambda: NO_ROWS)
     rows: pa.RecordBatch | None = None
+    met: Ints = field(default_factory=lambda: NO_ROWS)
 
 
 class Edit(ABC):
@@ -34,9 +36,6 @@ class Edit(ABC):
 
     It is a function of rows alone, so that what it made of a file holds for as long as the file and its deletes do.
     """
-
-    replaces: ClassVar[bool] = True
-    """Whether rows may go on under other values; else they only go."""
 
     drops: ClassVar[bool] = False
     """Whether every row that matches the filter goes, so that a file of such rows goes unread."""
@@ -52,8 +51,18 @@ class Edit(ABC):
 
     @property
     def keys(self) -> frozenset[int] | None:
-        """The ids of the columns that ``met`` looks at, where fewer columns say that nothing changes."""
+        """The ids of the columns that ``met`` looks at, where these few say of most files that nothing changes."""
         return None
+
+    @property
+    def changes_met(self) -> bool:
+        """Whether rows may change that are met; else a file is only looked at for those of the operation's own."""
+        return True
+
+    @property
+    def own_rows(self) -> int:
+        """How many rows the operation has itself."""
+        return 0
 
     def met(self, batch: pa.RecordBatch) -> Ints:
         """Which rows of the operation's own have a row of the batch."""

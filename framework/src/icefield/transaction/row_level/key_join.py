@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,11 @@ from icefield.types.values import from_arrow_scalar
 
 Ints = np.ndarray[Any, Any]
 
+_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HALF: Final = np.uint64(32)
+_SLOTS_A_KEY: Final = 16
+_FEWEST_BITS, _MOST_BITS = 16, 25
+
 
 class Keys:
     """The keys of given rows, to be met by the rows of batches. A null in a key equals nothing."""
@@ -25,6 +30,7 @@ class Keys:
     def __init__(self, rows: pa.Table, names: Sequence[str]) -> None:
         self.names = list(names)
         self.table = rows.select(self.names)
+        self._index = _NumberIndex.of(self.table)
         self._indexed = self._with_row_numbers(self.table, "given")
 
     def refuse_duplicates(self) -> None:
@@ -56,10 +62,21 @@ class Keys:
         return conjunction(parts)
 
     def join(self, batch: pa.RecordBatch) -> tuple[Ints, Ints]:
-        """The pairs of rows of the batch and given rows that have the same key."""
+        """The pairs of rows of the batch and given rows that have the same key, in the order of the batch's rows."""
         table = pa.Table.from_batches([batch.select(self.names)]).replace_schema_metadata(None)
+        if self._index is None or table.schema.types != self.table.schema.types:
+            return self._joined(table, self._indexed)
+        here, given = self._index.candidates(table)
+        if not len(here) or self._index.is_exact:
+            return here, given
+        # Arrow would build its table of all given rows anew for each batch: here it is of those that may be equal.
+        rows, others = np.unique(here), np.unique(given)
+        pairs = self._joined(table.take(pa.array(rows)), self._indexed.take(pa.array(others)))
+        return rows[pairs[0]], pairs[1]
+
+    def _joined(self, table: pa.Table, indexed: pa.Table) -> tuple[Ints, Ints]:
         here = self._with_row_numbers(table, "here")
-        joined = here.join(self._indexed, keys=self._places, join_type="inner", use_threads=False)
+        joined = here.join(indexed, keys=self._places, join_type="inner", use_threads=False)
         pairs = joined["here"].to_numpy(), joined["given"].to_numpy()
         order = np.argsort(pairs[0], kind="stable")
         return pairs[0][order], pairs[1][order]
@@ -72,6 +89,53 @@ class Keys:
         # Columns are named by their places: no name of the table's can then be that of the row number.
         plain = pa.table([_joinable(column) for column in table.columns], names=self._places)
         return plain.append_column(name, pa.array(np.arange(table.num_rows)))
+
+
+class _NumberIndex:
+    """The columns of a key that are whole numbers, dates or times: hashed once, to find the few rows of a batch that
+    may have a key. A bit for each hash spares most rows more than that.
+    """
+
+    def __init__(self, columns: Sequence[pa.ChunkedArray], places: Sequence[int], is_exact: bool) -> None:
+        """``is_exact``: no other column is in the key."""
+        self.is_exact = is_exact
+        self._places = list(places)
+        self._words = [_words(column) for column in columns]
+        whole = np.flatnonzero(_all_known(columns))
+        hashes = _hashed([words[whole] for words in self._words])
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._given = hashes[order], whole[order]
+        bits = min(_MOST_BITS, max(_FEWEST_BITS, int(_SLOTS_A_KEY * len(hashes)).bit_length()))
+        self._shift = np.uint64(64 - bits)
+        self._marked = np.zeros(1 << bits, bool)
+        self._marked[hashes >> self._shift] = True
+
+    @classmethod
+    def of(cls, table: pa.Table) -> _NumberIndex | None:
+        """The index of the keys in a table; None where no column of them is of numbers."""
+        places = [place for place, column in enumerate(table.columns) if _is_number(column.type)]
+        if not places:
+            return None
+        return cls([table.column(place) for place in places], places, len(places) == table.num_columns)
+
+    def candidates(self, table: pa.Table) -> tuple[Ints, Ints]:
+        """The pairs of rows and given rows that are equal in these columns, in the order of the rows."""
+        columns = [table.column(place) for place in self._places]
+        words = [_words(column) for column in columns]
+        hashes = _hashed(words)
+        hits = self._marked[hashes >> self._shift]
+        if any(column.null_count for column in columns):
+            hits &= _all_known(columns)
+        rows = np.flatnonzero(hits)
+        first = np.searchsorted(self._hashes, hashes[rows], "left")
+        counts = np.searchsorted(self._hashes, hashes[rows], "right") - first
+        here = np.repeat(rows, counts)
+        begin = np.cumsum(counts) - counts
+        given = self._given[np.repeat(first - begin, counts) + np.arange(len(here))]
+        equal = np.ones(len(here), bool)
+        for own, other in zip(words, self._words, strict=True):
+            equal &= own[here] == other[given]
+        return here[equal], given[equal]
 
 
 def differing(left: pa.RecordBatch, left_rows: Ints, right: pa.Table, right_rows: Ints) -> Ints:
@@ -108,6 +172,43 @@ def _joinable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
     return column
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether equal values are equal integers of one width."""
+    return pa.types.is_integer(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+
+
+def _words(column: pa.ChunkedArray) -> Ints:
+    """Numbers as they are in memory; any in the place of a null."""
+    array = one_array(column)
+    plain = (
+        array
+        if pa.types.is_integer(array.type)
+        else array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+    )
+    words: Ints = (plain.fill_null(0) if plain.null_count else plain).to_numpy()
+    return words
+
+
+def _all_known(columns: Sequence[pa.ChunkedArray]) -> Ints:
+    """Which rows have no null in any column."""
+    known = np.ones(len(columns[0]), bool)
+    for column in columns:
+        if column.null_count:
+            known &= column.is_valid().to_numpy()
+    return known
+
+
+def _hashed(columns: Sequence[Ints]) -> Ints:
+    """A hash of each row of which the upper bits depend on all columns."""
+    total = columns[0].astype(np.uint64)
+    total *= _MIX
+    for words in columns[1:]:
+        total ^= total >> _HALF
+        total ^= words.astype(np.uint64)
+        total *= _MIX
+    return total
 
 
 def _is_ordered(kind: pa.DataType) -> bool:

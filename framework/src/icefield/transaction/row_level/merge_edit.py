@@ -58,6 +58,16 @@ class MergeEdit(Edit):
         """The columns of the key and of all conditions."""
         return self._deciding
 
+    @property
+    def changes_met(self) -> bool:
+        """Whether a clause is for rows that are met."""
+        return bool(self._clauses.matched)
+
+    @property
+    def own_rows(self) -> int:
+        """The rows of the source."""
+        return len(self._source)
+
     def met(self, batch: pa.RecordBatch) -> Ints:
         """The rows of the source whose keys the batch has."""
         return np.unique(self._source.keys.join(batch)[1])
@@ -68,16 +78,18 @@ class MergeEdit(Edit):
 
     def found(self, batch: pa.RecordBatch) -> Edited:
         """The rows that change."""
-        return _edited(self._concerned(batch))
+        concerned, met = self._concerned(batch)
+        return _edited(concerned, met)
 
     def edited(self, batch: pa.RecordBatch) -> Edited:
         """The rows that change, and what they become."""
-        concerned = self._concerned(batch)
+        concerned, met = self._concerned(batch)
         made = [self._made(batch, each) for each in concerned if not each.clause.deletes]
-        found = _edited(concerned)
-        return Edited(found.gone, found.updated, pa.concat_batches(made) if made else None)
+        found = _edited(concerned, met)
+        return Edited(found.gone, found.updated, pa.concat_batches(made) if made else None, met)
 
-    def _concerned(self, batch: pa.RecordBatch) -> list[_Concerned]:
+    def _concerned(self, batch: pa.RecordBatch) -> tuple[list[_Concerned], Ints]:
+        """The rows that a clause concerns, and the rows of the source that are met."""
         here, given = self._source.keys.join(batch)
         concerned: list[_Concerned] = []
         if self._clauses.matched and len(here):
@@ -92,7 +104,7 @@ class MergeEdit(Edit):
             chosen = first_that_holds(self._clauses.by_source, batch.take(pa.array(alone)))
             for number, clause in enumerate(self._clauses.by_source):
                 concerned.append(_Concerned(clause, alone[chosen == number], None))
-        return [each for each in concerned if len(each.rows)]
+        return [each for each in concerned if len(each.rows)], np.unique(given)
 
     def _made(self, batch: pa.RecordBatch, each: _Concerned) -> pa.RecordBatch:
         """What the rows of an update become."""
@@ -117,8 +129,8 @@ class MergeEdit(Edit):
             raise InvalidArgument(f"several rows of the source would change the row of the table with the key {key}")
 
 
-def _edited(concerned: list[_Concerned]) -> Edited:
+def _edited(concerned: list[_Concerned], met: Ints) -> Edited:
     none = np.zeros(0, np.int64)
     gone = np.concatenate([none, *(each.rows for each in concerned)])
     updated = np.concatenate([none, *(each.rows for each in concerned if not each.clause.deletes)])
-    return Edited(np.sort(gone), updated)
+    return Edited(np.sort(gone), updated, met=met)

@@ -20,7 +20,7 @@ from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.changed_files import ChangedFile
-from icefield.transaction.row_level.edits import Edit, Edited, Ints
+from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
 from icefield.transaction.row_level.inserted_rows import InsertedRows
 from icefield.transaction.row_level.key_join import Keys, differing
 from icefield.transaction.rows import conformed
@@ -97,6 +97,16 @@ class _RowsByKey(Edit):
         """All columns that a given row has: they are compared."""
         return self._ids
 
+    @property
+    def changes_met(self) -> bool:
+        """Whether rows are to be replaced at all."""
+        return self._update
+
+    @property
+    def own_rows(self) -> int:
+        """The given rows."""
+        return int(self._rows.num_rows)
+
     def met(self, batch: pa.RecordBatch) -> Ints:
         """The given rows whose keys the batch has."""
         return np.unique(self._keys.join(batch)[1])
@@ -112,13 +122,15 @@ class _RowsByKey(Edit):
     def edited(self, batch: pa.RecordBatch) -> Edited:
         """The rows that are to be replaced, and the given rows that take their places."""
         found, given = self._found(batch)
-        (rows,) = self._rows.take(pa.array(given)).combine_chunks().to_batches() or [None]
-        return Edited(found.gone, found.updated, rows)
+        (rows,) = self._rows.take(pa.array(given)).combine_chunks().to_batches() or [None] if len(given) else [None]
+        return Edited(found.gone, found.updated, rows, found.met)
 
     def _found(self, batch: pa.RecordBatch) -> tuple[Edited, Ints]:
         here, given = self._keys.join(batch)
+        if not len(here):
+            return Edited(NO_ROWS), NO_ROWS
         changes = differing(batch.select(self._others.column_names), here, self._others, given)
-        return Edited(here[changes], here[changes]), given[changes]
+        return Edited(here[changes], here[changes], met=np.unique(given)), given[changes]
 
 
 def key_names(schema: Schema, given: Sequence[str] | None, case_sensitive: bool) -> list[str]:

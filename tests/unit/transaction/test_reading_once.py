@@ -1,0 +1,100 @@
+"""Changes by keys read no file more often than memory makes them, and become the same whatever they may hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from icefield.transaction.row_level import changed_files, file_rows
+from tables import new_table, rows
+
+MODES = ["copy-on-write", "merge-on-read"]
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The columns of each reading of a file."""
+    made: list[list[str]] = []
+    read_task = file_rows.read_task
+
+    def noted(task: Any, context: Any, deletes: Any) -> Any:
+        made.append([field.name for field in context.projection.fields])
+        return read_task(task, context, deletes)
+
+    monkeypatch.setattr(file_rows, "read_task", noted)
+    return made
+
+
+def table_of(mode: str, *files: pa.Table, version: int = 3) -> Any:
+    table = new_table(properties={"write.merge.mode": mode, "format-version": str(version)})
+    for file in files:
+        table.append(file)
+    return table
+
+
+def content(table: Any) -> list[tuple[Any, ...]]:
+    found = table.scan(selected_fields=("id", "value", "_row_id")).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_upsert_into_a_small_file_reads_it_once(mode: str, readings: list[list[str]]) -> None:
+    table = table_of(mode, rows([1, 2, 3]))
+    table.upsert(rows([2, 9], value=7.0), ["id"])
+    assert len(readings) == 1
+    assert [row[:2] for row in content(table)] == [(1, 1.0), (2, 7.0), (3, 1.0), (9, 7.0)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_large_file_that_has_no_key_is_left_after_a_look_at_its_keys(
+    mode: str, readings: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_files, "_FEW_ROWS", 0)
+    table = table_of(mode, rows([*range(0, 1000, 2)]))
+    table.upsert(rows([501], value=7.0), ["id"])
+    assert readings == [["id"]]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_files_after_one_that_changed_are_read_without_such_a_look(
+    mode: str, readings: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_files, "_FEW_ROWS", 0)
+    monkeypatch.setattr(changed_files, "processors", lambda: 1)
+    table = table_of(mode, *(rows([*range(start, 3000, 3)]) for start in range(3)))
+    table.upsert(rows([900, 901, 902], value=7.0), ["id"])
+    assert [len(columns) > 1 for columns in readings] == [False, True, True, True]
+
+
+def test_an_upsert_that_updates_nothing_reads_the_keys_alone(readings: list[list[str]]) -> None:
+    table = table_of("copy-on-write", rows([1, 2]))
+    table.upsert(rows([2, 3], value=7.0), ["id"], when_matched_update_all=False)
+    assert readings == [["id"]]
+    assert [row[:2] for row in content(table)] == [(1, 1.0), (2, 1.0), (3, 7.0)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("at", [0, 150, 299, None])
+def test_what_may_not_be_held_is_read_again_with_the_same_outcome(
+    mode: str, at: int | None, readings: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``at`` is the row that changes, in batches of a hundred."""
+    monkeypatch.setattr("icefield.scan.reading.BATCH_ROWS", 100)
+    given = rows([1_000 if at is None else at], value=7.0)
+    made, counts = [], []
+    for held in (1 << 20, 0):
+        monkeypatch.setattr(file_rows, "AHEAD_BYTES", held)
+        monkeypatch.setattr(changed_files, "SUCCESSOR_BYTES", held)
+        readings.clear()
+        table = table_of(mode, rows([*range(300)]))
+        result = table.upsert(given, ["id"])
+        made.append(content(table))
+        counts.append(len(readings))
+        assert (result.rows_updated, result.rows_inserted) == ((0, 1) if at is None else (1, 0))
+    assert made[0] == made[1]
+    if at is None:
+        assert counts == [0, 0]  # its bounds leave the file out
+    else:
+        # A file whose first rows change is written as it is read.
+        assert counts == ([1, 1] if mode == "copy-on-write" and at == 0 else [1, 2])
