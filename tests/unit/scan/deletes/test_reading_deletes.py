@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 import struct
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from icefield.manifest import DataFileContent
 from icefield.scan import FileScanTask, read_tasks
 from icefield.scan.deletes import store
 from icefield.schema import Schema
+from outcomes import Outcomes
 from tables import ids, new_table, rows
 from vectors import VECTORS
 
@@ -468,6 +468,8 @@ class TestDamage:
         context = table.scan().context
         whole = table.io.read(delete.file_path)
 
+        outcomes = Outcomes()
+
         @given(st.data())
         @settings(max_examples=60, deadline=None)
         def check(data: st.DataObject) -> None:
@@ -476,11 +478,12 @@ class TestDamage:
                 damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
             cut = data.draw(st.one_of(st.just(len(whole)), st.integers(0, len(whole))))
             table.io.put(delete.file_path, bytes(damaged[:cut]), PutMode.OVERWRITE)
-            with suppress(InvalidFile, UnsupportedFeature):
+            with outcomes.of("damaged", InvalidFile, UnsupportedFeature):
                 batches = read_tasks([FileScanTask(file, delete_files=(delete,))], context)
                 assert sum(batch.num_rows for batch in batches) <= 50
 
         check()
+        outcomes.check()
 
 
 KEYS = st.tuples(st.one_of(st.none(), st.integers(0, 6)), st.one_of(st.none(), st.sampled_from("ab")))
