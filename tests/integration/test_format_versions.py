@@ -12,7 +12,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.commit import load_table
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER
-from tables import entries, ids, live_files, manifests, meddled, new_table, orphans, rows, stored_files
+from tables import entries, handle_of, ids, live_files, manifests, meddled, new_table, orphans, rows, stored_files
 
 
 def document(table: Table) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def test_an_upgrade_gives_a_uuid_to_a_table_that_has_none():
     del stored["table-uuid"]
     location = table.metadata_location
     MemoryFileSystem.files[location] = (json.dumps(stored).encode(), 0)
-    state = load_table(table._handle)
+    state = load_table(handle_of(table))
     assert state is not None
-    bare = Table(table._handle, state)
+    bare = Table(handle_of(table), state)
     assert bare.metadata.table_uuid is None
     bare.append(rows([1]))
     bare.transaction().upgrade_table_version(2).commit_transaction()

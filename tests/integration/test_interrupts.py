@@ -20,7 +20,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.commit import TableHandle
 from icefield.errors import CommitStateUnknown
-from tables import Around, ids, new_table, orphans, rows
+from tables import Around, handle_of, ids, new_table, orphans, rows, state_of, strategy_of
 
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 OLD = [1, 2, 3, 11, 12]
@@ -82,10 +82,10 @@ class Watched:
         self.table.append(rows([1, 2, 3]))
         self.table.append(rows([11, 12], "b"))
         self.begun = False
-        inner = self.table._handle.strategy
+        inner = strategy_of(self.table)
         assert inner is not None
-        handle = TableHandle(self.table._handle.name, self.table.io, Around(inner, before=self._begin))
-        self.holder = Table(handle, self.table._state)
+        handle = TableHandle(handle_of(self.table).name, self.table.io, Around(inner, before=self._begin))
+        self.holder = Table(handle, state_of(self.table))
 
     def _begin(self, attempt: int) -> None:
         self.begun = True

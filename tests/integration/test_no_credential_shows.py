@@ -273,13 +273,13 @@ def test_no_catalog_shows_a_credential(kind: str, given: dict[str, str], seen: S
     properties = {**ADDRESSES, **secrets, **quick, "warehouse": f"file://{tmp_path}/w", **given}
     with seen.errors(IcefieldError):
         catalog = load_catalog("test", type=kind, **properties)
-        seen.add(catalog, catalog.io, catalog._backend, vars(catalog._backend).get("_database"))
+        seen.add(catalog, catalog.io, catalog.backend, vars(catalog.backend).get("_database"))
         for action in (
             catalog.list_namespaces,
             lambda: catalog.create_namespace("db"),
             lambda: catalog.load_table("db.t"),
             lambda: catalog.create_table("db.t", pa.schema([("id", pa.int64())])),
-            catalog._backend.credentials,
+            catalog.backend.credentials,
             lambda: catalog.rename_table("db.t", "db.u"),
             lambda: catalog.drop_table("db.t", purge=True),
             catalog.close,

@@ -19,7 +19,7 @@ from icefield.plugins import Plugins
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 from storage_doubles import PLUGIN, FailingFileSystem, StrictFileSystem
-from tables import EAGER, SCHEMA, ids, live_files, rows, stored_files
+from tables import EAGER, SCHEMA, ids, live_files, rows, stored_files, strategy_of
 
 CATALOGS = ("create", "rename", "sql")
 
@@ -196,7 +196,7 @@ def test_two_catalogs_over_one_database_race_and_the_loser_gets_a_conflict(tmp_p
     one.create_namespace("db")
     one.create_table("db.t", SCHEMA, properties={**EAGER, "commit.retry.num-retries": "0"})
     first, second = one.load_table("db.t"), two.load_table("db.t")
-    strategy = second._handle.strategy
+    strategy = strategy_of(second)
     original = type(strategy).swap_pointer
 
     def late(self, old, new, proposal):

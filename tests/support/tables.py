@@ -13,10 +13,12 @@ import pyarrow as pa
 from icefield.abc import CommitStrategy, Committed, Conflict, Event, Pointer, Proposal
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog, Table
+from icefield.commit.state import TableHandle, TableState
 from icefield.manifest import ManifestEntries, ManifestFile, read_manifest, read_manifest_list
 from icefield.manifest.columns import ALL_COLUMNS
 from icefield.metadata import TableMetadata
 from icefield.plugins import Plugins, hookimpl
+from icefield.transaction import Transaction
 
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("value", pa.float64())])
 
@@ -78,9 +80,24 @@ def ids(table: Table, *args: Any, **kwargs: Any) -> list[int]:
     return sorted(table.scan(*args, **kwargs).to_arrow()["id"].to_pylist())
 
 
+def handle_of(table: Table | Transaction) -> TableHandle:
+    """What a table is reached through: its name, its files and its commit strategy."""
+    return table._handle
+
+
+def state_of(table: Table | Transaction) -> TableState:
+    """The version that the holder of a table has."""
+    return table._state
+
+
+def strategy_of(table: Table) -> Any:
+    """The commit strategy of a table, which may be one of a test's."""
+    return table._handle.strategy
+
+
 def again(table: Table) -> Table:
     """Another holder of the same table, at the same version."""
-    return Table(table._handle, table._state)
+    return Table(handle_of(table), state_of(table))
 
 
 def manifests(table: Table, snapshot: Any = None) -> list[ManifestFile]:
@@ -149,10 +166,10 @@ class Around(CommitStrategy):
 
 
 def around(table: Table, **hooks: Any) -> Table:
-    """A holder of the table whose commits are watched; its strategy is ``table._handle.strategy``."""
-    handle = table._handle
+    """A holder of the table whose commits are watched; ``strategy_of`` gives its strategy."""
+    handle = handle_of(table)
     assert handle.strategy is not None
-    return Table(replace(handle, strategy=Around(handle.strategy, **hooks)), table._state)
+    return Table(replace(handle, strategy=Around(handle.strategy, **hooks)), state_of(table))
 
 
 def meddled(table: Table, *meddle: Callable[[Table], Any]) -> Table:

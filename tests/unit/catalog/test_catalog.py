@@ -32,7 +32,7 @@ from icefield.plugins import Plugins
 from icefield.schema import Schema
 from icefield.storage import FileIO
 from icefield.types import LongType, NestedField, StringType, TimestampType
-from tables import SCHEMA, ids, memory_catalog, new_table, orphans, rows, stored_files
+from tables import SCHEMA, handle_of, ids, memory_catalog, new_table, orphans, rows, state_of, stored_files
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_a_table_is_where_it_is_asked_for_or_where_the_catalog_says(sql: Catalog
     told.append(rows([1]))
     assert told.metadata_location.startswith(told.location() + "/metadata/")
     assert next(told.scan().plan_files()).file.file_path.startswith(told.location() + "/data/")
-    assert sql.create_table("db.plain", SCHEMA).location() == sql._backend.table_location(("db", "plain"))
+    assert sql.create_table("db.plain", SCHEMA).location() == sql.backend.table_location(("db", "plain"))
 
 
 def test_a_table_is_renamed_where_the_name_is_not_the_path(sql: Catalog):
@@ -288,9 +288,9 @@ def test_purging_keeps_data_that_may_be_shared_and_passes_over_what_is_gone():
 
 
 def test_a_catalog_is_found_by_its_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    assert type(icefield.load_catalog("x", warehouse=str(tmp_path))._backend).__name__ == "DirectoryBackend"
+    assert type(icefield.load_catalog("x", warehouse=str(tmp_path)).backend).__name__ == "DirectoryBackend"
     uri = f"sqlite:///{tmp_path}/c.db"
-    assert "Sql" in type(icefield.load_catalog("x", uri=uri, warehouse=str(tmp_path))._backend).__name__
+    assert "Sql" in type(icefield.load_catalog("x", uri=uri, warehouse=str(tmp_path)).backend).__name__
     with pytest.raises(InvalidArgument, match="nothing is known of catalog 'x'"):
         icefield.load_catalog("x")
     with pytest.raises(MissingPlugin):
@@ -313,7 +313,7 @@ def test_secrets_show_in_no_representation():
 def test_a_catalog_is_closed_with_its_block():
     closed = []
     catalog = memory_catalog()
-    catalog._backend.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    catalog.backend.close = lambda: closed.append(True)  # type: ignore[method-assign]
     with catalog as same:
         assert same is catalog
     assert closed == [True]
@@ -467,7 +467,7 @@ def test_a_table_stays_at_its_version_until_it_is_refreshed():
     table.append(rows([1]))
     reader = memory_reader = table.scan()
     batches = reader.to_arrow_batch_reader()
-    other = icefield.catalog.table.Table(table._handle, table._state)
+    other = icefield.catalog.table.Table(handle_of(table), state_of(table))
     other.overwrite(rows([9]))
     assert batches.read_all()["id"].to_pylist() == [1]
     assert ids(table) == [1]
@@ -547,7 +547,7 @@ def test_a_table_and_a_namespace_are_named_by_strings(name):
 def test_a_listing_whose_pages_do_not_end_is_one_error(names, monkeypatch):
     catalog = memory_catalog()
     for listing in ("list_tables", "list_namespaces"):
-        monkeypatch.setattr(type(catalog._backend), listing, lambda *_, **__: Page(names, "again"))
+        monkeypatch.setattr(type(catalog.backend), listing, lambda *_, **__: Page(names, "again"))
     with bounded(20), pytest.raises(InvalidMetadata, match=r"the tables of db in catalog '\w+' do not end"):
         catalog.list_tables("db")
     with bounded(20), pytest.raises(InvalidMetadata, match=r"the namespaces of catalog '\w+' do not end"):

@@ -13,7 +13,7 @@ from icefield.testing.behaviour.changes import ChangeChecks
 from icefield.testing.behaviour.namespaces import NamespaceChecks
 from icefield.testing.behaviour.races import RaceChecks
 from table_service import KEY, MASTER, SERVICES, ServiceBackend, VendedFileSystem, plugins
-from tables import EAGER, SCHEMA, ids, meddled, rows
+from tables import EAGER, SCHEMA, handle_of, ids, meddled, rows, state_of
 
 
 def backend(**more: str) -> ServiceBackend:
@@ -77,8 +77,8 @@ def test_a_service_says_nothing_of_the_limits_that_the_user_set() -> None:
 
 def test_credentials_show_in_no_repr() -> None:
     table = service_catalog().create_table("db.t", SCHEMA)
-    current = table._handle.writable().load()
-    for shown in (current, table, table._state, table._handle, table.io):
+    current = handle_of(table).writable().load()
+    for shown in (current, table, state_of(table), handle_of(table), table.io):
         assert table.io.properties[KEY] not in repr(shown)
         assert "key-" not in repr(shown)
 
@@ -116,7 +116,7 @@ def test_a_service_may_make_more_of_a_change_than_was_proposed() -> None:
     holder = meddled(table, set_a)
     holder.set_properties(b="2")
     assert (holder.properties["a"], holder.properties["b"]) == ("1", "2"), "no requirement was broken"
-    assert len(holder._handle.writable().proposed) == 1  # type: ignore[attr-defined]
+    assert len(handle_of(holder).writable().proposed) == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.spec("COMMIT-01")
@@ -125,7 +125,7 @@ def test_a_requirement_that_is_not_met_is_a_conflict_and_the_change_is_applied_a
     holder = meddled(table, lambda other: other.append(rows([1])))
     holder.append(rows([2]))
     assert ids(holder) == [1, 2]
-    assert len(holder._handle.writable().proposed) == 2  # type: ignore[attr-defined]
+    assert len(handle_of(holder).writable().proposed) == 2  # type: ignore[attr-defined]
 
 
 def test_of_two_creators_one_wins() -> None:

@@ -30,6 +30,7 @@ from tables import (
     Listener,
     again,
     around,
+    handle_of,
     ids,
     live_files,
     meddled,
@@ -37,7 +38,9 @@ from tables import (
     new_table,
     orphans,
     rows,
+    state_of,
     stored_files,
+    strategy_of,
 )
 
 
@@ -68,7 +71,7 @@ def test_the_number_of_retries_is_a_table_property():
             loser.append(rows([2]))
         assert raised.value.retryable
         assert ids(table.refresh()) == [1] * (retries + 1)
-        return len(loser._handle.strategy.proposed)
+        return len(strategy_of(loser).proposed)
 
     assert [conflicts(0), conflicts(1), conflicts(4)] == [1, 2, 5]
 
@@ -254,12 +257,12 @@ class Lost(Around):
 def lose_a_reply(properties: dict[str, str], **weather: int) -> tuple[Lost, list[float], Any]:
     """What a commit makes of a lost reply: the strategy, the pauses, and the state or the error."""
     table = new_table(properties=properties)
-    lost = Lost(table._handle.strategy, **weather)
-    tx = Table(replace(table._handle, strategy=lost), table._state).transaction()
+    lost = Lost(strategy_of(table), **weather)
+    tx = Table(replace(handle_of(table), strategy=lost), state_of(table)).transaction()
     tx.append(rows([1]))
     pauses: list[float] = []
     try:
-        outcome = commit_table(tx._handle, tx._state, tx._build, written=tx.context.written, sleep=pauses.append)
+        outcome = commit_table(handle_of(tx), state_of(tx), tx._build, written=tx.context.written, sleep=pauses.append)
     except CommitStateUnknown as error:
         outcome = error
     return lost, pauses, outcome
@@ -331,7 +334,7 @@ def test_a_failure_that_may_pass_is_retried_like_a_conflict():
     holder = around(table, before=busy)
     holder.append(rows([1]))
     assert ids(holder) == [1]
-    assert len(holder._handle.strategy.proposed) == 3
+    assert len(strategy_of(holder).proposed) == 3
 
 
 def test_listeners_hear_of_conflicts_and_of_the_commit():
@@ -395,28 +398,28 @@ class _Fixed(CommitStrategy):
 @pytest.mark.spec("META-03")
 def test_another_table_under_the_same_name_is_noticed_on_refresh():
     one, other = new_table(), new_table()
-    handle = replace(one._handle, strategy=_Fixed(one._handle.strategy, other.metadata_location))
+    handle = replace(handle_of(one), strategy=_Fixed(strategy_of(one), other.metadata_location))
     with pytest.raises(InvalidMetadata, match="uuid"):
-        load_table(handle, one._state)
+        load_table(handle, state_of(one))
 
 
 def test_a_metadata_file_that_goes_between_pointer_and_file_is_looked_for_again():
     table = new_table()
     gone = table.metadata_location + ".gone"
-    handle = replace(table._handle, strategy=_Fixed(table._handle.strategy, gone, gone, table.metadata_location))
+    handle = replace(handle_of(table), strategy=_Fixed(strategy_of(table), gone, gone, table.metadata_location))
     state = load_table(handle)
     assert state is not None
     assert state.metadata.table_uuid == table.metadata.table_uuid
     with pytest.raises(FileMissing):
-        load_table(replace(handle, strategy=_Fixed(table._handle.strategy, gone)))
+        load_table(replace(handle, strategy=_Fixed(strategy_of(table), gone)))
 
 
 def test_a_refresh_reads_the_metadata_only_when_the_pointer_moved():
     table = new_table()
-    state = load_table(table._handle, table._state)
-    assert state is table._state
+    state = load_table(handle_of(table), state_of(table))
+    assert state is state_of(table)
     again(table).append(rows([1]))
-    assert load_table(table._handle, table._state) is not table._state
+    assert load_table(handle_of(table), state_of(table)) is not state_of(table)
 
 
 def test_a_table_without_a_strategy_can_only_be_read():

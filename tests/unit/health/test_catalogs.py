@@ -113,7 +113,7 @@ def test_a_namespace_that_is_there_serves_where_none_may_be_made(
     properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": "memory://w"}
     with icefield.load_catalog("test", **properties) as catalog:
         catalog.create_namespace("db")
-        kind = type(catalog._backend)
+        kind = type(catalog.backend)
 
     def denied(*_: object) -> None:
         raise AccessDenied("the database refused")

@@ -13,7 +13,19 @@ from icefield.errors import InvalidArgument, InvalidSchema, NoSuchSnapshot, Unsu
 from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest.schemas import FILE_SEQUENCE_NUMBER, SEQUENCE_NUMBER, SNAPSHOT_ID
 from icefield.metadata.snapshots import Operation
-from tables import again, entries, ids, manifests, meddled, memory_catalog, new_table, orphans, rows, stored_files
+from tables import (
+    again,
+    entries,
+    ids,
+    manifests,
+    meddled,
+    memory_catalog,
+    new_table,
+    orphans,
+    rows,
+    stored_files,
+    strategy_of,
+)
 
 
 def data_files(table, snapshot=None) -> list[DataFile]:
@@ -130,7 +142,7 @@ def test_a_retry_uses_the_manifest_again_and_takes_a_new_sequence_number():
     table = new_table()
     holder = meddled(table, *[lambda other: other.append(rows([1]))] * 2)
     seen: list[tuple[str, int]] = []
-    strategy = holder._handle.strategy
+    strategy = strategy_of(holder)
     holder.append(rows([2]))
     for proposed in strategy.proposed:
         snapshot = proposed.current_snapshot()
@@ -341,7 +353,7 @@ def test_row_ids_of_version_3_are_taken_anew_on_each_attempt():
     holder = meddled(table, lambda other: other.append(rows([1, 2, 3])))
     holder.append(rows([4, 5]))
     assert [(s.first_row_id, s.added_rows) for s in holder.snapshots()] == [(0, 3), (3, 2)]
-    assert [p.current_snapshot().first_row_id for p in holder._handle.strategy.proposed] == [0, 3]
+    assert [p.current_snapshot().first_row_id for p in strategy_of(holder).proposed] == [0, 3]
     assert holder.metadata.next_row_id == 5
     assert [m.first_row_id for m in manifests(holder)] == [0, 3]
     table.refresh().delete("id = 4")

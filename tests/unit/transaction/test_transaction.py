@@ -9,7 +9,20 @@ import pytest
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFailed
 from icefield.transaction import UpdateProperties
-from tables import EAGER, again, around, ids, manifests, meddled, memory_catalog, new_table, orphans, rows, stored_files
+from tables import (
+    EAGER,
+    again,
+    around,
+    ids,
+    manifests,
+    meddled,
+    memory_catalog,
+    new_table,
+    orphans,
+    rows,
+    stored_files,
+    strategy_of,
+)
 
 
 @pytest.mark.spec("COMMIT-24", "COMMIT-02")
@@ -249,4 +262,4 @@ def test_a_commit_starts_from_the_version_that_is_current_then():
     table.append(rows([1]))
     holder.append(rows([2]))  # loaded before the other commit, and yet without a conflict
     assert ids(holder) == [1, 2]
-    assert len(holder._handle.strategy.proposed) == 1
+    assert len(strategy_of(holder).proposed) == 1

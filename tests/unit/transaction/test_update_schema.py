@@ -10,7 +10,7 @@ from icefield.builtin.memory import MemoryFileSystem
 from icefield.errors import InvalidArgument, InvalidSchema, ValidationFailed
 from icefield.schema import create_name_mapping
 from icefield.types import NestedField, StringType
-from tables import again, around, ids, meddled, new_table, rows, stored_files
+from tables import again, around, ids, meddled, new_table, rows, stored_files, strategy_of
 
 
 @pytest.mark.spec("SCH-18", "SCH-19")
@@ -295,4 +295,4 @@ def test_a_failed_block_commits_nothing():
 
     with pytest.raises(ZeroDivisionError):
         change_and_fail()
-    assert holder._handle.strategy.proposed == []
+    assert strategy_of(holder).proposed == []

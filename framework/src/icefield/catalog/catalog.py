@@ -79,6 +79,11 @@ class Catalog:
         self._io = backend.io
 
     @property
+    def backend(self) -> CatalogBackend:
+        """What the plugin provides: it stores the names and hands out the commit strategy of each table."""
+        return self._backend
+
+    @property
     def name(self) -> str:
         """The name under which it is configured."""
         return self._backend.name

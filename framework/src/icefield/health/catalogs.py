@@ -55,7 +55,7 @@ def examine_catalog(
     catalog: Catalog, *, location: str | None = None, namespace: str | None = None, writes: bool = True
 ) -> Iterator[Finding]:
     """Examine an open catalog: that it answers, its store, and that commits to it exclude each other."""
-    backend = catalog._backend
+    backend = catalog.backend
     answers = tried("connection", lambda: _connection(backend), catalog.properties, "list the namespaces")
     yield answers
     place = location or catalog.properties.get("warehouse")
@@ -121,7 +121,7 @@ def _file_only() -> dict[str, str]:
 def _open(opened: list[Catalog], name: str | None, plugins: Plugins | None, properties: Mapping[str, Any]) -> str:
     catalog = load_catalog(name, plugins=plugins, **properties)
     opened.append(catalog)
-    return f"{catalog.name} ({type(catalog._backend).__name__})"
+    return f"{catalog.name} ({type(catalog.backend).__name__})"
 
 
 def _connection(backend: CatalogBackend) -> str:

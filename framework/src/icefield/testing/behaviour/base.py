@@ -125,7 +125,7 @@ class BehaviourChecks(Suite):
 
 def backend_of(catalog: Catalog) -> CatalogBackend:
     """The backend that a catalog wraps."""
-    return catalog._backend
+    return catalog.backend
 
 
 def rows(ids: Iterable[int], kind: str | None = "a", value: float = 1.0) -> pa.Table:

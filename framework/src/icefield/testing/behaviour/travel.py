@@ -126,7 +126,7 @@ class TravelChecks(BehaviourChecks):
         table.append(rows([1]))
         scan = table.scan()
         shown: list[Any] = [planted, table, table.io, scan, scan.context, table.write_context(), *scan.plan_files()]
-        shown += [table._handle.strategy, planted._backend, table.io.file_system(table.location())]
+        shown += [table._handle.strategy, planted.backend, table.io.file_system(table.location())]
         for each in shown:
             self._check_silent(catalog, f"{each!r} {each}", type(each).__name__)
 
