@@ -107,6 +107,11 @@ def test_a_tail_that_claims_very_much_is_refused_soon(name):
         read(data)
 
 
+def test_rows_without_columns_are_no_more_than_a_file_can_hold():
+    with bounded(), pytest.raises(IcefieldError, match=r"memory://orc/file.* claim to be"):
+        read(file(ONE + stripe(data=0, footer=0, rows=2**62)), columns=pa.schema([]))
+
+
 EMPTY_STRIPE = write_bytes(3, write_integer(1, 3) + b"".join(write_integer(number, 0) for number in range(2, 6)))
 
 

@@ -32,6 +32,9 @@ DEEPEST = 100
 _MOST_STATISTICS = 1_000_000
 """Of columns in stripes. More are not read, and no stripe is skipped by them."""
 
+_MOST_ROWS_FOR_A_BYTE_BITS = 31
+"""Of a file, as a power of two: rows without columns come in steps, of which there is an end."""
+
 _OTHER_FIELDS = 16
 """Fields of a message of statistics that a later version of the format may add."""
 
@@ -188,6 +191,8 @@ def _checked(tail: Tail, rows: int) -> Tail:
         end = stripe.start + stripe.length
     if sum(stripe.rows for stripe in tail.stripes) != rows:
         raise ValueError("the rows of its stripes do not add up")
+    if rows > tail.size << _MOST_ROWS_FOR_A_BYTE_BITS:
+        raise ValueError(f"{tail.size} bytes claim to be {rows} rows")
     return Tail(tail.postscript, tail.size, rows, tail.stripes, tail.types, tail.metadata, tail.statistics)
 
 

@@ -96,6 +96,12 @@ def test_a_footer_that_claims_very_much_is_refused_soon(name):
         read(data)
 
 
+@pytest.mark.parametrize("rows", [2**45, 2**62])
+def test_rows_without_columns_are_no_more_than_a_file_can_hold(rows):
+    with bounded(), pytest.raises(IcefieldError, match=r"memory://parquet/file.* claim to be"):
+        read(claimed(values=rows, rows=rows), columns=pa.schema([]))
+
+
 def test_five_thousand_columns_are_read_in_bounded_time():
     columns = 5_000
     table = wide(columns)

@@ -2,7 +2,9 @@
 
 A dictionary of one string of a megabyte and a page of thirty bytes are a million rows of a terabyte: pyarrow takes
 memory for all rows that it is asked for. So the longest entry is found first, and as many rows are asked for as fit.
-A dictionary page holds what a page of plain values holds: as such, pyarrow reads its lengths.
+A dictionary page holds what a page of plain values holds: as such, pyarrow reads its lengths. One row of a list can
+repeat as much: where that may be, the column is read once with its strings left in the dictionary, and its rows are
+measured.
 
 Reproducer: ``tests/guard/test_repeated_entries.py`` makes such files; no upstream issue was found. This guard may go
 when pyarrow ends a batch at a number of bytes that it is given.
@@ -10,63 +12,123 @@ when pyarrow ends a batch at a number of bytes that it is given.
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from icefield.abc import InputFile
 
 from icefield_parquet.guard.expansion import counted, page_header, page_int
-from icefield_parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Fields, read_struct, write_int, write_struct
+from icefield_parquet.guard.one_page import decoded_page
+from icefield_parquet.guard.prefixes import ENCODING, Shared, encoding_of, shared
+from icefield_parquet.thrift import Fields, read_struct
 
 MOST_BYTES: Final = 1 << 30
 """What strings may take that are decoded together, if all of them were as long as the longest."""
 
-BYTES_AT_ONCE: Final = 256 << 20
+BYTES_AT_ONCE: Final = 64 << 20
 """Rows are asked for until they take so much, where ``MOST_BYTES`` would be passed."""
 
 _FREE_PART: Final = 16
 """Strings that cannot take more than this part of ``MOST_BYTES`` are not measured."""
 
 _TYPE, _UNPACKED, _PACKED, _DICTIONARY, _VALUES = 1, 2, 3, 7, 1  # fields of a page header
-_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
-_DATA_PAGE_HEADER: Final = 5
+_DICTIONARY_PAGE: Final = 2
 _LENGTH: Final = 4
 """Bytes before each string of a page, which hold its length."""
 
-_MAGIC: Final = b"PAR1"
-_BYTE_ARRAY: Final = 6
+_BYTE_ARRAY, _PLAIN = 6, 0
+_MOST_TIMES: Final = 256
+"""How many times their packed size strings of a list may take by their prefixes, beyond ``MOST_BYTES``."""
+
 _CODECS: Final = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD": "zstd", "LZ4": "lz4_raw"}
 
 
 @dataclass(frozen=True, slots=True)
 class StringChunk:
-    """A column chunk of strings: where it lies, in bytes from the start of the file, its codec, values and rows."""
+    """A column chunk of strings: where it lies, in bytes from the start of the file, its codec, values and rows.
+
+    ``group`` and ``column`` are its numbers in the footer; ``levels`` says how many kinds of levels its pages have,
+    ``repeated`` that a row may have several of its values.
+    """
 
     start: int
     end: int
     codec: str
     values: int
     rows: int
+    group: int
+    column: int
+    levels: int
+    repeated: bool
 
 
-def string_chunk(chunk: Any, rows: int) -> StringChunk:
+Measure = Callable[[InputFile, StringChunk], pa.ChunkedArray]
+"""Reads a column chunk with its strings left in the dictionary."""
+
+
+def string_chunk(footer: Any, group: int, column: int) -> StringChunk:
     """The strings of a column chunk."""
+    row_group, described = footer.row_group(group), footer.schema.column(column)
+    chunk = row_group.column(column)
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
-    return StringChunk(start, start + chunk.total_compressed_size, chunk.compression, chunk.num_values, rows)
+    repeated = described.max_repetition_level > 0
+    levels = repeated + (described.max_definition_level > 0)
+    end = start + chunk.total_compressed_size
+    rows = row_group.num_rows
+    return StringChunk(start, end, chunk.compression, chunk.num_values, rows, group, column, levels, repeated)
 
 
-def row_bytes(source: InputFile, strings: StringChunk) -> int:
-    """What a row takes whose strings are all as long as the longest of the dictionary, or a little more; 0 without one.
+def row_bytes(source: InputFile, strings: StringChunk, measure: Measure) -> int:
+    """What a row takes whose strings are all as long as they may be, or a little more; 0 where strings repeat nothing.
 
-    What is not understood is left to pyarrow.
+    What is not understood is left to pyarrow. Raises ``NotImplementedError`` where one row alone takes too much.
     """
-    return _longest_entry(source, strings) * -(-strings.values // max(1, strings.rows))
+    longest, prefixes = _walk(source, strings)
+    rows = max(1, strings.rows)
+    if prefixes.together <= MOST_BYTES:
+        total = -(-prefixes.together // rows)
+    elif not strings.repeated:
+        total = prefixes.longest
+    elif prefixes.together > _MOST_TIMES * (strings.end - strings.start):
+        raise NotImplementedError(f"lists of {rows} rows whose strings repeat each other to {prefixes.together} bytes")
+    else:
+        total = MOST_BYTES
+    if not strings.repeated:
+        return max(longest, total)
+    if longest * strings.values <= MOST_BYTES:
+        return max(-(-longest * strings.values // rows), total)
+    most = _longest_row(measure(source, strings))
+    if most > MOST_BYTES:
+        raise NotImplementedError(f"a row whose lists repeat strings to {most} bytes, where {MOST_BYTES} are the most")
+    return max(most, total)
+
+
+def _longest_row(column: pa.ChunkedArray) -> int:
+    return max((_most(chunk, np.arange(len(chunk) + 1, dtype=np.int64)) for chunk in column.chunks), default=0)
+
+
+def _most(array: pa.Array, ends: np.ndarray[Any, Any]) -> int:
+    """What the strings of a row take at most; ``ends`` are where the values of rows begin, and the last ones end."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64()).fill_null(0)
+        taken = np.asarray(lengths.take(array.indices).fill_null(0))
+        totals = np.concatenate(([0], np.cumsum(taken)))[ends]
+        return int((totals[1:] - totals[:-1]).max(initial=0))
+    if pa.types.is_map(kind):
+        ends = np.asarray(array.offsets).astype(np.int64)[ends]
+        return max(_most(array.keys, ends), _most(array.items, ends))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _most(array.values, np.asarray(array.offsets).astype(np.int64)[ends])
+    if pa.types.is_struct(kind):
+        return max((_most(array.field(place), ends) for place in range(kind.num_fields)), default=0)
+    return 0
 
 
 def fewer_rows(total: int, rows: int) -> int | None:
@@ -74,19 +136,23 @@ def fewer_rows(total: int, rows: int) -> int | None:
     return max(1, BYTES_AT_ONCE // total) if total * rows > MOST_BYTES else None
 
 
-def _longest_entry(source: InputFile, strings: StringChunk) -> int:
+def _walk(source: InputFile, strings: StringChunk) -> tuple[int, Shared]:
+    """The longest entry of the dictionary of a chunk, and what strings take that repeat the front of others."""
     free = MOST_BYTES // max(1, strings.values) // _FREE_PART
-    place = strings.start
+    place, entry, longest, together = strings.start, 0, 0, 0
     while place < strings.end:
         try:
             header, size = page_header(source, place)
-            packed = counted(page_int(header, _PACKED))
-            if page_int(header, _TYPE) == _DICTIONARY_PAGE:
-                return _longest(source, place + size, header, strings.codec, free)
-        except (LookupError, ValueError):
-            return 0
+            packed, kind = counted(page_int(header, _PACKED)), page_int(header, _TYPE)
+            if kind == _DICTIONARY_PAGE:
+                entry = max(entry, _longest(source, place + size, header, strings.codec, free))
+            elif encoding_of(header) == ENCODING and counted(page_int(header, _UNPACKED)) > free:
+                found = shared(source.read_at(place + size, packed), header, _CODECS.get(strings.codec), strings.levels)
+                longest, together = max(longest, found.longest), together + found.together
+        except (LookupError, ValueError, OverflowError, OSError, pa.ArrowException):
+            break
         place += size + packed
-    return 0
+    return entry, Shared(longest, together)
 
 
 def _longest(source: InputFile, place: int, header: Fields, codec: str, free: int) -> int:
@@ -105,42 +171,5 @@ def _longest(source: InputFile, place: int, header: Fields, codec: str, free: in
 
 
 def _longest_of(page: bytes, count: int) -> int:
-    """The longest of so many strings that a page holds, which is made the only page of a file."""
-    header = {_TYPE: _i32(_DATA_PAGE), _UNPACKED: _i32(len(page)), _PACKED: _i32(len(page))}
-    page = write_struct({**header, _DATA_PAGE_HEADER: _struct(_i32(count), _i32(0), _i32(3), _i32(3))}) + page
-    places = {5: _i64(count), 6: _i64(len(page)), 7: _i64(len(page)), 9: _i64(len(_MAGIC))}
-    chunk = write_struct({1: _i32(_BYTE_ARRAY), 2: _list(I32, b"\0"), 3: _list(BINARY, b"\1t"), 4: _i32(0), **places})
-    group = {1: _list(STRUCT, write_struct({2: _i64(len(_MAGIC)), 3: (STRUCT, chunk)})), 2: _i64(len(page))}
-    footer = write_struct({**_SCHEMA, 3: _i64(count), 4: _list(STRUCT, write_struct({**group, 3: _i64(count)}))})
-    file = b"".join([_MAGIC, page, footer, struct.pack("<I", len(footer)), _MAGIC])
-    lengths = pc.binary_length(pq.ParquetFile(pa.BufferReader(file)).read().column(0))
-    if len(lengths) != count:
-        raise ValueError("a dictionary with fewer entries than it says")
-    return int(pc.max(lengths).as_py() or 0)
-
-
-def _i32(value: int) -> tuple[int, bytes]:
-    return I32, write_int(value)
-
-
-def _i64(value: int) -> tuple[int, bytes]:
-    return I64, write_int(value)
-
-
-def _struct(*values: tuple[int, bytes]) -> tuple[int, bytes]:
-    return STRUCT, write_struct(dict(enumerate(values, 1)))
-
-
-def _list(kind: int, *values: bytes) -> tuple[int, bytes]:
-    return LIST, bytes([len(values) << 4 | kind]) + b"".join(values)
-
-
-_SCHEMA: Final[Fields] = {
-    1: _i32(1),
-    2: _list(
-        STRUCT,
-        write_struct({4: (BINARY, b"\6schema"), 5: _i32(1)}),
-        write_struct({1: _i32(_BYTE_ARRAY), 3: _i32(0), 4: (BINARY, b"\1t")}),
-    ),
-}
-"""The version and schema of a footer whose only column holds bytes, none of them null."""
+    """The longest of so many strings that a page holds."""
+    return int(pc.max(pc.binary_length(decoded_page(page, _BYTE_ARRAY, count, _PLAIN))).as_py() or 0)

@@ -16,7 +16,7 @@ from icefield.abc import InputFile
 from icefield.toolkit import BytesInput
 
 from icefield_parquet.guard.inflation import Claim, check_inflation
-from icefield_parquet.guard.repeated_entries import StringChunk, fewer_rows, row_bytes
+from icefield_parquet.guard.repeated_entries import Measure, StringChunk, fewer_rows, row_bytes
 
 
 class Watched(InputFile):
@@ -26,10 +26,11 @@ class Watched(InputFile):
     where fewer are than were expected; then no byte is given either, until ``begin_again``.
     """
 
-    def __init__(self, source: InputFile) -> None:
-        self.failure: str | None = None
+    def __init__(self, source: InputFile, measure: Measure) -> None:
+        self.failure: ValueError | NotImplementedError | None = None
         self.fewer: int | None = None
         self._source = source
+        self._read_strings = measure
         self._claims: list[Claim] = []
         self._strings: list[StringChunk] = []
         self._columns: dict[int, int] = {}
@@ -86,7 +87,7 @@ class Watched(InputFile):
                 try:
                     check_inflation(BytesInput(data), moved)
                 except ValueError as error:
-                    self.failure = str(error)
+                    self.failure = ValueError(str(error))
         for strings in self._strings[bisect_left(self._strings, start, key=_start) :]:
             if strings.start >= end or self.failure is not None:
                 break
@@ -97,7 +98,12 @@ class Watched(InputFile):
         if strings.end > start + data.size:
             return
         column = self._columns[strings.start]
-        found = row_bytes(data, replace(strings, start=strings.start - start, end=strings.end - start))
+        moved = replace(strings, start=strings.start - start, end=strings.end - start)
+        try:
+            found = row_bytes(data, moved, lambda _, __: self._read_strings(_Part(data, start, self.size), strings))
+        except NotImplementedError as error:
+            self.failure = NotImplementedError(str(error))
+            return
         self._row_bytes[column] = max(found, self._row_bytes.get(column, 0))
         self.fewer = fewer_rows(sum(self._row_bytes.values()), self._rows) or self.fewer
 
@@ -107,6 +113,29 @@ class Watched(InputFile):
 
     def close(self) -> None:
         """Do nothing: the file is closed by whoever opened it."""
+
+
+class _Part(InputFile):
+    """A file of which a part has come."""
+
+    def __init__(self, data: InputFile, start: int, size: int) -> None:
+        self._data = data
+        self._start = start
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self._data.read_at(offset - self._start, length)
+
+    @property
+    def closed(self) -> bool:
+        return self._data.closed
+
+    def close(self) -> None:
+        """Do nothing: the part is closed by whoever has it."""
 
 
 def _start(chunk: Claim | StringChunk) -> int:

@@ -25,6 +25,7 @@ from icefield_parquet.guard.expansion import TooMany, check_claim, check_pages, 
 from icefield_parquet.guard.inflation import Claim, check_inflation, claim_of
 from icefield_parquet.guard.raw_statistics import check_statistics
 from icefield_parquet.guard.repeated_entries import MOST_BYTES, StringChunk, fewer_rows, row_bytes, string_chunk
+from icefield_parquet.guard.soundness import check_values
 from icefield_parquet.guard.verdicts import Verdict, verdict_of
 from icefield_parquet.guard.watched import Watched
 from icefield_parquet.reading.decoding import Wanted, decode, rows_at_once
@@ -50,6 +51,10 @@ _MAGIC = 4
 """Bytes of a file before the first row group."""
 _ENCRYPTED = b"PARE"
 
+_MOST_ROWS_FOR_A_BYTE_BITS = 31
+"""A page has no more values than that power of two, and takes more than a byte: rows without columns come in steps, of
+which there is an end."""
+
 POSITION = pa.field("_pos", pa.int64(), nullable=False)
 
 
@@ -59,7 +64,7 @@ class ParquetReader(FormatReader):
     def __init__(self, source: InputFile, location: str) -> None:
         self._source = source
         self._location = location
-        self._watched = Watched(source) if source.is_remote else None
+        self._watched = Watched(source, self._strings_in_dictionaries) if source.is_remote else None
         try:
             with reading(location, "the footer"):
                 size = source.size
@@ -84,6 +89,9 @@ class ParquetReader(FormatReader):
         if any(rows < 0 for rows in self._rows) or sum(self._rows) != self._footer.num_rows:
             source.close()
             raise self._damaged("the rows of its row groups do not add up")
+        if self._footer.num_rows > size << _MOST_ROWS_FOR_A_BYTE_BITS:
+            source.close()
+            raise self._damaged(f"{size} bytes claim to be {self._footer.num_rows} rows")
         self._first_rows = [0, *accumulate(self._rows)]
 
     @property
@@ -196,12 +204,31 @@ class ParquetReader(FormatReader):
         if self._is_near:
             with self._reading("the pages"):
                 for index in strings:
-                    total += max(row_bytes(self._source, self._strings(group, index)) for group in groups)
+                    chunks = (self._strings(group, index) for group in groups)
+                    total += max(row_bytes(self._source, chunk, self._strings_in_dictionaries) for chunk in chunks)
         fewer = fewer_rows(total, rows_at_once(rows, size, self._promised(groups)))
         return (rows, size) if fewer is None else (min(rows, fewer), max(size, MOST_BYTES))
 
     def _strings(self, group: int, index: int) -> StringChunk:
-        return string_chunk(self._footer.row_group(group).column(index), self._rows[group])
+        return string_chunk(self._footer, group, index)
+
+    def _strings_in_dictionaries(self, source: InputFile, strings: StringChunk) -> pa.ChunkedArray:
+        path = self._footer.schema.column(strings.column).path
+        file = pq.ParquetFile(
+            source.arrow_file(),
+            metadata=self._footer,
+            read_dictionary=[path],
+            pre_buffer=False,
+            arrow_extensions_enabled=False,
+            **_LIMITS,
+        )
+        try:
+            table = file.reader.read_row_groups([strings.group], column_indices=[strings.column], use_threads=False)
+        except pa.ArrowException as error:
+            raise NotImplementedError(f"lists whose strings may repeat each other: {error}") from error
+        for chunk in table.column(0).chunks:
+            check_values(chunk)
+        return table.column(0)
 
     def _paths(self, columns: Collection[int]) -> dict[int, str]:
         """The paths of columns, by which pyarrow knows them, without those that are of another one as well."""
@@ -298,7 +325,7 @@ class ParquetReader(FormatReader):
                 return
             except (pa.ArrowException, OSError, ValueError):
                 if watched is not None and watched.failure is not None:
-                    raise ValueError(watched.failure) from None
+                    raise watched.failure from None
                 if watched is None or watched.fewer is None:
                     raise
             rows, size = min(rows, watched.fewer), max(size, MOST_BYTES)

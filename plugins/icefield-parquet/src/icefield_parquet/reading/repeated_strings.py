@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.toolkit import list_parts, validity_buffer
 
+from icefield_parquet.guard.repeated_entries import MOST_BYTES
 from icefield_parquet.schema import Leaf
 
 _FEWEST: Final = 1 << 15
@@ -83,12 +84,15 @@ def spelled_out(batch: pa.RecordBatch, kept: pa.Schema) -> Iterator[pa.RecordBat
         for place, (held, wanted) in enumerate(zip(batch.schema, kept, strict=True))
         if _has_dictionaries(held.type) and not _has_dictionaries(wanted.type)
     ]
+    size = sum(_bytes(batch.column(place)) for place in places)
     if not places:
         yield batch
-    elif batch.num_rows > 1 and sum(_bytes(batch.column(place)) for place in places) > _MOST_BYTES:
+    elif batch.num_rows > 1 and size > _MOST_BYTES:
         half = batch.num_rows // 2
         yield from spelled_out(batch.slice(0, half), kept)
         yield from spelled_out(batch.slice(half), kept)
+    elif batch.num_rows == 1 and size > MOST_BYTES:
+        raise NotImplementedError(f"a row whose lists repeat strings to {size} bytes, where {MOST_BYTES} are the most")
     else:
         columns = batch.columns
         for place in places:

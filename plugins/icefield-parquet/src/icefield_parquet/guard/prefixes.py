@@ -1,0 +1,86 @@
+"""What the strings of pages take that repeat the front of the string before each (``DELTA_BYTE_ARRAY``).
+
+A page of a megabyte can hold one long string, and a million that repeat all of it in no byte: a terabyte. How much each
+repeats stands at the front of the page, as numbers that pyarrow decodes in a file of their own.
+
+Reproducer: ``tests/guard/test_prefixes.py`` makes such files, for which pyarrow takes memory for all rows it is asked
+for; https://github.com/apache/arrow/issues/49955 is the same defect. This guard may go when pyarrow ends a batch at a
+number of bytes that it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield_parquet.guard.expansion import counted, page_int
+from icefield_parquet.guard.one_page import decoded_page
+from icefield_parquet.thrift import FALSE, STRUCT, Fields, read_struct, read_varint
+
+ENCODING: Final = 7
+"""Strings by what they share with the string before."""
+
+_NUMBERS: Final = 5
+"""The encoding of a page of numbers by their differences."""
+
+_UNPACKED: Final = 2
+_DATA, _DATA_V2 = 5, 8
+_ENCODING_OF: Final = {_DATA: 2, _DATA_V2: 4}
+_DEFINITIONS, _REPETITIONS, _IS_PACKED = 5, 6, 7
+_LEVELS_LENGTH: Final = 4
+_INT32: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Strings of a page: how long the longest may be, and all together."""
+
+    longest: int
+    together: int
+
+
+def encoding_of(header: Fields) -> int:
+    """The encoding of a data page's values; -1 for any other page."""
+    kind = next((number for number in _ENCODING_OF if number in header), None)
+    if kind is None or header[kind][0] != STRUCT:
+        return -1
+    return page_int(read_struct(header[kind][1], 0)[0], _ENCODING_OF[kind])
+
+
+def shared(page: bytes, header: Fields, codec: str | None, levels: int) -> Shared:
+    """What the strings of a page take. ``levels`` are the kinds of levels before its values, of pages of version 1.
+
+    Raises ``LookupError``, ``ValueError`` or an error of pyarrow where the page is not understood.
+    """
+    values = _values(page, header, codec, levels)
+    _, at = read_varint(values, 0)
+    _, at = read_varint(values, at)
+    count, _ = read_varint(values, at)
+    if not count:
+        return Shared(0, 0)
+    prefixes = np.asarray(decoded_page(values, _INT32, count, _NUMBERS)).astype(np.int64)
+    if int(prefixes.min()) < 0:
+        raise ValueError("a string that shares less than nothing")
+    return Shared(int(prefixes.max()) + len(values), int(prefixes.sum()) + len(values))
+
+
+def _values(page: bytes, header: Fields, codec: str | None, levels: int) -> bytes:
+    size = counted(page_int(header, _UNPACKED))
+    if _DATA_V2 in header:
+        inner = read_struct(header[_DATA_V2][1], 0)[0]
+        before = sum(counted(page_int(inner, number)) for number in (_DEFINITIONS, _REPETITIONS) if number in inner)
+        is_packed = inner.get(_IS_PACKED, (0, b""))[0] != FALSE
+        return _unpacked(page[before:], size - before, codec if is_packed else None)
+    data = _unpacked(page, size, codec)
+    at = 0
+    for _ in range(levels):
+        at += _LEVELS_LENGTH + int.from_bytes(data[at : at + _LEVELS_LENGTH], "little")
+    return data[at:]
+
+
+def _unpacked(data: bytes, size: int, codec: str | None) -> bytes:
+    unpacked: Any = data if codec is None else pa.decompress(data, size, codec=codec, asbytes=True)
+    return bytes(unpacked)
