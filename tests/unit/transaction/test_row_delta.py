@@ -414,3 +414,14 @@ def test_what_is_no_whole_delete_file_is_refused(wrong: dict[str, Any], reason: 
         delta(table).add_deletes(replace(made, **wrong))
     with pytest.raises(InvalidArgument, match="added twice"):
         delta(table).add_deletes(made, made)
+
+
+def test_a_puffin_file_of_several_vectors_does_not_stand_for_a_file_that_is_not_there() -> None:
+    table = table_of()
+    delta(table).add_deletes(*deletes_of(table, dict.fromkeys(data_files(table), [1]))).commit()
+    (shared,) = {file.file_path for file in vectors(table).values()}
+    assert len(vectors(table)) == 2
+    with pytest.raises(ValidationFailed, match=r"1 of 2 files are not in snapshot .*memory://absent"):
+        delta(table).remove_deletes(shared, "memory://absent").commit()
+    delta(table).remove_deletes(shared).commit()
+    assert not vectors(table)
