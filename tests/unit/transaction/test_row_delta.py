@@ -17,7 +17,7 @@ from icefield.transaction import RowDelta
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
-from tables import ids, meddled, new_table, rows
+from tables import again, ids, meddled, new_table, rows
 
 
 def table_of(version: int = 3, files: int = 2, **properties: str) -> Table:
@@ -418,10 +418,53 @@ def test_what_is_no_whole_delete_file_is_refused(wrong: dict[str, Any], reason: 
 
 def test_a_puffin_file_of_several_vectors_does_not_stand_for_a_file_that_is_not_there() -> None:
     table = table_of()
-    delta(table).add_deletes(*deletes_of(table, dict.fromkeys(data_files(table), [1]))).commit()
+    delta(table).add_deletes(*deletes_of(table, {file: [1] for file in data_files(table)})).commit()
     (shared,) = {file.file_path for file in vectors(table).values()}
     assert len(vectors(table)) == 2
     with pytest.raises(ValidationFailed, match=r"1 of 2 files are not in snapshot .*memory://absent"):
         delta(table).remove_deletes(shared, "memory://absent").commit()
     delta(table).remove_deletes(shared).commit()
     assert not vectors(table)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_conflict_names_the_snapshot_that_removed_what_is_to_be_removed(version: int) -> None:
+    for kind in ("rows", "deletes", "overwritten"):
+        table = table_of(version)
+        files = data_files(table)
+        delta(table).add_deletes(*deletes_of(table, {files[0]: [1]})).commit()
+        (task,) = [task for task in table.scan().plan_files() if task.delete_files]
+        read, other = table.current_snapshot(), again(table)
+        assert read is not None
+        match kind:
+            case "rows":
+                change = delta(table).validate_from_snapshot(read.snapshot_id).remove_rows(files[0])
+                gone = files[0].file_path
+            case "deletes":
+                change = delta(table).validate_from_snapshot(read.snapshot_id).remove_deletes(*task.delete_files)
+                gone = task.delete_files[0].file_path
+            case _:
+                change = table.update_snapshot().overwrite().validate_from_snapshot(read.snapshot_id)
+                change.delete_file(files[0])
+                gone = files[0].file_path
+        delta(other).remove_rows(files[0]).commit()
+        winner = other.current_snapshot()
+        assert winner is not None
+        with pytest.raises(ValidationFailed, match=r"that this change removes were removed meanwhile by") as raised:
+            change.commit()
+        assert (raised.value.snapshot_id, raised.value.operation) == (winner.snapshot_id, winner.operation)
+        assert raised.value.files == (gone,)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_conflict_over_deletes_of_removed_rows_names_the_snapshot_that_added_them(version: int) -> None:
+    table = table_of(version)
+    read, other, files = table.current_snapshot(), again(table), data_files(table)
+    assert read is not None
+    delta(other).add_deletes(*deletes_of(other, {files[0]: [1]})).commit()
+    winner = other.current_snapshot()
+    assert winner is not None
+    change = delta(table).validate_from_snapshot(read.snapshot_id).remove_rows(files[0])
+    with pytest.raises(ValidationFailed, match=r"were added meanwhile by snapshot \d+ \(delete\)") as raised:
+        change.validate_no_conflicting_delete_files().commit()
+    assert (raised.value.snapshot_id, raised.value.operation) == (winner.snapshot_id, "delete")

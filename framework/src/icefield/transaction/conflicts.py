@@ -25,7 +25,7 @@ from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.manifest_filter import manifest_workers
 from icefield.transaction.branch_head import Head
-from icefield.transaction.matching import Mask, PartitionSet
+from icefield.transaction.matching import FileSet, Mask, PartitionSet
 
 
 class IsolationLevel(StrEnum):
@@ -136,14 +136,33 @@ def no_removed_data(head: Head, since: Since, concern: Concern, remedy: str = ""
             _refuse_any(head, since, entries, chosen, Refusal("data was removed", remedy))
 
 
-def removed_files(head: Head, since: Since, paths: Collection[str]) -> dict[str, Snapshot]:
-    """Which of some data files were removed meanwhile, rewritten ones included, and by which snapshot."""
+def require_all(head: Head, since: Since | None, named: FileSet, found: Mapping[int, Mask], what: str) -> None:
+    """Raise ``ValidationFailed`` where files that a change removes are not live any more.
+
+    Where the snapshot is known that was read, the error says which later one removed them.
+    """
+    try:
+        named.require_all(head, found, f"cannot remove {what}")
+    except ValidationFailed as error:
+        if since is None:
+            raise
+        missing: Collection[str] = error.data["files"]
+        for content in ManifestContent:
+            refusal = Refusal(f"{what} that this change removes were removed")
+            _refuse_removed(head, since, removed_files(head, since, missing, content), refusal)
+        raise
+
+
+def removed_files(
+    head: Head, since: Since, paths: Collection[str], content: ManifestContent = ManifestContent.DATA
+) -> dict[str, Snapshot]:
+    """Which of some files were removed meanwhile, rewritten ones included, and by which snapshot."""
     if not paths:
         return {}
     removing = [snapshot for snapshot in since.snapshots(head) if snapshot.operation is not Operation.APPEND]
     by_id = {snapshot.snapshot_id: snapshot for snapshot in removing}
     wanted, found = pa.array([*paths], pa.string()), dict[str, Snapshot]()
-    for entries in head.read(_removing_manifests(head, removing)):
+    for entries in head.read(_removing_manifests(head, removing, content)):
         mask = _removed_here(entries)
         mask[mask] = np.asarray(pc.is_in(entries.column(f.FILE_PATH).filter(pa.array(mask)), value_set=wanted))
         for path in entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist():
@@ -153,10 +172,13 @@ def removed_files(head: Head, since: Since, paths: Collection[str]) -> dict[str,
 
 def no_removed_files(head: Head, since: Since, removed: Mapping[str, Snapshot], remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files in which rows are to be deleted were removed; see ``removed_files``."""
+    _refuse_removed(head, since, removed, Refusal("data files in which rows are deleted were removed", remedy))
+
+
+def _refuse_removed(head: Head, since: Since, removed: Mapping[str, Snapshot], refusal: Refusal) -> None:
     if removed:
         first = next(iter(removed.values()))
         paths = [path for path, snapshot in removed.items() if snapshot is first]
-        refusal = Refusal("data files in which rows are deleted were removed", remedy)
         raise _conflict(head, since, refusal, paths, first.snapshot_id)
 
 
@@ -216,7 +238,17 @@ def no_new_deletes_for(
             row = int(np.flatnonzero(assigned.counts())[0])
             path = chosen.column(f.FILE_PATH)[row].as_py()
             refusal = Refusal(f"row-level deletes of {path} were added", remedy)
-            raise _conflict(head, since, refusal, [assigned.files(row)[0].file_path])
+            deletes = [file.file_path for file in assigned.files(row)]
+            raise _conflict(head, since, refusal, deletes, _added_by(new, deletes[0]))
+
+
+def _added_by(entries: Iterable[ManifestEntries], path: str) -> int | None:
+    """The snapshot that added a file."""
+    for part in entries:
+        ids = part.column(f.SNAPSHOT_ID).filter(pc.equal(part.column(f.FILE_PATH), path))
+        if len(ids):
+            return int(ids[0].as_py())
+    return None
 
 
 def delete_index(head: Head, entries: list[ManifestEntries]) -> DeleteIndex:
@@ -258,13 +290,15 @@ def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent
     return [manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids]
 
 
-def _removing_manifests(head: Head, removing: Sequence[Snapshot]) -> list[ManifestFile]:
+def _removing_manifests(
+    head: Head, removing: Sequence[Snapshot], content: ManifestContent = ManifestContent.DATA
+) -> list[ManifestFile]:
     """What was removed is in the manifests of the removing snapshot only."""
     return [
         manifest
         for snapshot, listed in zip(removing, _lists(head, removing), strict=True)
         for manifest in listed.manifests
-        if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is ManifestContent.DATA
+        if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is content
     ]
 
 

@@ -18,6 +18,7 @@ from icefield.transaction.conflicts import (
     no_new_deletes,
     no_new_deletes_for,
     no_removed_data,
+    require_all,
 )
 from icefield.transaction.filtering import RowFilter, merged_masks, whole_files
 from icefield.transaction.matching import FileSet, Mask
@@ -91,7 +92,7 @@ class OverwriteFiles(SnapshotProducer):
         """The files to exchange on this base."""
         self._added.refuse_live(head)
         named = self._removed.find(head, (ManifestContent.DATA,))
-        self._removed.require_all(head, named, "cannot overwrite files")
+        require_all(head, self._since, self._removed, named, "data files")
         self._validate(head, named)
         matching = whole_files(head, self._filter, self._case_sensitive)
         return FileChanges(self._added.files(), merged_masks(named, matching))

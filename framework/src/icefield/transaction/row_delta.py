@@ -24,6 +24,7 @@ from icefield.transaction.conflicts import (
     no_other_vectors,
     no_removed_files,
     removed_files,
+    require_all,
 )
 from icefield.transaction.filtering import RowFilter, merged_masks
 from icefield.transaction.matching import FileSet, Mask
@@ -141,8 +142,8 @@ class RowDelta(SnapshotProducer):
         dropped = self._dropped(head)
         vectors = {path: vector for path, vector in self._vectors.items() if path not in dropped}
         no_other_vectors(head, self._since, vectors, deletes)
-        self._removed_rows.require_all(head, rows, "cannot remove data files")
-        self._removed_deletes.require_all(head, deletes, "cannot remove delete files")
+        require_all(head, self._since, self._removed_rows, rows, "data files")
+        require_all(head, self._since, self._removed_deletes, deletes, "delete files")
         self._refuse_deletes_of_removed()
         self._validate(head, rows)
         kept = [file for file in self._deletes.values() if file.referenced_data_file not in dropped]

@@ -117,14 +117,13 @@ class RowLevelAction(SnapshotProducer):
         since = replace(self._since, own=frozenset(context.snapshots))
         remedy = self._remedy(level)
         if level is IsolationLevel.SERIALIZABLE:
-            no_new_data(head, since, row_filter, remedy)
+            no_new_data(head, since, row_filter, f"{remedy}; the level 'snapshot' tolerates rows that were added")
         no_new_deletes(head, since, row_filter, remedy)
         no_removed_data(head, since, row_filter, remedy)
 
     def _remedy(self, level: IsolationLevel) -> str:
         by = f"the table property '{self.isolation.name}'" if self._level is None else "isolation_level"
-        weaker = "; the level 'snapshot' tolerates rows that were added" if level is IsolationLevel.SERIALIZABLE else ""
         return (
             f"or do without the level '{level}', which {by} asks for: the change is then evaluated anew on what was "
-            f"committed{weaker}"
+            "committed"
         )
