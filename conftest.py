@@ -25,10 +25,11 @@ _SHARE, _FEWEST = 3, 10
 _SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))
 pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
 
-# The fixture of a server is named as its module. Iceberg's Java library is a peer that runs in a process of its own.
-_PEER_FIXTURES = {"java_iceberg", "duck", "click"}
+# The fixture of a server is named as its module. Iceberg's Java library, and its runtime for Spark, are peers in
+# processes of their own.
+_PEER_FIXTURES = {"java_iceberg", "spark_runtime", "duck", "click"}
 _SERVER_FIXTURES = set(_SERVERS) - _PEER_FIXTURES
-_SPARK_FIXTURES = {"spark", "spark_session"}
+_SPARK_FIXTURES = {"spark", "spark_session", "spark_runtime"}
 _PEERS = f"{Path(__file__).parent / 'tests/interop'}{os.sep}"
 
 

@@ -2,21 +2,25 @@
 
 The writers do not refresh, so that each change is made by one that has not seen the last, and some are made while
 another one commits. After each step the rows are compared, and in version 3 the ids of rows are unique and stay with
-their rows, and no row but those that changed has another last change.
+their rows, and no row but those that changed has another last change. At the end DuckDB and PyIceberg, where they can
+read the table, read the same rows.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from catalogs import open_catalog
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -29,7 +33,8 @@ from hypothesis.stateful import (
 )
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types import LongType, NestedField, StructType, parse_type
-from tables import again, meddled, memory_catalog, new_table, orphans
+from peer_readings import PeerReadings
+from tables import again, meddled, new_table, orphans
 
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 FORMATS = ["parquet", "avro", "orc"]
@@ -98,6 +103,8 @@ class RowLevelMachine(RuleBasedStateMachine):
 
     format_version = 2
     file_format = "parquet"
+    folder: Path
+    peers: PeerReadings
     counts: Counter[str]
 
     @initialize(seed=st.integers(0, 2**32))
@@ -109,7 +116,10 @@ class RowLevelMachine(RuleBasedStateMachine):
         """What each column is called now, by what it was called first."""
         self.numbered = 0
         given = {"format-version": str(self.version), "write.format.default": self.next_format()}
-        self.table = new_table(catalog=memory_catalog(), schema=SCHEMA, properties=given)
+        self.root = self.folder / str(self.counts["runs"])
+        catalog = open_catalog("create", self.root)
+        catalog.create_namespace("db")
+        self.table = new_table(catalog=catalog, schema=SCHEMA, properties=given)
         self.writers = [self.table, again(self.table)]
         self.rows: list[Row] = []
         self.states: dict[int, list[Row]] = {}
@@ -380,8 +390,13 @@ class RowLevelMachine(RuleBasedStateMachine):
         return made
 
     def teardown(self) -> None:
-        if hasattr(self, "table"):
-            assert orphans(self.table) == set()
+        if not hasattr(self, "table"):
+            return
+        assert orphans(self.table) == set()
+        if self.table.current_snapshot() is not None:
+            rows = [{name: row.values.get(name) for name in self.names} for row in self.rows]
+            self.peers.compare(self.table, self.as_table(rows))
+        shutil.rmtree(self.root)
 
     def refreshed(self) -> Any:
         return self.table.refresh()
@@ -401,15 +416,24 @@ def shown(values: Values, names: dict[str, str]) -> str:
     return repr([values.get(name) for name in names])
 
 
+@pytest.fixture(scope="module")
+def peers() -> Iterator[PeerReadings]:
+    with PeerReadings.opened() as opened:
+        yield opened
+
+
 @pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", [*FORMATS, "mixed"])
 @pytest.mark.parametrize("format_version", [1, 2, 3])
 @pytest.mark.spec("ROW-13", "DEL-32")
-def test_changes_of_rows_leave_what_a_list_of_rows_says(format_version: int, file_format: str, capsys: Any) -> None:
+def test_changes_of_rows_leave_what_a_list_of_rows_says(
+    format_version: int, file_format: str, tmp_path: Path, peers: PeerReadings, capsys: Any
+) -> None:
+    peers.start()
     counts: Counter[str] = Counter()
-    given = {"format_version": format_version, "file_format": file_format, "counts": counts}
-    machine = type("Machine", (RowLevelMachine,), given)
+    given = {"format_version": format_version, "file_format": file_format, "folder": tmp_path}
+    machine = type("Machine", (RowLevelMachine,), {**given, "peers": peers, "counts": counts})
     examples, steps = (60, 40) if SOAK else (4, 14)
     chosen = settings(
         max_examples=examples,
@@ -422,4 +446,5 @@ def test_changes_of_rows_leave_what_a_list_of_rows_says(format_version: int, fil
     run_state_machine_as_test(machine, settings=chosen)
     with capsys.disabled():
         if SOAK:
-            print(f"\nversion {format_version}, {file_format}: {dict(counts)}")
+            print(f"\nversion {format_version}, {file_format}: {dict(counts)}, {peers.told()}")
+    peers.check(file_format)

@@ -20,7 +20,12 @@ from peers import altered, as_pyiceberg_reads, duckdb_connection, duckdb_rows, s
 
 def formats_of(table: Table) -> set[str]:
     """The file formats of the current snapshot's data files."""
-    return {str(name).lower() for name in table.inspect.files()["file_format"].to_pylist()}
+    return {str(name).lower() for name in table.inspect.data_files()["file_format"].to_pylist()}
+
+
+def delete_formats_of(table: Table) -> set[str]:
+    """The file formats of the current snapshot's delete files."""
+    return {str(name).lower() for name in table.inspect.delete_files()["file_format"].to_pylist()}
 
 
 def history_of(table: Table) -> list[NestedField]:

@@ -6,6 +6,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import icefield
@@ -114,8 +115,10 @@ def entries(table: Table, manifest: ManifestFile) -> ManifestEntries:
 
 
 def stored_files(table: Table) -> set[str]:
-    """Every file below the table's location, in memory."""
+    """Every file below the table's location, in memory or on the disk."""
     root = table.location() + "/"
+    if root.startswith("file://"):
+        return {f"file://{path}" for path in Path(root.removeprefix("file://")).rglob("*") if path.is_file()}
     return {name for name in MemoryFileSystem.files if name.startswith(root)}
 
 

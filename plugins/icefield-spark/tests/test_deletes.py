@@ -77,3 +77,75 @@ def test_rows_that_were_marked_here_are_read_nowhere(
     source = spark.read.format("icefield").options(**options).load("db.marked")
     for frame in (ice.table("db.marked"), source):
         assert sorted(tuple(row) for row in frame.collect()) == wanted
+
+
+def table_of_all_kinds(catalog: icefield.Catalog) -> tuple[icefield.Table, dict[int, str]]:
+    """Two files of each format with deletes of each kind, columns that have evolved since, and the rows left."""
+    columns = pa.schema([("id", pa.int64()), ("key", pa.int32()), ("old", pa.string()), ("name", pa.string())])
+    properties = {
+        "format-version": "2",
+        "write.parquet.row-group-size-bytes": "1",
+        "write.parquet.row-group-check-min-record-count": "10",
+        "read.split.target-size": "1",
+        "read.split.open-file-cost": "1",
+    }
+    table = catalog.create_table("db.kinds", columns, properties=properties)
+    for at, file_format in enumerate(["parquet", "orc", "avro"] * 2):
+        table.set_properties({"write.format.default": file_format})
+        ids = range(at * 20, at * 20 + 20)
+        table.append(pa.table([ids, ids, [f"o{id_}" for id_ in ids], [f"n{id_}" for id_ in ids]], schema=columns))
+    files = {file.file_path: file for file in data_files(table)}
+    paths = list(files)
+    gone = set()
+    for at, file_format in enumerate(("parquet", "orc", "avro")):
+        pairs = sorted([(path, position) for path in paths[at::3] for position in (1, 7)])
+        commit(table, position_deletes(table, pairs, file_format))
+        keys = [{"key": at * 20 + 2}, {"key": 60 + at * 20 + 3}]
+        commit(table, equality_deletes(table, ["key"], keys, file_format))
+        commit(table, equality_deletes(table, ["old"], [{"old": f"o{at * 20 + 4}"}], file_format))
+        gone |= {place * 20 + position for place in range(at, 6, 3) for position in (1, 7)}
+        gone |= {at * 20 + 2, 60 + at * 20 + 3, at * 20 + 4}
+    with table.update_schema() as update:
+        update.update_column("key", pa.int64()).rename_column("key", "number").delete_column("old")
+    table.transaction().upgrade_table_version(3).commit_transaction()
+    # A vector holds what the position deletes of its file hold.
+    vectors = deletion_vectors(table, {files[path]: [1, 7, 15] for path in paths[:4]})
+    commit(table, *vectors)
+    commit(table, equality_deletes(table, ["number"], [{"number": 5}, {"number": 100}, {"number": 1 << 40}]))
+    gone |= {at * 20 + 15 for at in range(4)} | {5, 100}
+    return table, {id_: f"n{id_}" for id_ in range(120) if id_ not in gone}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_deletes_of_all_kinds_apply_to_files_of_all_formats_read_in_pieces(
+    catalog: icefield.Catalog, spark: Any, ice: Any, options: dict[str, str]
+) -> None:
+    """The columns by which rows are deleted were renamed, promoted and dropped since, and need not be selected."""
+    table, left = table_of_all_kinds(catalog)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == sorted(left)
+    source = spark.read.format("icefield").options(**options).load("db.kinds")
+    for frame in (ice.table("db.kinds"), source):
+        assert {row["id"]: row["name"] for row in frame.collect()} == left
+        found = frame.where("id between 55 and 85").select("name").collect()
+        assert sorted(row["name"] for row in found) == sorted(left[id_] for id_ in left if 55 <= id_ <= 85)
+    narrow = ice.table("db.kinds", where="id < 30", columns=["name"])
+    assert sorted(row["name"] for row in narrow.collect()) == sorted(left[id_] for id_ in left if id_ < 30)
+    places = ice.table("db.kinds", columns=["id", "_pos"]).collect()
+    assert {(row["id"], row["_pos"]) for row in places} == {(id_, id_ % 20) for id_ in left}
+    assert len(places) == len(left)
+    assert len(plan_chunks(table.scan())) > 6
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_frame_of_an_earlier_snapshot_has_the_rows_that_were_deleted_since(
+    catalog: icefield.Catalog, spark: Any, ice: Any, options: dict[str, str]
+) -> None:
+    table = table_with_deletes(catalog, 3)
+    states = [snapshot.snapshot_id for snapshot in table.snapshots()]
+    wanted = [10, 20, 17, 15]
+    for snapshot_id, rows in zip(states, wanted, strict=True):
+        source = spark.read.format("icefield").options(**options, **{"snapshot-id": str(snapshot_id)})
+        assert ice.table("db.deleted", snapshot_id=snapshot_id).count() == rows
+        assert source.load("db.deleted").count() == rows

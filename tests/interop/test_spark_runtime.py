@@ -1,0 +1,484 @@
+"""Row-level changes between Icefield and Iceberg's Java runtime for Spark, on tables that both commit to.
+
+A table is in a folder: Spark finds it through a Hadoop catalog, Icefield through the directory catalog. What rows there
+are is worked out here, in a dictionary by id, and both must read just those; in version 3 both must say the same of the
+rows' ids and last changes, too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from catalogs import open_catalog
+from icefield.catalog import Catalog, Table
+from icefield.manifest import DataFileContent
+from icefield.types import parse_type
+from plain_rows import comparable, plain_rows
+from servers.spark_runtime import SparkRuntime
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("part", pa.string()), ("value", pa.float64())])
+LINEAGE = ("_row_id", "_last_updated_sequence_number")
+MODES = ("copy-on-write", "merge-on-read")
+KINDS = pytest.mark.parametrize(
+    ("version", "file_format", "mode"),
+    [
+        (2, "parquet", "copy-on-write"),
+        (2, "parquet", "merge-on-read"),
+        (2, "orc", "merge-on-read"),
+        (2, "avro", "merge-on-read"),
+        (3, "parquet", "copy-on-write"),
+        (3, "parquet", "merge-on-read"),
+        (3, "orc", "merge-on-read"),
+        (3, "avro", "merge-on-read"),
+    ],
+)
+
+Rows = dict[int, tuple[str | None, float | None]]
+
+
+@dataclass
+class Shared:
+    """A table that both hold, and the rows that it should have."""
+
+    catalog: Catalog
+    spark: SparkRuntime
+    name: str
+    rows: Rows = field(default_factory=dict)
+    known: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The row id and last change of each id at the last look."""
+
+    @property
+    def table(self) -> Table:
+        return self.catalog.load_table("db.t")
+
+    def sql(self, statement: str) -> None:
+        """Run a statement of Spark's on the table, which it names ``{t}``."""
+        self.spark.sql(statement.format(t=self.name))
+
+    def expect(self, *, upgraded: bool = False) -> None:
+        """Check that both read the rows, and in version 3 their lineage: ids are unique, and stay with their rows.
+
+        A table that was just upgraded has no ids yet.
+        """
+        table = self.table
+        there = plain_rows(table.scan().to_arrow(), table.schema())
+        wanted = [{"id": id_, "part": part, "value": value} for id_, (part, value) in self.rows.items()]
+        assert comparable(there, table.schema()) == comparable(wanted, table.schema())
+        assert comparable(self.spark.sql(f"SELECT * FROM {self.name}"), table.schema()) == comparable(
+            wanted, table.schema()
+        )
+        if table.format_version < 3:
+            return
+        read = table.scan(selected_fields=("id", *LINEAGE)).to_arrow().to_pylist()
+        said = self.spark.sql(f"SELECT id, {', '.join(LINEAGE)} FROM {self.name}")
+        if upgraded:
+            # Spark gives a last change even then, the specification none.
+            assert {row["_row_id"] for row in (*read, *said)} == {None}
+            return
+        assert sorted(map(repr, said)) == sorted(map(repr, read))
+        found = {row["id"]: (row["_row_id"], row["_last_updated_sequence_number"]) for row in read}
+        assert len({row_id for row_id, _ in found.values()} - {None}) == len(found)
+        for id_ in self.known.keys() & found.keys():
+            assert found[id_][0] == self.known[id_][0], f"row {id_} has another id"
+        self.known = found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Catalog]:
+    with open_catalog("rename", tmp_path) as opened:
+        opened.create_namespace("db")
+        yield opened
+
+
+@pytest.fixture
+def shared(folder: Catalog, spark_runtime: SparkRuntime, tmp_path: Path) -> Shared:
+    """A table ``db.t`` that is not created yet."""
+    return Shared(folder, spark_runtime, f"{spark_runtime.catalog(tmp_path / 'warehouse')}.db.t")
+
+
+def properties_of(version: int, file_format: str, mode: str) -> dict[str, str]:
+    modes = {f"write.{change}.mode": mode for change in ("delete", "update", "merge")}
+    return {"format-version": str(version), "write.format.default": file_format, **modes}
+
+
+def fresh(ids: Iterable[int], value: float) -> Rows:
+    return {id_: ("ab"[id_ % 2], value) for id_ in ids}
+
+
+def arrow(rows: Rows) -> pa.Table:
+    made = [{"id": id_, "part": part, "value": value} for id_, (part, value) in rows.items()]
+    return pa.Table.from_pylist(made, schema=SCHEMA)
+
+
+def values(rows: Rows) -> str:
+    """Rows as Spark's VALUES."""
+    return ", ".join(f"({id_}L, {part!r}, {value}D)" for id_, (part, value) in rows.items())
+
+
+def source(rows: Rows) -> str:
+    return f"(SELECT * FROM VALUES {values(rows)} AS v(id, part, value))"
+
+
+def delete_formats(table: Table) -> set[tuple[str, str]]:
+    """The contents and formats of the delete files."""
+    files = table.inspect.delete_files()
+    names = {1: "positions", 2: "equality"}
+    return {
+        (names[content], name.lower())
+        for content, name in zip(files["content"].to_pylist(), files["file_format"].to_pylist(), strict=True)
+    }
+
+
+# -- written here, read there -----------------------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.spec("VER-13", "DEL-01", "DEL-02")
+def test_spark_reads_what_is_changed_here(shared: Shared, version: int, file_format: str, mode: str) -> None:
+    granularity = "partition" if file_format == "orc" else "file"
+    properties = {**properties_of(version, file_format, mode), "write.delete.granularity": granularity}
+    table = shared.catalog.create_table("db.t", SCHEMA, partition_spec=["part"], properties=properties)
+    for start in (0, 20):
+        table.append(arrow(fresh(range(start, start + 20), 0.5)))
+        shared.rows |= fresh(range(start, start + 20), 0.5)
+    shared.expect()
+
+    table.delete("id in (1, 2, 3, 25)")
+    for id_ in (1, 2, 3, 25):
+        del shared.rows[id_]
+    table.update("id < 6", {"value": 7.5})
+    shared.rows |= {id_: (shared.rows[id_][0], 7.5) for id_ in (0, 4, 5)}
+    shared.expect()
+
+    changes = {6: ("b", 8.0), 7: ("b", 8.5), 100: ("c", 9.0)}  # the row 6 moves to another partition
+    table.upsert(arrow(changes), ["id"])
+    shared.rows |= changes
+    merge = table.merge(arrow({8: ("x", 1.0), 9: ("b", 2.0), 101: ("a", 3.0)}), "id")
+    merge.when_matched_delete("source.part = 'x'").when_matched_update_all().when_not_matched_insert_all()
+    merge.when_not_matched_by_source_update({"value": 4.0}, "id = 30").when_not_matched_by_source_delete("id = 31")
+    merge.commit()
+    del shared.rows[8], shared.rows[31]
+    shared.rows |= {9: ("b", 2.0), 101: ("a", 3.0), 30: ("a", 4.0)}
+    shared.expect()
+    marked = {(("positions", file_format if version == 2 else "puffin"))} if mode == "merge-on-read" else set()
+    assert delete_formats(table.refresh()) == marked
+
+    table.delete_by_equality(pa.table({"id": [10, 11, 9, 1000], "part": ["a", "b", "b", "a"]}), ["id", "part"])
+    for id_ in (9, 10, 11):
+        del shared.rows[id_]
+    table.append(arrow({10: ("a", 6.0)}))
+    shared.rows[10] = ("a", 6.0)
+    shared.known.pop(10, None)
+    shared.expect()
+    assert ("equality", file_format) in delete_formats(table.refresh())
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+@pytest.mark.spec("VER-13", "DEL-33", "DEL-34")
+def test_spark_reads_and_changes_deletes_of_all_kinds_in_one_table(shared: Shared, file_format: str) -> None:
+    """Position deletes and equality deletes of version 2, and then vectors and equality deletes of version 3."""
+    properties = properties_of(2, file_format, "merge-on-read")
+    table = shared.catalog.create_table("db.t", SCHEMA, properties=properties)
+    for start in (0, 10, 20):
+        table.append(arrow(fresh(range(start, start + 10), 0.5)))
+        shared.rows |= fresh(range(start, start + 10), 0.5)
+
+    def gone(*ids: int) -> None:
+        for id_ in ids:
+            del shared.rows[id_]
+
+    table.delete("id in (1, 11, 21)")
+    table.delete_by_equality(pa.table({"id": [2, 12]}), ["id"])
+    gone(1, 11, 21, 2, 12)
+    shared.expect()
+    table.transaction().upgrade_table_version(3).commit_transaction()
+    shared.expect(upgraded=True)
+    table.delete("id in (3, 13)")
+    table.delete_by_equality(pa.table({"part": ["a"], "id": [4]}), ["id", "part"])
+    gone(3, 13, 4)
+    shared.expect()
+    kinds = {("positions", file_format), ("positions", "puffin"), ("equality", file_format)}
+    assert delete_formats(table.refresh()) == kinds
+
+    shared.sql("DELETE FROM {t} WHERE id IN (5, 15, 25)")
+    shared.sql("UPDATE {t} SET value = 3 WHERE id IN (6, 16, 26)")
+    gone(5, 15, 25)
+    shared.rows |= dict.fromkeys((6, 16, 26), ("a", 3.0))
+    shared.expect()
+    for task in shared.table.scan().plan_files():
+        positions = [delete for delete in task.delete_files if delete.content is DataFileContent.POSITION_DELETES]
+        assert {delete.file_format.lower() for delete in positions} <= {"puffin"}
+        assert len(positions) < 2
+    shared.table.delete("id in (7, 16, 27)")
+    gone(7, 16, 27)
+    shared.expect()
+
+
+# -- written there, read here -----------------------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.spec("VER-13", "DEL-01", "ROW-05", "ROW-06")
+def test_what_spark_changes_is_read(shared: Shared, version: int, file_format: str, mode: str) -> None:
+    properties = ", ".join(f"'{k}' = '{v}'" for k, v in properties_of(version, file_format, mode).items())
+    shared.sql(
+        "CREATE TABLE {t} (id BIGINT NOT NULL, part STRING, value DOUBLE) USING iceberg PARTITIONED BY (part) "
+        f"TBLPROPERTIES ({properties})"
+    )
+    for start in (0, 20):
+        shared.sql(f"INSERT INTO {{t}} VALUES {values(fresh(range(start, start + 20), 0.5))}")
+        shared.rows |= fresh(range(start, start + 20), 0.5)
+    shared.expect()
+
+    shared.sql("DELETE FROM {t} WHERE id IN (1, 2, 3, 25)")
+    for id_ in (1, 2, 3, 25):
+        del shared.rows[id_]
+    shared.sql("UPDATE {t} SET value = 7.5, part = concat(part, part) WHERE id < 6")
+    shared.rows |= {0: ("aa", 7.5), 4: ("aa", 7.5), 5: ("bb", 7.5)}
+    shared.expect()
+
+    given = source({6: ("b", 8.0), 7: ("x", 8.5), 8: ("y", 1.0), 100: ("c", 9.0), 101: ("x", 9.5)})
+    shared.sql(
+        f"MERGE INTO {{t}} t USING {given} s ON t.id = s.id "
+        "WHEN MATCHED AND s.part = 'x' THEN DELETE "
+        "WHEN MATCHED AND s.part = 'y' THEN UPDATE SET value = t.value + s.value "
+        "WHEN MATCHED THEN UPDATE SET * "
+        "WHEN NOT MATCHED AND s.part = 'x' THEN INSERT (id, value) VALUES (s.id, s.value) "
+        "WHEN NOT MATCHED THEN INSERT * "
+        "WHEN NOT MATCHED BY SOURCE AND t.id = 30 THEN UPDATE SET value = 4 "
+        "WHEN NOT MATCHED BY SOURCE AND t.id > 37 AND t.id < 50 THEN DELETE"
+    )
+    for id_ in (7, 38, 39):
+        del shared.rows[id_]
+    shared.rows |= {6: ("b", 8.0), 8: ("a", 1.5), 100: ("c", 9.0), 101: (None, 9.5), 30: ("a", 4.0)}
+    shared.expect()
+    marked = {(("positions", file_format if version == 2 else "puffin"))} if mode == "merge-on-read" else set()
+    assert delete_formats(shared.table) == marked
+    if version == 3:
+        last = shared.table.current_snapshot()
+        assert last is not None
+        changed = {id_ for id_, (_, sequence) in shared.known.items() if sequence == last.sequence_number}
+        assert changed == {6, 8, 30, 100, 101}
+
+    shared.table.delete("id in (10, 100)")
+    shared.table.update("id in (11, 101)", {"value": 5.0})
+    del shared.rows[10], shared.rows[100]
+    shared.rows |= {11: ("b", 5.0), 101: (None, 5.0)}
+    shared.expect()
+
+
+# -- in turn ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("VER-13", "DEL-32", "ROW-13")
+def test_spark_and_icefield_change_one_table_of_version_3_in_turn(shared: Shared) -> None:
+    """For 20 commits in both modes. A row has its id for life, no two have the same, and both say the same of all."""
+    draw = random.Random(11)
+    table = shared.catalog.create_table("db.t", SCHEMA, properties=properties_of(3, "parquet", "merge-on-read"))
+    table.append(arrow(fresh(range(60), 0.0)))
+    shared.rows = fresh(range(60), 0.0)
+    shared.expect()
+    changes = ["delete", "update", "merge", "insert", "delete", "update", "merge", "update", "merge", "delete"]
+    draw.shuffle(changes)
+    for step, (change, spark) in enumerate(product(changes, (False, True)), 1):
+        mode = "copy-on-write" if step % 5 == 0 else "merge-on-read"
+        if mode != shared.table.properties["write.merge.mode"]:
+            shared.table.set_properties(properties_of(3, "parquet", mode))
+        some = sorted(draw.sample(sorted(shared.rows), 5))
+        listed = f"id in ({', '.join(map(str, some))})"
+        new = fresh(range(1000 * step, 1000 * step + 3), float(step))
+        before = shared.known
+        concerned = set(new) if change == "insert" else set(some) | (set(new) if change == "merge" else set())
+        if change == "delete":
+            in_turn(shared, spark, f"DELETE FROM {{t}} WHERE {listed}", lambda t, w=listed: t.delete(w))
+            for id_ in some:
+                del shared.rows[id_]
+        elif change == "update":
+            text = f"UPDATE {{t}} SET value = {step} WHERE {listed}"
+            in_turn(shared, spark, text, lambda t, w=listed, v=step: t.update(w, {"value": float(v)}))
+            shared.rows |= {id_: (shared.rows[id_][0], float(step)) for id_ in some}
+        elif change == "insert":
+            in_turn(shared, spark, f"INSERT INTO {{t}} VALUES {values(new)}", lambda t, r=new: t.append(arrow(r)))
+            shared.rows |= new
+        else:
+            given = {**{id_: ("m", float(step)) for id_ in some[:-1]}, some[-1]: ("x", 0.0), **new}
+            text = (
+                f"MERGE INTO {{t}} t USING {source(given)} s ON t.id = s.id WHEN MATCHED AND s.part = 'x' THEN DELETE "
+                "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+            in_turn(shared, spark, text, lambda t, g=given: merged(t, g))
+            shared.rows |= {id_: row for id_, row in given.items() if row[0] != "x"}
+            del shared.rows[some[-1]]
+        shared.expect()
+        unconcerned = (before.keys() & shared.known.keys()) - concerned
+        assert {id_: shared.known[id_] for id_ in unconcerned} == {id_: before[id_] for id_ in unconcerned}
+        for id_ in concerned & shared.known.keys():
+            assert shared.known[id_][1] == shared.table.last_sequence_number
+    assert delete_formats(shared.table) == {("positions", "puffin")}
+    assert len(shared.table.snapshots()) == 21
+
+
+def in_turn(shared: Shared, spark: bool, statement: str, ours: Callable[[Table], Any]) -> None:
+    if spark:
+        shared.sql(statement)
+    else:
+        ours(shared.table)
+
+
+def merged(table: Table, given: Rows) -> None:
+    merge = table.merge(arrow(given), "id").when_matched_delete("source.part = 'x'")
+    merge.when_matched_update_all().when_not_matched_insert_all().commit()
+
+
+# -- tables that were made and evolved here ---------------------------------------------------------------------------
+
+WIDE = pa.schema(
+    [
+        *SCHEMA,
+        ("number", pa.int32()),
+        ("small", pa.float32()),
+        ("home", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+        ("gone", pa.string()),
+    ]
+)
+
+
+def added(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("late", parse_type("string")).add_column(("home", "z"), parse_type("long"))
+
+
+def renamed(table: Table) -> None:
+    with table.update_schema() as update:
+        update.rename_column("small", "little").rename_column("home.x", "xx").rename_column("gone", "kept")
+
+
+def promoted(table: Table) -> None:
+    with table.update_schema() as update:
+        update.update_column("number", parse_type("long")).update_column("small", parse_type("double"))
+        update.update_column("home.x", parse_type("long"))
+
+
+def dropped(table: Table) -> None:
+    with table.update_schema() as update:
+        update.delete_column("gone").delete_column("home.y")
+
+
+def dropped_and_added_again(table: Table) -> None:
+    dropped(table)
+    with table.refresh().update_schema() as update:
+        update.add_column("gone", parse_type("int")).add_column(("home", "y"), parse_type("double"))
+
+
+def moved_and_swapped(table: Table) -> None:
+    with table.update_schema() as update:
+        update.move_first("gone").rename_column("number", "between")
+    with table.refresh().update_schema() as update:
+        update.rename_column("small", "number")
+
+
+def partitioned_anew(table: Table) -> None:
+    with table.update_spec() as update:
+        update.add_identity("part")
+    table.append(wide(range(40, 43)))
+    with table.refresh().update_spec() as update:
+        update.remove_field("part").add_field("id", "bucket[4]").add_field("number", "truncate[5]")
+    table.append(wide(range(43, 46)))
+    with table.refresh().update_spec() as update:
+        update.remove_field("number_trunc_5")
+    with table.refresh().update_schema() as update:
+        update.update_column("number", parse_type("long"))
+
+
+def given_defaults(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("late", parse_type("int"), default_value=7)
+        update.add_column("word", parse_type("string"), default_value="it's", required=True)
+    with table.refresh().update_schema() as update:
+        update.set_default_value("late", 8)
+
+
+def identified_and_sorted(table: Table) -> None:
+    with table.update_schema() as update:
+        update.set_identifier_fields("id")
+    with table.refresh().update_sort_order() as update:
+        update.asc("id", "bucket[4]").desc("part")
+
+
+EVOLUTIONS = [
+    added,
+    renamed,
+    promoted,
+    dropped,
+    dropped_and_added_again,
+    moved_and_swapped,
+    partitioned_anew,
+    given_defaults,
+    identified_and_sorted,
+]
+
+
+def wide(ids: Iterable[int]) -> pa.Table:
+    made = [
+        {
+            "id": id_,
+            "part": "ab"[id_ % 2],
+            "value": 0.5,
+            "number": id_,
+            "small": id_ / 2,
+            "home": {"x": id_, "y": f"y{id_}"} if id_ % 3 else None,
+            "gone": "g",
+        }
+        for id_ in ids
+    ]
+    return pa.Table.from_pylist(made, schema=WIDE)
+
+
+@pytest.mark.parametrize("evolve", EVOLUTIONS, ids=lambda evolve: evolve.__name__)
+@pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (3, "merge-on-read")])
+@pytest.mark.spec("VER-13")
+def test_spark_merges_into_a_table_that_was_evolved_here(
+    shared: Shared, version: int, mode: str, evolve: Callable[[Table], None]
+) -> None:
+    if version < 3 and evolve is given_defaults:
+        pytest.skip("there are no defaults in version 2")
+    table = shared.catalog.create_table("db.t", WIDE, properties=properties_of(version, "parquet", mode))
+    table.append(wide(range(10)))
+    table.delete("id = 0")
+    evolve(table.refresh())
+    before = {row["id"]: row for row in shared.table.scan().to_arrow().to_pylist()}
+    new = "(id, part, word)" if evolve is given_defaults else "(id, part)"
+    for statement in (
+        "UPDATE {t} SET part = 'u' WHERE id = 3",
+        "DELETE FROM {t} WHERE id = 4",
+        "MERGE INTO {t} t USING (SELECT * FROM VALUES (1L, 'm', 'w'), (2L, 'x', 'w'), (100L, 'n', 'w') "
+        "AS v(id, part, word)) s ON t.id = s.id WHEN MATCHED AND s.part = 'x' THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET part = s.part WHEN NOT MATCHED THEN INSERT {new} VALUES "
+        f"{new.replace('(', '(s.').replace(', ', ', s.')} WHEN NOT MATCHED BY SOURCE AND t.id = 7 THEN DELETE "
+        "WHEN NOT MATCHED BY SOURCE AND t.id = 8 THEN UPDATE SET part = 'alone'",
+        "MERGE INTO {t} t USING (SELECT * FROM {t} WHERE id = 1) s ON t.id = s.id + 4 "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    ):
+        shared.sql(statement)
+    table = shared.table
+    there = plain_rows(table.scan().to_arrow(), table.schema())
+    said = shared.spark.sql(f"SELECT * FROM {shared.name}")
+    assert comparable(there, table.schema()) == comparable(said, table.schema())
+    found = {id_: {**row, "part": None} for id_, row in before.items() if id_ not in (2, 4, 5, 7)}
+    # The second merge made the row 5 like the row 1, its id included.
+    rows = [row for row in table.scan().to_arrow().to_pylist() if row["id"] in found]
+    assert sorted(({**row, "part": None} for row in rows), key=lambda row: row["id"]) == sorted(
+        [*found.values(), found[1]], key=lambda row: row["id"]
+    )
+    parts = sorted((row["id"], row["part"]) for row in there if row["id"] < 10 or row["id"] == 100)
+    assert parts == [(1, "m"), (1, "m"), (3, "u"), (6, "a"), (8, "alone"), (9, "b"), (100, "n")]
+    (inserted,) = (row for row in there if row["id"] == 100)
+    if evolve is given_defaults:
+        assert (inserted["late"], inserted["word"]) == (8, "w")

@@ -1,0 +1,105 @@
+"""Iceberg's Java runtime for Spark: PySpark of its newest Spark in an environment of its own, with the jar from Maven.
+
+The program that it runs is ``tests/interop/spark``. There is one session for all tests of a process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from java_programs import java_17, maven_jars
+
+from servers.process import REPOSITORY, installed
+
+SPARK = "4.1.4"
+RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+"""The newest that Maven has; there is none for Spark 4.2 and 4.3."""
+
+_PROGRAM = REPOSITORY / "tests" / "interop" / "spark" / "judge.py"
+_ZONE = "America/Los_Angeles"
+"""Far from UTC, so that a wall clock taken for an instant shows."""
+
+
+class SparkError(Exception):
+    """What Spark answered in place of a result."""
+
+
+class SparkRuntime:
+    """A running Spark session with Iceberg's catalogs and SQL extensions."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._catalogs = 0
+
+    def catalog(self, warehouse: Path | str) -> str:
+        """The name by which statements find the tables of a folder, where Icefield has a directory catalog."""
+        self._catalogs += 1
+        name = f"c{self._catalogs}"
+        self._ask(do="catalog", name=name, warehouse=f"file://{warehouse}")
+        return name
+
+    def sql(self, text: str) -> list[dict[str, Any]]:
+        """The rows of a statement, as in ``plain_rows``."""
+        rows: list[dict[str, Any]] = self._ask(do="sql", text=text)["rows"]
+        return rows
+
+    def _ask(self, **request: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise SparkError("the process has ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise SparkError(answer["error"])
+        return answer
+
+
+@pytest.fixture(scope="session")
+def spark_runtime() -> Iterator[SparkRuntime]:
+    """Spark with Iceberg's Java runtime, running until the session ends."""
+    java = Path(java_17()[0])
+    python = _environment()
+    (jar,) = maven_jars(RUNTIME.split(":", 1)[1].replace(":", "-"), [RUNTIME]).glob("*.jar")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK_"))}
+    process = subprocess.Popen(
+        [python, _PROGRAM, jar, _ZONE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+        env={**environment, "JAVA_HOME": str(java.resolve().parent.parent), "TZ": "UTC"},
+    )
+    try:
+        yield SparkRuntime(process)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _environment() -> Path:
+    """The interpreter of an environment that holds PySpark and nothing else."""
+
+    def make(folder: Path) -> None:
+        python = folder / "bin" / "python"
+        for command in (
+            [sys.executable, "-m", "venv", "--without-pip", folder],
+            [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, f"pyspark=={SPARK}"],
+        ):
+            subprocess.run(command, check=True, capture_output=True, timeout=900)
+
+    return installed(f"pyspark-{SPARK}", make) / "bin" / "python"
