@@ -187,8 +187,10 @@ def test_the_nearest_name_is_found_after_any_slip(name: str, data: st.DataObject
         "swapped": name[:at] + name[at + 1] + name[at] + name[at + 2 :],
         "in capitals": name[: at + 1].upper() + name[at + 1 :],
     }
-    slip = slips[data.draw(st.sampled_from(sorted(slips)))]
     whole = "id" if name.endswith(".") else ""
+    if whole and at == len(name) - 2:
+        del slips["swapped"]  # `colum.nid` is one slip from the column `nid`, too
+    slip = slips[data.draw(st.sampled_from(sorted(slips)))]
     if find_property(slip + whole) is None:
         assert likely_name(slip + whole) == name + whole
 
