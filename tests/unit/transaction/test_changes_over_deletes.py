@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
 from icefield.catalog import Table
+from icefield.scan.delete_index import DeleteIndex
+from icefield.scan.kept_deletes import DELETE_INDEXES
 from tables import ids, new_table, rows
 
 KINDS = ("position", "equality", "vector", "named")
@@ -78,3 +80,25 @@ def test_row_ids_stay_with_the_rows_of_a_file_with_a_vector() -> None:
     found = table.scan(selected_fields=("id", "_row_id")).to_arrow().to_pylist()
     assert sorted(row["id"] for row in found) == [n for n in LEFT if n != 5]
     assert all(row["id"] == row["_row_id"] for row in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_uses_the_index_of_deletes_that_a_scan_made_and_the_reverse(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    build = DeleteIndex._build
+
+    def counted(index: DeleteIndex, unpartitioned: frozenset[int]) -> None:
+        made.append(index)
+        build(index, unpartitioned)
+
+    monkeypatch.setattr(DeleteIndex, "_build", counted)
+    table = table_with(kind)
+    assert ids(table) == LEFT
+    table.delete("id = 1")  # which is gone: nothing changes
+    assert len(made) == 1
+    DELETE_INDEXES.clear()
+    table.delete("id = 1")
+    assert ids(table) == LEFT
+    assert len(made) == 2

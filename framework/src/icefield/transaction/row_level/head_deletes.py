@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from icefield.manifest.columns import PLAN_COLUMNS
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.manifest.schemas import SEQUENCE_NUMBER
 from icefield.scan import FileScanTask, ScanContext, TableScan
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.deletes.store import DeleteStore
+from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import delete_index
 
@@ -38,8 +40,14 @@ class HeadDeletes:
         manifests = [manifest for _, manifest in head.live(ManifestContent.DELETES)]
         if not manifests:
             return None
-        parts = head.read(manifests, statistics=DELETE_STATISTICS)
-        return delete_index(head, [part.filter(part.live()) for part in parts])
+        key = index_key(head.io, head.metadata, manifests, head.metadata.current_schema_id, PLAN_COLUMNS)
+        found = kept_index(key, filtered=False)
+        if found is None:
+            parts = head.read(manifests, statistics=DELETE_STATISTICS)
+            found = delete_index(head, [part.filter(part.live()) for part in parts])
+            if key is not None:
+                DELETE_INDEXES.put(key, found)
+        return found
 
     def tasks(self, entries: ManifestEntries) -> Iterator[FileScanTask]:
         """A task for each data file, with the deletes that apply to it."""
