@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Self
 
-from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Or, as_expression
 from icefield.manifest.data_file import DataFile, DataFileContent
 from icefield.manifest.manifest_file import ManifestContent
@@ -13,7 +12,6 @@ from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import (
-    Since,
     no_new_data,
     no_new_deletes,
     no_new_deletes_for,
@@ -22,13 +20,14 @@ from icefield.transaction.conflicts import (
 )
 from icefield.transaction.filtering import RowFilter, merged_masks, whole_files
 from icefield.transaction.matching import FileSet, Mask
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.snapshot_producer import FileChanges
+from icefield.transaction.validated import ValidatedOverwrite
 
 _ADDED: Final = "or leave out validate_no_conflicting_data, which snapshot isolation does without"
 _DELETED: Final = "or leave out validate_no_conflicting_deletes, and bring deleted rows back"
 
 
-class OverwriteFiles(SnapshotProducer):
+class OverwriteFiles(ValidatedOverwrite):
     """Remove files and add others. What is removed by name must still be live.
 
     The validations that are asked for make the isolation level: with both, for a filter that holds what was read, the
@@ -37,14 +36,12 @@ class OverwriteFiles(SnapshotProducer):
     """
 
     def _prepare(self) -> None:
+        super()._prepare()
         self._added = AddedFiles()
         self._removed = FileSet()
         self._filter: BooleanExpression = AlwaysFalse()
         self._case_sensitive = True
         self._concern: BooleanExpression | None = None
-        self._since: Since | None = None
-        self._no_data = False
-        self._no_deletes = False
 
     def add_file(self, *files: DataFile) -> Self:
         """Add data files."""
@@ -68,24 +65,9 @@ class OverwriteFiles(SnapshotProducer):
         self._case_sensitive = case_sensitive
         return self
 
-    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
-        """Name the snapshot that was read; None is the table before its first."""
-        self._since = Since(snapshot_id)
-        return self
-
     def conflict_detection_filter(self, row_filter: str | BooleanExpression) -> Self:
         """Which rows were read: only commits that may concern them are conflicts. All rows by default."""
         self._concern = as_expression(row_filter)
-        return self
-
-    def validate_no_conflicting_data(self) -> Self:
-        """Fail when files that may hold rows of the conflict filter were added meanwhile."""
-        self._no_data = True
-        return self
-
-    def validate_no_conflicting_deletes(self) -> Self:
-        """Fail when rows of the conflict filter, or of a removed file, were deleted meanwhile."""
-        self._no_deletes = True
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -102,18 +84,17 @@ class OverwriteFiles(SnapshotProducer):
         return operation_of(changes)
 
     def _validate(self, head: Head, named: dict[int, Mask]) -> None:
-        if not (self._no_data or self._no_deletes):
+        since = self._validated_since()
+        if since is None:
             return
-        if self._since is None:
-            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
         concern = RowFilter(head, self._concern if self._concern is not None else self._whole())
         if self._no_data:
-            no_new_data(head, self._since, concern, _ADDED)
+            no_new_data(head, since, concern, _ADDED)
         if self._no_deletes:
-            no_new_deletes_for(head, self._since, named, remedy=_DELETED)
+            no_new_deletes_for(head, since, named, remedy=_DELETED)
             if self._concern is not None or not isinstance(self._filter, AlwaysFalse):
-                no_new_deletes(head, self._since, concern, _DELETED)
-                no_removed_data(head, self._since, concern, _DELETED)
+                no_new_deletes(head, since, concern, _DELETED)
+                no_removed_data(head, since, concern, _DELETED)
 
     def _whole(self) -> BooleanExpression:
         return AlwaysTrue() if isinstance(self._filter, AlwaysFalse) else self._filter

@@ -7,20 +7,20 @@ from typing import Self
 
 import numpy as np
 
-from icefield.errors import InvalidArgument
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata.snapshots import REPLACE_PARTITIONS, Operation
 from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
-from icefield.transaction.conflicts import Since, no_new_data, no_new_deletes, no_removed_data
+from icefield.transaction.conflicts import no_new_data, no_new_deletes, no_removed_data
 from icefield.transaction.matching import Mask, PartitionSet
 from icefield.transaction.overwrite import operation_of
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.snapshot_producer import FileChanges
+from icefield.transaction.validated import ValidatedOverwrite
 
 
-class ReplacePartitions(SnapshotProducer):
+class ReplacePartitions(ValidatedOverwrite):
     """Add files and remove every live file of the partitions that they are in, of the same spec.
 
     Files of other specs stay, since no partition of theirs is a partition of this one. Evaluated anew on each base.
@@ -28,11 +28,9 @@ class ReplacePartitions(SnapshotProducer):
     """
 
     def _prepare(self) -> None:
+        super()._prepare()
         self._strings.setdefault(REPLACE_PARTITIONS, "true")
         self._added = AddedFiles()
-        self._since: Since | None = None
-        self._no_data = False
-        self._no_deletes = False
 
     def add_file(self, *files: DataFile) -> Self:
         """Add data files."""
@@ -42,21 +40,6 @@ class ReplacePartitions(SnapshotProducer):
     def add_fresh(self, files: Iterable[DataFile]) -> Self:
         """Add data files under names that the caller drew at random, which need not be looked for in the table."""
         self._added.add(files, fresh=True)
-        return self
-
-    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
-        """Name the snapshot that was read; None is the table before its first."""
-        self._since = Since(snapshot_id)
-        return self
-
-    def validate_no_conflicting_data(self) -> Self:
-        """Fail when files were added to the partitions meanwhile."""
-        self._no_data = True
-        return self
-
-    def validate_no_conflicting_deletes(self) -> Self:
-        """Fail when rows of the partitions were deleted meanwhile."""
-        self._no_deletes = True
         return self
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -77,16 +60,15 @@ class ReplacePartitions(SnapshotProducer):
         return operation_of(changes)
 
     def _validate(self, head: Head, partitions: PartitionSet) -> None:
-        if not (self._no_data or self._no_deletes):
+        since = self._validated_since()
+        if since is None:
             return
-        if self._since is None:
-            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
         if self._no_data:
-            no_new_data(head, self._since, partitions, "or leave out validate_no_conflicting_data")
+            no_new_data(head, since, partitions, "or leave out validate_no_conflicting_data")
         if self._no_deletes:
             remedy = "or leave out validate_no_conflicting_deletes"
-            no_new_deletes(head, self._since, partitions, remedy)
-            no_removed_data(head, self._since, partitions, remedy)
+            no_new_deletes(head, since, partitions, remedy)
+            no_removed_data(head, since, partitions, remedy)
 
 
 def _live_files(head: Head, partitions: PartitionSet | None) -> dict[int, Mask]:

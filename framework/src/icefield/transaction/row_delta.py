@@ -17,7 +17,6 @@ from icefield.transaction.action import ActionContext
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import (
-    Since,
     no_new_data,
     no_new_deletes,
     no_new_deletes_for,
@@ -28,14 +27,15 @@ from icefield.transaction.conflicts import (
 )
 from icefield.transaction.filtering import RowFilter, merged_masks
 from icefield.transaction.matching import FileSet, Mask
-from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+from icefield.transaction.snapshot_producer import FileChanges
+from icefield.transaction.validated import ValidatedChange
 
 _ADDED: Final = "or leave out validate_no_conflicting_data_files, which snapshot isolation does without"
 _DELETED: Final = "or leave out validate_no_conflicting_delete_files where the deletes do not depend on each other"
 _DROPPED: Final = "or leave out validate_deleted_files, since rows of a file that was dropped are deleted anyway"
 
 
-class RowDelta(SnapshotProducer):
+class RowDelta(ValidatedChange):
     """Add data files and delete files, and remove others. What is removed by name must still be live.
 
     Position deletes and deletion vectors name data files that their writer has read. Name the snapshot that was read by
@@ -46,17 +46,15 @@ class RowDelta(SnapshotProducer):
     """
 
     def _prepare(self) -> None:
+        super()._prepare()
         self._rows = AddedFiles()
         self._deletes: dict[tuple[str, int | None], DataFile] = {}
         self._vectors: dict[str, DataFile] = {}
         self._removed_rows = FileSet()
         self._removed_deletes = FileSet()
         self._paths: set[str] = set()
-        self._since: Since | None = None
         self._concern: BooleanExpression = AlwaysTrue()
         self._case_sensitive = True
-        self._no_data = False
-        self._no_deletes = False
         self._no_dropped = False
 
     def add_rows(self, *files: DataFile) -> Self:
@@ -97,11 +95,6 @@ class RowDelta(SnapshotProducer):
         """Remove delete files. A deletion vector is given as a plan gave it: its Puffin file may hold others."""
         for file in files:
             self._removed_deletes.add(file)
-        return self
-
-    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
-        """Name the snapshot that was read; None is the table before its first."""
-        self._since = Since(snapshot_id)
         return self
 
     def conflict_detection_filter(self, row_filter: str | BooleanExpression, *, case_sensitive: bool = True) -> Self:
@@ -199,16 +192,15 @@ class RowDelta(SnapshotProducer):
         return frozenset(tolerated)
 
     def _validate(self, head: Head, removed: dict[int, Mask]) -> None:
-        if not (self._no_data or self._no_deletes):
+        since = self._validated_since()
+        if since is None:
             return
-        if self._since is None:
-            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
         concern = RowFilter(head, self._concern, self._case_sensitive)
         if self._no_data:
-            no_new_data(head, self._since, concern, _ADDED)
+            no_new_data(head, since, concern, _ADDED)
         if self._no_deletes:
-            no_new_deletes_for(head, self._since, removed, remedy=_DELETED)
-            no_new_deletes(head, self._since, concern, _DELETED)
+            no_new_deletes_for(head, since, removed, remedy=_DELETED)
+            no_new_deletes(head, since, concern, _DELETED)
 
 
 def _by_delete(removed: dict[str, Snapshot]) -> dict[str, Snapshot]:

@@ -1,0 +1,45 @@
+"""What changes of files have in common that are validated against the commits since a snapshot was read."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from icefield.errors import InvalidArgument
+from icefield.transaction.conflicts import Since
+from icefield.transaction.snapshot_producer import SnapshotProducer
+
+
+class ValidatedChange(SnapshotProducer):
+    """A change of files for which its caller names the snapshot that was read."""
+
+    def _prepare(self) -> None:
+        self._since: Since | None = None
+        self._no_data = False
+        self._no_deletes = False
+
+    def validate_from_snapshot(self, snapshot_id: int | None) -> Self:
+        """Name the snapshot that was read; None is the table before its first."""
+        self._since = Since(snapshot_id)
+        return self
+
+    def _validated_since(self) -> Since | None:
+        """The snapshot to validate from; None where no validation was asked for. Raises ``InvalidArgument``."""
+        if not (self._no_data or self._no_deletes):
+            return None
+        if self._since is None:
+            raise InvalidArgument("name the snapshot that was read with validate_from_snapshot")
+        return self._since
+
+
+class ValidatedOverwrite(ValidatedChange):
+    """A change that puts files in the place of others."""
+
+    def validate_no_conflicting_data(self) -> Self:
+        """Fail when files that concern the change were added meanwhile."""
+        self._no_data = True
+        return self
+
+    def validate_no_conflicting_deletes(self) -> Self:
+        """Fail when rows that concern the change, or of a file that it removes, were deleted meanwhile."""
+        self._no_deletes = True
+        return self
