@@ -21,6 +21,7 @@ from icefield.scan.united_partition import UnitedPartition
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
 from icefield.types import IntegerType, LongType, NestedField, StructType
+from icefield.types.arrow.pieces import one_array
 
 _PARTITION_ID: Final = 1
 _DELETES: Final = {
@@ -143,10 +144,9 @@ def sums_of(rows: pa.Table, location: str) -> PartitionSums:
     sums = np.stack([none if one is None else one.to_numpy().astype(np.int64) for one in columns.values()], axis=1)
     if len(sums) and sums.min() < 0:
         raise InvalidFile(f"{location} is damaged: it states a negative count", location=location)
-    partition = rows.column("partition").combine_chunks()
     times, ids = (rows.column(name) for name in ("last_updated_at", "last_updated_snapshot_id"))
     return PartitionSums(
-        partition.combine_chunks() if isinstance(partition, pa.ChunkedArray) else partition,
+        one_array(rows.column("partition")),
         rows.column("spec_id").to_numpy().astype(np.int64),
         sums,
         pc.fill_null(times, -1).to_numpy(),

@@ -20,6 +20,7 @@ from icefield.manifest.schemas import FIELD_SUMMARY_FIELDS, MANIFEST_FILE_FIELDS
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
 from icefield.toolkit import BytesInput
+from icefield.types.arrow.pieces import one_array
 
 PATH, LENGTH, SPEC_ID, CONTENT, SEQUENCE, MIN_SEQUENCE, ADDED_SNAPSHOT = 500, 501, 502, 517, 515, 516, 503
 ADDED_FILES, EXISTING_FILES, DELETED_FILES = 504, 505, 506
@@ -246,7 +247,9 @@ def _decode(file_format: ManifestFormat, raw: bytes, location: str) -> dict[int,
             fields = pa.schema(wanted)
             batches = gathered(reader.read(ReadRequest(columns=fields)), len(raw))
         table = pa.Table.from_batches(batches, schema=batches[0].schema if batches else fields)
-        found = {identify(field, _NAMES): _one(column) for field, column in zip(fields, table.columns, strict=True)}
+        found = {
+            identify(field, _NAMES): one_array(column) for field, column in zip(fields, table.columns, strict=True)
+        }
         return _completed(found, table.num_rows, location)
 
 
@@ -275,10 +278,6 @@ def _completed(found: dict[int, pa.Array], num_rows: int, location: str) -> dict
         if pa.types.is_list(kind):
             columns[PARTITIONS] = summaries
     return columns
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
 def _known_zero(counts: pa.Array) -> pa.Array:

@@ -76,14 +76,6 @@ def conformed(schema: Schema, rows: pa.Table) -> pa.Table:
     return pa.Table.from_batches(batches, schema=conforming.schema)
 
 
-def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece; ``combine_chunks`` gives another column where it has none."""
-    made = column.combine_chunks()
-    if isinstance(made, pa.ChunkedArray):
-        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.nulls(0, made.type)
-    return made
-
-
 def _checked(batches: Iterable[Any]) -> Iterable[pa.RecordBatch]:
     for batch in batches:
         if isinstance(batch, pa.Table):

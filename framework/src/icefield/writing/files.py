@@ -150,9 +150,7 @@ class FileSet:
             locations = [*(file.file_path for _, _, file in self._finished), *(each.location for each in open_files)]
         for opened in open_files:
             self._discard(opened)
-        # The error that led here is what the caller must hear of; files that stay are orphans, which upkeep removes.
-        with contextlib.suppress(IcefieldError, OSError):
-            self._context.io.delete_many(locations)
+        take_back(self._context.io, locations)
 
     def _discard(self, opened: OpenFile) -> None:
         with contextlib.suppress(IcefieldError, OSError, ValueError):
@@ -184,3 +182,12 @@ class FileSet:
 def file_prefix(task_id: int, attempt: int, operation_id: str) -> str:
     """How the names of the files of a call begin."""
     return f"{task_id:05d}-{attempt}-{operation_id}"
+
+
+def take_back(io: FileIO, locations: list[str]) -> None:
+    """Delete files of a write that failed.
+
+    Its error is what the caller must hear of: none is raised here, and files that stay are orphans for upkeep.
+    """
+    with contextlib.suppress(IcefieldError, OSError):
+        io.delete_many(locations)

@@ -14,9 +14,9 @@ from pyarrow._acero import Declaration, ProjectNodeOptions, TableSourceNodeOptio
 
 from icefield.errors import InvalidArgument
 from icefield.schema import Schema
-from icefield.transaction.rows import one_array
 from icefield.types import NestedField
 from icefield.types.arrow.nested import settled
+from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import constant_array, to_internal
 from icefield.writing.conforming import Conforming

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate, Op, conjunction
 from icefield.schema import Schema
-from icefield.transaction.rows import one_array
 from icefield.types.arrow.nested import times_as_numbers
+from icefield.types.arrow.pieces import one_array
 from icefield.types.values import from_arrow_scalar
 
 Ints = np.ndarray[Any, Any]

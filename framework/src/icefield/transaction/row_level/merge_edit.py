@@ -13,6 +13,7 @@ from icefield.schema import Schema
 from icefield.transaction.row_level.clauses import BoundClause, first_that_holds
 from icefield.transaction.row_level.edits import Edit, Edited, Ints
 from icefield.transaction.row_level.merge_source import MergeSource
+from icefield.types.arrow.pieces import one_array
 from icefield.writing.conforming import Conforming
 
 
@@ -114,11 +115,9 @@ class MergeEdit(Edit):
             rows = each.clause.assignments.apply(rows, seen)
         else:
             assert each.given is not None
-            taken = self._everything.take(pa.array(each.given)).combine_chunks()
+            taken = self._everything.take(pa.array(each.given))
             for name in taken.column_names:
-                at = rows.schema.get_field_index(name)
-                column = taken[name]
-                rows = rows.set_column(at, name, column.chunk(0) if column.num_chunks else pa.nulls(0, column.type))
+                rows = rows.set_column(rows.schema.get_field_index(name), name, one_array(taken[name]))
         return Conforming(self._schema, rows.schema).apply(rows)
 
     def _refuse_several(self, batch: pa.RecordBatch, rows: Ints) -> None:

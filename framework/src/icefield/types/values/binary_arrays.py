@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument
+from icefield.types.arrow.pieces import one_array
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.primitive import (
     BinaryType,
@@ -234,7 +235,7 @@ def to_bytes_array(iceberg_type: IcebergType, values: pa.Array) -> pa.BinaryArra
     """
     if iceberg_type.is_nested or not iceberg_type.is_primitive or isinstance(iceberg_type, UnknownType):
         raise InvalidArgument(f"type {iceberg_type} has no binary single-value form")
-    values = _combined(values)
+    values = one_array(values)
     target = to_arrow_type(iceberg_type)
     if values.type != target:
         try:
@@ -280,17 +281,13 @@ def _binary_from(values: pa.Array, offsets: npt.NDArray[np.int32], data: npt.NDA
 
 
 def _as_binary(data: pa.Array) -> pa.Array:
-    data = _combined(data)
+    data = one_array(data)
     if pa.types.is_binary(data.type) or pa.types.is_large_binary(data.type):
         return data
     try:
         return data.cast(pa.binary())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidArgument(f"not an array of bytes: {error}") from None
-
-
-def _combined(data: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
 
 
 def _valid(data: pa.Array) -> Mask:

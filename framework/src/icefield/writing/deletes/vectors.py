@@ -17,7 +17,7 @@ from icefield.puffin import Blob, BlobType, PuffinWriter, encode_vectors, writer
 from icefield.types.reserved import POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
-from icefield.writing.files import NewFiles, Note, file_prefix
+from icefield.writing.files import NewFiles, Note, file_prefix, take_back
 
 _BYTES_A_BLOB: Final = 320
 """Of the footer for each blob, without the path."""
@@ -148,6 +148,4 @@ class _PuffinFiles:
         with contextlib.suppress(IcefieldError, OSError, ValueError):
             if self._sink is not None:
                 self._sink.abort()
-        # The error that led here is what the caller must hear of; files that stay are orphans, which upkeep removes.
-        with contextlib.suppress(IcefieldError, OSError):
-            self._context.io.delete_many(self._locations)
+        take_back(self._context.io, self._locations)
