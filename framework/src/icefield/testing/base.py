@@ -7,7 +7,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar, Final
 
-import pytest
+try:
+    import hypothesis  # noqa: F401 -- the suites need it, and this module is imported first
+    import pytest
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f'the suites of icefield.testing need {error.name}: pip install "icefield[testing]"', name=error.name
+    ) from None
 
 from icefield.testing.watchdog import watched
 
