@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
@@ -211,6 +212,31 @@ def test_statistics_that_do_not_add_up_or_cannot_be_read_are_computed_anew() -> 
     assert other is not None
     false = PartitionStatisticsFile(first.snapshot_id, other.statistics_path, other.file_size_in_bytes)
     table.update_statistics().set_partition_statistics(false).commit()
+    table.maintenance.compute_partition_stats()
+    assert stats(table) == naive(table)
+
+
+@pytest.mark.parametrize("column", ["partition", "spec_id", "data_record_count", "data_file_count", "more files"])
+def test_a_file_of_statistics_with_nulls_or_numbers_that_cannot_be_is_left_aside(column: str) -> None:
+    table = new_table(["kind"], properties={"format-version": "3"})
+    table.append(rows([1], "a"))
+    first = table.current_snapshot()
+    assert first is not None
+    table.maintenance.compute_partition_stats()
+    found = table.inspect.partition_statistics()
+    assert found is not None
+    name, value = ("data_file_count", 2**31 - 1) if column == "more files" else (column, None)
+    at = found.column_names.index(name)
+    kind = found.schema.field(at).with_nullable(True)
+    sink = pa.BufferOutputStream()
+    pq.write_table(found.set_column(at, kind, pa.array([value], kind.type)), sink)
+    location = f"{table.location()}/metadata/hostile.parquet"
+    with table.io.open_output(location) as stream:
+        stream.write(sink.getvalue().to_pybytes())
+        stream.close()
+    hostile = PartitionStatisticsFile(first.snapshot_id, location, table.io.stat(location).size)
+    table.update_statistics().set_partition_statistics(hostile).commit()
+    table.append(rows([2], "a"))
     table.maintenance.compute_partition_stats()
     assert stats(table) == naive(table)
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
 from icefield.errors import IcefieldError
 from icefield.expressions import AlwaysTrue
 from icefield.maintenance.partition_stats_file import read_stats, sums_of
-from icefield.maintenance.partition_sums import COLUMNS, PartitionSums, SummingUp
+from icefield.maintenance.partition_sums import COLUMNS, FILES, PartitionSums, SummingUp
 from icefield.manifest import ManifestFile, ManifestRequest, read_manifest_list
 from icefield.metadata import PartitionStatisticsFile, TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.manifest_filter import ManifestFilter
 from icefield.scan.united_partition import UnitedPartition
 from icefield.storage import FileIO
+
+_MOST_FILES: Final = 2**31 - 1
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +52,9 @@ def computed_from(
     except IcefieldError as error:
         _log.warning("the partition statistics of snapshot %d are not used: %s", known.snapshot_id, error)
         return None
-    if np.any(found.sums < 0):
+    if np.any(found.sums < 0) or np.any(found.sums[:, FILES] > _MOST_FILES):
         _log.warning(
-            "the partition statistics of snapshot %d count less than later snapshots removed; they are not used",
+            "the partition statistics of snapshot %d and what later snapshots changed do not add up; they are not used",
             known.snapshot_id,
         )
         return None

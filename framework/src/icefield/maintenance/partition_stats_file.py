@@ -134,7 +134,15 @@ def read_stats(io: FileIO, metadata: TableMetadata, file: PartitionStatisticsFil
         projection = ColumnProjection.resolve(schema, reader.schema, location=location)
         for batch in reader.read(ReadRequest(projection.file_columns)):
             batches.append(projection.apply(batch))
-    return pa.Table.from_batches(batches, schema=schema_to_arrow(schema))
+    rows = pa.Table.from_batches(batches, schema=schema_to_arrow(schema))
+    for at, field in enumerate(rows.schema):
+        if field.nullable or not rows.column(at).null_count:
+            continue
+        if field.name not in _DELETES:
+            raise InvalidFile(f"{location} is damaged: a partition has no {field.name}", location=location)
+        # Before version 3 nobody had to state the deletes.
+        rows = rows.set_column(at, field, pc.fill_null(rows.column(at), 0))
+    return rows
 
 
 def sums_of(rows: pa.Table, location: str) -> PartitionSums:

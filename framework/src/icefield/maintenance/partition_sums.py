@@ -30,6 +30,9 @@ SUMS: Final = (
 )
 """The columns of ``PartitionSums.sums``."""
 
+FILES: Final = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
+"""Which of them count files."""
+
 COLUMNS: Final = frozenset(
     {f.STATUS, f.SNAPSHOT_ID, f.CONTENT, f.FILE_FORMAT, f.RECORD_COUNT, f.FILE_SIZE, f.PARTITION}
 )
@@ -58,8 +61,7 @@ class PartitionSums:
     @property
     def has_files(self) -> npt.NDArray[np.bool_]:
         """Which partitions hold any file."""
-        files = [SUMS.index(name) for name in SUMS if name.endswith(("file_count", "dv_count"))]
-        held: npt.NDArray[np.bool_] = (self.sums[:, files] != 0).max(axis=1, initial=False)
+        held: npt.NDArray[np.bool_] = (self.sums[:, FILES] != 0).max(axis=1, initial=False)
         return held
 
     def take(self, rows: Ints) -> PartitionSums:
