@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Mapping
 
 import pyarrow as pa
+from forked import forking
 from icefield import Plugins, Table, load_catalog
 from icefield.metadata.file_names import version_of
 
@@ -41,7 +41,7 @@ def race(
     catalog = load_catalog("test", plugins=plugins, **properties)
     catalog.create_namespace("db")
     catalog.create_table("db.t", SCHEMA, properties=RETRIES)
-    context = multiprocessing.get_context("spawn")
+    context = forking()
     arguments = (dict(properties), commits, modules)
     writers = [
         context.Process(target=append_many, args=(arguments[0], number, *arguments[1:])) for number in range(processes)

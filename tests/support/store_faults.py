@@ -5,7 +5,6 @@ A subclass says how to reach the server through ``Between``, and how the store's
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
@@ -16,6 +15,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 import pytest
+from forked import forking
 from http_between import Answered, Asked, Behaviour, Between, Forward, answer, lose_reply, lose_request, passing, slow
 from icefield import Catalog, Table, load_catalog
 from icefield.abc import FileSystem, PutMode
@@ -159,8 +159,7 @@ class KilledCommits(CommitFaults):
 
     def _dies_at(self, step: int, name: str, given: Mapping[str, str], between: Between) -> bool:
         """Append in a process that is killed at that request; False when it ended before."""
-        context = multiprocessing.get_context("forkserver")  # it forks a process that has no threads yet
-        context.set_forkserver_preload(["store_faults", *self.preloaded])
+        context = forking("store_faults", *self.preloaded)
         begun, counted = context.Event(), list[Asked]()
         process = context.Process(target=_append_number, args=(dict(given), step, begun))
 

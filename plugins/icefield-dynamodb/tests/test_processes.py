@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from forked import forking
 from icefield import Catalog, load_catalog
 from icefield.builtin.local import LocalFileSystem
 
@@ -47,7 +47,7 @@ def test_no_commit_of_many_processes_is_lost(
     catalog = open_catalog(str(tmp_path), properties, fence)
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA, properties=RETRIES)
-    context = multiprocessing.get_context("spawn")
+    context = forking("botocore.session", "botocore.client")
     writers = [
         context.Process(target=append_many, args=(str(tmp_path), properties, fence, number))
         for number in range(PROCESSES)
