@@ -84,8 +84,7 @@ def table_of_all_kinds(catalog: icefield.Catalog) -> tuple[icefield.Table, dict[
     columns = pa.schema([("id", pa.int64()), ("key", pa.int32()), ("old", pa.string()), ("name", pa.string())])
     properties = {
         "format-version": "2",
-        "write.parquet.row-group-size-bytes": "1",
-        "write.parquet.row-group-check-min-record-count": "10",
+        "write.parquet.row-group-size-bytes": "200",
         "read.split.target-size": "1",
         "read.split.open-file-cost": "1",
     }
