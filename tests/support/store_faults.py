@@ -34,6 +34,9 @@ The server has seen the same before one that changes something and after the las
 more.
 """
 
+QUICK = {"commit.retry.num-retries": "0", "commit.status-check.min-wait-ms": "20"}
+"""Of a table: as many look-ups after a lost reply as ever, but milliseconds apart and not 1, 2 and 4 seconds."""
+
 SHORT_LEASE = {"lock.heartbeat-interval-ms": "400", "lock.heartbeat-timeout-ms": "2000"}
 """Short enough to wait for, and longer than a busy machine keeps a living holder from its heartbeat."""
 
@@ -92,7 +95,7 @@ class CommitFaults:
         catalog = load_catalog("test", type="directory", warehouse=root, commit=self.commit, **properties)
         catalog.create_namespace("db")
         for step in range(60):
-            table = catalog.create_table(f"db.t{step}", SCHEMA, properties={"commit.retry.num-retries": "0"})
+            table = catalog.create_table(f"db.t{step}", SCHEMA, properties=QUICK)
             table.append(pa.table({"n": [-1]}, schema=SCHEMA))
             clear_caches()
             counted: list[Asked] = []
