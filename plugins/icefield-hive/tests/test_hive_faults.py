@@ -58,7 +58,8 @@ def faulty(between: RpcBetween, direct: Catalog) -> Iterator[Catalog]:
 def table(direct: Catalog) -> Table:
     space = f"f{uuid4().hex[:12]}"
     direct.create_namespace(space)
-    properties = {"commit.retry.min-wait-ms": "10", "commit.retry.num-retries": "3"}
+    quick = {"commit.retry.min-wait-ms": "10", "commit.status-check.min-wait-ms": "20"}
+    properties = {**quick, "commit.retry.num-retries": "3"}
     return direct.create_table(f"{space}.t", SCHEMA, properties=properties)
 
 

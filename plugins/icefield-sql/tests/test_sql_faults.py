@@ -16,6 +16,8 @@ from servers.postgres import new_database
 from sqlalchemy import make_url
 
 SCHEMA = pa.schema([("n", pa.int64())])
+# As many look-ups after a lost reply as ever, but milliseconds apart and not 1, 2 and 4 seconds.
+QUICK = {"commit.retry.num-retries": "0", "commit.status-check.min-wait-ms": "20"}
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def faulty(between: RpcBetween, direct: Catalog, database: str) -> Iterator[Cata
 @pytest.fixture
 def table(direct: Catalog) -> Table:
     direct.create_namespace("db")
-    return direct.create_table("db.t", SCHEMA, properties={"commit.retry.num-retries": "0"})
+    return direct.create_table("db.t", SCHEMA, properties=QUICK)
 
 
 def rows(*numbers: int) -> pa.Table:
