@@ -124,6 +124,24 @@ def test_the_key_of_one_account_is_not_used_for_another(given: dict[str, str]) -
 
 @pytest.mark.parametrize(
     "given",
+    [
+        {"adls.account-name": "account", "adls.account-key": KEY},
+        {f"adls.sas-token.{HOST}": SIGNATURE},
+        {f"adls.sas-token.{HOST}:443": SIGNATURE},
+        {"adls.account-host": f"{HOST}:443", "adls.account-name": "account", "adls.account-key": KEY},
+        {"warehouse": f"abfss://c@{HOST}:443/wh", "adls.account-key": KEY},
+        {"location.credentials-for": f"abfss://c@{HOST}:443", "adls.account-name": "account", "adls.account-key": KEY},
+    ],
+)
+@pytest.mark.parametrize("host", [HOST, f"{HOST}:443", "account.blob.core.windows.net:443"])
+def test_the_port_at_which_azure_answers_anyhow_makes_no_other_host(given: dict[str, str], host: str) -> None:
+    found = account_of(given, host)
+    assert found.credential is not None
+    assert found.url.removesuffix(":443") in (f"https://{HOST}", "https://account.blob.core.windows.net")
+
+
+@pytest.mark.parametrize(
+    "given",
     [{"adls.account-key": KEY}, {"adls.sas-token": SIGNATURE}, {"adls.token": SECRET}, {}, {"adls.account-name": "x"}],
 )
 @pytest.mark.parametrize(

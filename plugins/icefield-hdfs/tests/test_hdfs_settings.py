@@ -47,7 +47,7 @@ def test_schemes_lead_to_the_file_systems(scheme: str, kind: type[FileSystem]) -
 @pytest.mark.spec("FS-09")
 @pytest.mark.parametrize("kind", [HdfsFileSystem, WebHdfsFileSystem])
 def test_it_renames_and_lists_and_does_not_create(kind: type[FileSystem]) -> None:
-    assert kind.abilities == {FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST}
+    assert kind.abilities == {FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
 
 
 @pytest.mark.spec("FS-09")

@@ -14,9 +14,11 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield import load_catalog
-from icefield.errors import InvalidArgument, StorageError, UnsupportedFeature
+from icefield import Catalog, Plugins, load_catalog
+from icefield.errors import InvalidArgument, InvalidMetadata, StorageError, UnsupportedFeature
+from icefield.storage import FileIO
 from icefield_hive import connection as connection_module
+from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
 from icefield_hive.connection import Connection, ConnectionLost, Refused
 from icefield_hive.messages import CREATE_DATABASE, GET_ALL_DATABASES, GET_DATABASE, GET_TABLE, TABLE
@@ -329,3 +331,13 @@ def test_nobody_at_home_is_said_in_words() -> None:
 def test_a_uri_of_thrift_is_a_hive_catalog_without_saying_so() -> None:
     assert repr(load_catalog("x", uri="thrift://127.0.0.1:1")) == "Catalog('x', HiveBackend)"
     assert repr(load_catalog("x", uri="sqlite://")) == "Catalog('x', SqlBackend)"
+
+
+@pytest.mark.parametrize("count", [1_000_002, 2**31 - 1])
+def test_a_listing_that_claims_very_many_names_is_the_error_of_one_that_is_too_long(count: int) -> None:
+    data = reply("get_all_databases", b"\x0f\0\0\x0b" + struct.pack("!i", count))
+    with answering(sending(data)) as port:
+        given = {"uri": f"thrift://127.0.0.1:{port}"}
+        catalog = Catalog(HiveBackend("test", given, FileIO(Plugins.installed(), given)))
+        with pytest.raises(InvalidMetadata, match="the namespaces of catalog 'test' hold more names than 1,000,000"):
+            catalog.list_namespaces()

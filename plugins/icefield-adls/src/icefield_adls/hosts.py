@@ -17,11 +17,19 @@ _AZURE: Final = re.compile(
 )
 
 
+_USUAL_PORT: Final = ":443"
+
+
 def is_azure(host: str) -> bool:
     """Whether a host is one of Azure's own, by the whole of its name."""
     return _AZURE.fullmatch(host) is not None
 
 
 def blob_host(host: str) -> str:
-    """The host at which an account's blobs answer, of either of its hosts: what two of one account have in common."""
-    return host.lower().replace(".dfs.", ".blob.", 1)
+    """The host at which an account's blobs answer, of either of its hosts: what two of one account have in common.
+
+    The port that Azure's hosts answer at anyhow is left out.
+    """
+    blob = host.lower().replace(".dfs.", ".blob.", 1)
+    usual = blob.removesuffix(_USUAL_PORT)
+    return usual if is_azure(usual) else blob

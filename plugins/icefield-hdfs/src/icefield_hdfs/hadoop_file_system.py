@@ -44,7 +44,7 @@ _BACKOFF: Final = Backoff(0.1, 0.5, growth=5)
 class HadoopFileSystem(FileSystem):
     """Files by a client of HDFS; a subclass says which."""
 
-    abilities = frozenset({FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST})
+    abilities = frozenset({FileSystemAbility.ATOMIC_RENAME, FileSystemAbility.LIST, FileSystemAbility.REMOTE})
 
     @abstractmethod
     def client(self, location: str) -> Client:

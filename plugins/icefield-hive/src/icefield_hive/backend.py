@@ -102,7 +102,7 @@ class HiveBackend(CatalogBackend):
         if parent:
             self._require(parent)
             return Page(())
-        names = checked_names(f"the namespaces of catalog '{self.name}'", self._metastore.ask(GET_ALL_DATABASES))
+        names = checked_names(f"the namespaces of catalog '{self.name}'", self._metastore.names(GET_ALL_DATABASES))
         return _page([(name,) for name in sorted(names)], token, size)
 
     def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
@@ -142,7 +142,7 @@ class HiveBackend(CatalogBackend):
         name = self._database_name(namespace)
         self._require(namespace)
         every = checked_names(
-            f"the tables of {name} in catalog '{self.name}'", self._metastore.ask(GET_ALL_TABLES, name)
+            f"the tables of {name} in catalog '{self.name}'", self._metastore.names(GET_ALL_TABLES, name)
         )
         names = sorted(found for found in every if token is None or found > token)
         tables: list[TableName] = []

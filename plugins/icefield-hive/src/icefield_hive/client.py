@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import Any
 
 from icefield.errors import StorageError
 
-from icefield_hive.connection import Connection, ConnectionLost, Refused
+from icefield_hive.connection import AnswerTooLong, Connection, ConnectionLost, Refused
 from icefield_hive.messages import SET_UGI, Method
 from icefield_hive.settings import Settings, settings_of
 
@@ -63,6 +64,19 @@ class Metastore:
     def ask(self, method: Method, *values: Any) -> Any:
         """As ``call``, with a lost connection and an exception that is not declared as a ``StorageError``."""
         return self.translated(lambda: self.call(method, *values), repeatable=method.repeatable)
+
+    def names(self, method: Method, *values: Any) -> Iterable[str]:
+        """As ``ask`` for a list of names; one that is too long to be read is given without an end and without names."""
+
+        def asked() -> Iterable[str]:
+            try:
+                found: list[str] = self.call(method, *values)
+            except AnswerTooLong:
+                return repeat("")
+            return found
+
+        names: Iterable[str] = self.translated(asked, repeatable=method.repeatable)
+        return names
 
     def translated(self, work: Callable[[], Any], *, repeatable: bool = True) -> Any:
         """Do something, and raise ``StorageError`` where the metastore could not be asked or failed at it."""

@@ -14,11 +14,11 @@ from thrift.Thrift import TException, TMessageType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportBase
 
 from icefield_hive.messages import Method
-from icefield_hive.structs import I32, STRING, Malformed, Struct, read_struct, write_struct
+from icefield_hive.structs import I32, STRING, Malformed, Struct, TooManyItems, read_struct, write_struct
 
 MAX_MESSAGE_BYTES: Final = 256 * 1024 * 1024
 _MAX_STRING_BYTES: Final = 64 * 1024 * 1024
-_MAX_ITEMS: Final = 1_000_001  # one more name than may be listed, so that the error says so
+_MAX_ITEMS: Final = 1_000_001  # one more name than may be listed, so that the error of listings says so
 _READ_BYTES: Final = 1 << 16
 # What the server says of a call that failed undeclared.
 _FAILURE: Final = Struct("TApplicationException", {"message": (1, STRING), "type": (2, I32)})
@@ -43,6 +43,10 @@ class ConnectionLost(Exception):
         super().__init__(message)
         self.sent = sent
         self.in_time = in_time
+
+
+class AnswerTooLong(ConnectionLost):
+    """The answer is a list of more items than are read; another try would not make it shorter."""
 
 
 class Connection:
@@ -77,6 +81,11 @@ class Connection:
             self._socket.settimeout(self._seconds)
             self._socket.sendall(message)
             return _answer(_Incoming(self._socket, deadline), method, self._number)
+        except TooManyItems as error:
+            self.close()
+            raise AnswerTooLong(
+                f"{method.name} at {self._where} was answered with {error}", sent=True, in_time=False
+            ) from error
         except (OSError, EOFError, Malformed, TException, UnicodeDecodeError, struct.error) as error:
             self.close()
             reason = f"{method.name} at {self._where} was not answered: {_reason(error)}"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TType
+from thrift.transport.TTransport import TTransportException
 
 MAX_DEPTH: Final = 64
 """How deep structs, lists and maps may be inside one another."""
@@ -23,6 +24,10 @@ Record = dict[str | int, Any]
 
 class Malformed(Exception):
     """Bytes that are not what the protocol or the description says."""
+
+
+class TooManyItems(Malformed):
+    """A list of more items than are read."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,12 @@ def _read(wire: TBinaryProtocol, kind: Kind, depth: int) -> Any:
         case Struct():
             return read_struct(wire, kind, depth)
         case ListOf():
-            code, size = wire.readListBegin()
+            try:
+                code, size = wire.readListBegin()
+            except TTransportException as error:
+                if error.type == TTransportException.SIZE_LIMIT:
+                    raise TooManyItems("a list of more items than are read") from error
+                raise
             if size and code != kind.element.code:
                 raise Malformed("the elements of a list are of another type than they should be")
             return [_read(wire, kind.element, depth + 1) for _ in range(size)]
