@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bounded import bounded
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidFile
@@ -120,6 +121,14 @@ def test_each_flipped_bit_is_found() -> None:
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(InvalidFile, match="somewhere is damaged"):
             decode_vector(bytes(damaged), "somewhere")
+
+
+@pytest.mark.parametrize("count", [4_097, 400_000])
+def test_very_many_empty_bitmaps_are_refused_soon(count: int) -> None:
+    empty = struct.pack("<II", 12_346, 0)
+    vector = struct.pack("<Q", count) + b"".join(struct.pack("<I", key) + empty for key in range(count))
+    with bounded(), pytest.raises(InvalidFile, match=r"v is damaged.* bitmaps; no more than 4096 are read"):
+        decode_vector(blob_of(vector), "v", cardinality=0, most=5)
 
 
 @pytest.mark.spec("DEL-43")

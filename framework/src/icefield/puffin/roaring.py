@@ -35,6 +35,8 @@ OFFSETS_FROM: Final = 4
 """A bitmap with runs has the offsets of its containers from so many containers on."""
 
 _MOST_KEYS: Final = 1 << 31
+_MOST_BITMAPS: Final = 4_096
+"""Of 2^32 rows each, more than a file can have. Empty ones take twelve bytes, and as long as others to look at."""
 
 
 def decode_positions(data: memoryview, *, cardinality: int | None = None, most: int | None = None) -> Positions:
@@ -45,6 +47,8 @@ def decode_positions(data: memoryview, *, cardinality: int | None = None, most: 
     (count,) = _unpack("<Q", data, 0)
     if count > len(data) // 12:
         raise ValueError(f"{count} bitmaps in {len(data)} bytes")
+    if count > _MOST_BITMAPS:
+        raise ValueError(f"{count} bitmaps; no more than {_MOST_BITMAPS} are read")
     bitmaps: list[tuple[int, _Bitmap]] = []
     place, last = 8, -1
     for _ in range(count):
