@@ -21,6 +21,7 @@ from bench_scan import rows
 from harness import compare, main
 from icefield.catalog import Catalog, Table, load_catalog
 from icefield.manifest import DataFileContent
+from icefield.manifest.cache import clear_caches
 from icefield.types.reserved import DELETE_FILE_PATH
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
@@ -123,7 +124,12 @@ def planning() -> None:
         return sum(len(task.delete_files) + task.file.record_count for task in table.scan().plan_files())
 
     assert plan(deletes) >= DELETE_FILES
-    for name, timed in (("planning", plan), ("planning and describing", describe)):
+
+    def cold(table: PlannedTable) -> Any:
+        clear_caches()
+        return plan(table)
+
+    for name, timed in (("planning", plan), ("planning and describing", describe), ("first planning", cold)):
         compare(
             f"{name} with {DELETE_FILES:,} delete files", partial(timed, deletes), partial(timed, plain), floor=PLANNING
         )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.partitioning.tuples import Ints
-from icefield.scan.delete_scopes import Ranges
+from icefield.scan.delete_scopes import Mask, Ranges
 
 _FILE_BYTES: Final = 1_000
 """What a delete file takes as an object, with the bounds of its paths."""
@@ -125,9 +125,30 @@ class AssignedDeletes:
             self._tuples = self._made()
         return self._tuples
 
+    def _repeats(self) -> Mask:
+        """Whether each data file has the same numbers as the one before it."""
+        counts = np.diff(self._offsets)
+        repeats = np.zeros(len(counts), bool)
+        repeats[1:] = counts[1:] == counts[:-1]
+        # Where that is so, the numbers of the one before are as many places earlier as it has.
+        earlier = np.arange(len(self._numbers)) - np.repeat(counts, counts)
+        differs = self._numbers != self._numbers[np.maximum(earlier, 0)]
+        repeats &= np.bincount(np.repeat(np.arange(len(counts)), counts), differs, len(counts)) == 0
+        return repeats
+
     def _made(self) -> list[tuple[DataFile, ...]]:
-        listed, offsets = self._files.files(self._numbers), self._offsets.tolist()
-        made = [tuple(listed[first:end]) for first, end in pairwise(offsets)]
+        # Neighbours mostly have the same files, and share one tuple of them.
+        starts = np.append(np.flatnonzero(~self._repeats()), len(self._offsets) - 1)
+        listed = self._files.files(self._numbers)
+        made: list[tuple[DataFile, ...]] = []
+        for start, stop, first, end in zip(
+            starts[:-1].tolist(),
+            starts[1:].tolist(),
+            self._offsets[starts[:-1]].tolist(),
+            self._offsets[starts[:-1] + 1].tolist(),
+            strict=True,
+        ):
+            made += [tuple(listed[first:end])] * (stop - start)
         for one in reversed(self._ranges):
             # Files next to each other are mostly of one commit and one partition, and share what applies to them.
             pairs = np.stack((one.firsts, np.maximum(one.firsts, one.ends)), axis=1)
