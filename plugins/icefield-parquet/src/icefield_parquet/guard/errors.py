@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 from icefield.errors import IcefieldError, InvalidFile, StorageError, UnsupportedFeature
 
+from icefield_parquet.guard.expansion import TooMany
 from icefield_parquet.thrift import read_struct
 
 _ENCRYPTION_ALGORITHM: Final = 8
@@ -33,6 +34,8 @@ def reading(location: str, what: str, encrypted: Callable[[], bool] | None = Non
         yield
     except IcefieldError:
         raise
+    except TooMany as error:
+        raise UnsupportedFeature(f"{location}: {what}: {_reason(error)}", location=location) from error
     except NotImplementedError as error:
         raise UnsupportedFeature(f"{location}: {what}: {_reason(error)}", location=location) from error
     except OSError as error:

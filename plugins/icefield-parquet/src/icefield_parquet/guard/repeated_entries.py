@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import InputFile
 
-from icefield_parquet.guard.expansion import counted, page_header, page_int
+from icefield_parquet.guard.expansion import TooMany, counted, page_header, page_int
 from icefield_parquet.guard.one_page import decoded_page
 from icefield_parquet.guard.prefixes import ENCODING, Shared, encoding_of, shared
 from icefield_parquet.thrift import Fields, read_struct
@@ -87,7 +87,7 @@ def string_chunk(footer: Any, group: int, column: int) -> StringChunk:
 def row_bytes(source: InputFile, strings: StringChunk, measure: Measure) -> int:
     """What a row takes whose strings are all as long as they may be, or a little more; 0 where strings repeat nothing.
 
-    What is not understood is left to pyarrow. Raises ``NotImplementedError`` where one row alone takes too much.
+    What is not understood is left to pyarrow. Raises ``TooMany`` where one row alone takes too much.
     """
     longest, prefixes = _walk(source, strings)
     rows = max(1, strings.rows)
@@ -96,7 +96,7 @@ def row_bytes(source: InputFile, strings: StringChunk, measure: Measure) -> int:
     elif not strings.repeated:
         total = prefixes.longest
     elif prefixes.together > _MOST_TIMES * (strings.end - strings.start):
-        raise NotImplementedError(f"lists of {rows} rows whose strings repeat each other to {prefixes.together} bytes")
+        raise TooMany(f"lists of {rows} rows whose strings repeat each other to {prefixes.together} bytes")
     else:
         total = MOST_BYTES
     if not strings.repeated:
@@ -105,7 +105,7 @@ def row_bytes(source: InputFile, strings: StringChunk, measure: Measure) -> int:
         return max(-(-longest * strings.values // rows), total)
     most = _longest_row(measure(source, strings))
     if most > MOST_BYTES:
-        raise NotImplementedError(f"a row whose lists repeat strings to {most} bytes, where {MOST_BYTES} are the most")
+        raise TooMany(f"a row whose lists repeat strings to {most} bytes, where {MOST_BYTES} are the most")
     return max(most, total)
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from icefield.abc import InputFile
 from icefield.toolkit import BytesInput
 
+from icefield_parquet.guard.expansion import TooMany
 from icefield_parquet.guard.inflation import Claim, check_inflation
 from icefield_parquet.guard.repeated_entries import Measure, StringChunk, fewer_rows, row_bytes
 
@@ -27,7 +28,7 @@ class Watched(InputFile):
     """
 
     def __init__(self, source: InputFile, measure: Measure) -> None:
-        self.failure: ValueError | NotImplementedError | None = None
+        self.failure: ValueError | TooMany | None = None
         self.fewer: int | None = None
         self._source = source
         self._read_strings = measure
@@ -101,8 +102,8 @@ class Watched(InputFile):
         moved = replace(strings, start=strings.start - start, end=strings.end - start)
         try:
             found = row_bytes(data, moved, lambda _, __: self._read_strings(_Part(data, start, self.size), strings))
-        except NotImplementedError as error:
-            self.failure = NotImplementedError(str(error))
+        except TooMany as error:
+            self.failure = TooMany(str(error))
             return
         self._row_bytes[column] = max(found, self._row_bytes.get(column, 0))
         self.fewer = fewer_rows(sum(self._row_bytes.values()), self._rows) or self.fewer

@@ -225,7 +225,7 @@ class ParquetReader(FormatReader):
         try:
             table = file.reader.read_row_groups([strings.group], column_indices=[strings.column], use_threads=False)
         except pa.ArrowException as error:
-            raise NotImplementedError(f"lists whose strings may repeat each other: {error}") from error
+            raise TooMany(f"lists whose strings may repeat each other: {error}") from error
         for chunk in table.column(0).chunks:
             check_values(chunk)
         return table.column(0)

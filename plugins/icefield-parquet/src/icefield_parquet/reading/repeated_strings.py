@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.toolkit import list_parts, validity_buffer
 
+from icefield_parquet.guard.expansion import TooMany
 from icefield_parquet.guard.repeated_entries import MOST_BYTES
 from icefield_parquet.schema import Leaf
 
@@ -92,7 +93,7 @@ def spelled_out(batch: pa.RecordBatch, kept: pa.Schema) -> Iterator[pa.RecordBat
         yield from spelled_out(batch.slice(0, half), kept)
         yield from spelled_out(batch.slice(half), kept)
     elif batch.num_rows == 1 and size > MOST_BYTES:
-        raise NotImplementedError(f"a row whose lists repeat strings to {size} bytes, where {MOST_BYTES} are the most")
+        raise TooMany(f"a row whose lists repeat strings to {size} bytes, where {MOST_BYTES} are the most")
     else:
         columns = batch.columns
         for place in places:
