@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from catalogs import open_catalog
 from icefield.catalog import Catalog
+from servers.spark_runtime import SparkRuntime
+from shared_with_spark import Shared
 
 
 @pytest.fixture
@@ -35,3 +37,11 @@ def click() -> Iterator[Any]:
 
     with chdb_connection() as connection:
         yield connection
+
+
+@pytest.fixture
+def shared(spark_runtime: SparkRuntime, tmp_path: Path) -> Iterator[Shared]:
+    """A table ``db.t`` that is not created yet, for Icefield and Spark."""
+    with open_catalog("rename", tmp_path) as opened:
+        opened.create_namespace("db")
+        yield Shared(opened, spark_runtime, f"{spark_runtime.catalog(tmp_path / 'warehouse')}.db.t")
