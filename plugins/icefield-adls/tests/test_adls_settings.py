@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import base64
-import gc
 import logging
-import pickle
-import subprocess
-import sys
 import traceback
-import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.identity.aio import ClientSecretCredential, DefaultAzureCredential
-from icefield import Plugins
-from icefield.abc import FileSystemAbility, PutMode
+from icefield.abc import PutMode
 from icefield.errors import FileMissing, InvalidArgument, LocationRefused, StorageError
 from icefield_adls.accounts import StaticToken, account_of
 from icefield_adls.adls_file_system import AdlsFileSystem
 from icefield_adls.locations import Place, place_of
 from icefield_adls.settings import settings_of
+from object_stores import ObjectStoreTests
 from servers.process import free_port
 
 SECRET = "planted-secret-of-azure"
@@ -38,14 +33,12 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"AZURE_STORAGE_{name}", raising=False)
 
 
-@pytest.mark.parametrize("scheme", ["abfs", "abfss", "az", "wasb", "wasbs"])
-def test_every_scheme_leads_to_the_file_system(scheme: str) -> None:
-    assert Plugins.installed().file_system(scheme) is AdlsFileSystem
-
-
-def test_it_creates_and_lists_and_does_not_rename() -> None:
-    expected = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
-    assert AdlsFileSystem({}).abilities == expected
+class TestAdlsStore(ObjectStoreTests):
+    file_system = AdlsFileSystem
+    schemes = ("abfs", "abfss", "az", "wasb", "wasbs")
+    sdk = frozenset({"adlfs", "azure"})
+    given: ClassVar = {"adls.account-name": "account", "adls.account-key": KEY}
+    other: ClassVar = {"adls.request-timeout": "9"}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +235,11 @@ def test_the_hosts_of_every_cloud_are_reached_when_the_configuration_names_them(
 
 
 def test_two_accounts_each_get_their_own_credentials() -> None:
-    given = {f"adls.sas-token.{HOST}": SIGNATURE, "adls.sas-token.other": f"{SIGNATURE}2", "adls.token": SECRET}
+    given = {
+        f"adls.sas-token.{HOST}": SIGNATURE,
+        "adls.sas-token.other": f"{SIGNATURE}2",
+        "adls.token": SECRET,
+    }
     assert account_of(given, HOST).credential.signature == SIGNATURE
     assert account_of(given, "other.dfs.core.windows.net").credential.signature == f"{SIGNATURE}2"
     with pytest.raises(LocationRefused):
@@ -318,41 +315,6 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(
     seen += [record.getMessage() for record in caplog.records]
     assert SECRET not in "".join(seen)
     assert KEY not in "".join(seen)
-
-
-def test_file_systems_of_the_same_properties_share_a_client() -> None:
-    given = {"adls.account-name": "account", "adls.account-key": KEY}
-    one = AdlsFileSystem({**given, "other.property": "1"})
-    two = pickle.loads(pickle.dumps(AdlsFileSystem(given)))
-    assert one.fs is two.fs
-    assert one.fs is not AdlsFileSystem({**given, "adls.request-timeout": "9"}).fs
-
-
-def test_listing_plugins_imports_no_sdk() -> None:
-    code = (
-        "import sys, icefield; icefield.Plugins.installed().listing();"
-        "print(sorted({'adlfs', 'azure'} & set(sys.modules)))"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
-
-
-def test_a_client_that_nobody_holds_is_let_go() -> None:
-    system = AdlsFileSystem({"adls.account-name": "letgo", "adls.anon": "true"})
-    client = weakref.ref(system.fs)
-    assert client() is not None
-    del system
-    gc.collect()
-    assert client() is None
-
-
-def test_a_forked_process_ends_in_peace() -> None:
-    code = (
-        "import os, sys; from icefield_adls.adls_file_system import AdlsFileSystem as F;"
-        "system = F({'adls.account-name': 'letgo', 'adls.anon': 'true'}); system.fs; child = os.fork();"
-        "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.parametrize(

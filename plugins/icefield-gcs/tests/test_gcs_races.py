@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-import many_writers
 import pytest
-from many_writers import COMMITS, PROCESSES
+from many_writers import check_race
 from servers.gcs import Gcs
 
 
@@ -19,7 +18,4 @@ def catalog_of(gcs: Gcs, scheme: str = "gs") -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-07", "COMMIT-13", "FS-09", "FS-10", "FS-13", "META-01")
 def test_no_commit_of_many_processes_is_lost(gcs: Gcs) -> None:
-    table, ended = many_writers.race(catalog_of(gcs), PROCESSES, COMMITS)
-    assert ended == [0] * PROCESSES
-    assert many_writers.lost(table, PROCESSES, COMMITS) == set()
-    many_writers.check_history(table, PROCESSES * COMMITS)
+    check_race(catalog_of(gcs))

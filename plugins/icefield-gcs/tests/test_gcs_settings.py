@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import traceback
-import weakref
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
-from icefield import Plugins
-from icefield.abc import FileSystemAbility, PutMode
+from icefield.abc import PutMode
 from icefield.errors import FileMissing, InvalidArgument, StorageError
 from icefield_gcs.gcs_file_system import GcsFileSystem
 from icefield_gcs.settings import settings_of
+from object_stores import ObjectStoreTests
 from servers.process import free_port
 
 SECRET = "planted-secret-of-gcs"
 QUICK = {"gcs.retry.num-retries": "1", "gcs.retry.total-timeout-ms": "2000", "gcs.connect-timeout": "1"}
 
 
-@pytest.mark.parametrize("scheme", ["gs", "gcs"])
-def test_both_schemes_lead_to_the_file_system(scheme: str) -> None:
-    assert Plugins.installed().file_system(scheme) is GcsFileSystem
-
-
-def test_it_creates_and_lists_and_does_not_rename() -> None:
-    expected = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
-    assert GcsFileSystem({}).abilities == expected
+class TestGcsStore(ObjectStoreTests):
+    file_system = GcsFileSystem
+    schemes = ("gs", "gcs")
+    sdk = frozenset({"gcsfs", "google"})
+    given: ClassVar = {"gcs.no-auth": "true"}
+    other: ClassVar = {"gcs.project-id": "let-go"}
 
 
 def test_an_access_token_is_used_as_it_is_until_it_expires() -> None:
@@ -129,22 +125,6 @@ def test_an_expired_token_says_so_and_is_not_tried_again() -> None:
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
 
-def test_file_systems_of_the_same_properties_share_a_client() -> None:
-    one = GcsFileSystem({"gcs.no-auth": "true", "other.property": "1"})
-    two = pickle.loads(pickle.dumps(GcsFileSystem({"gcs.no-auth": "true"})))
-    assert one.fs is two.fs
-    assert one.fs is not GcsFileSystem({"gcs.no-auth": "true", "gcs.project-id": "p"}).fs
-
-
-def test_listing_plugins_imports_no_sdk() -> None:
-    code = (
-        "import sys, icefield; icefield.Plugins.installed().listing();"
-        "print(sorted({'gcsfs', 'google'} & set(sys.modules)))"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
-
-
 @pytest.mark.slow
 def test_the_users_environment_is_left_alone() -> None:
     name = "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"
@@ -157,24 +137,6 @@ def test_the_users_environment_is_left_alone() -> None:
         environment |= {} if value is None else {name: value}
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         assert said.stdout.strip() == str(value)
-
-
-def test_a_client_that_nobody_holds_is_let_go() -> None:
-    system = GcsFileSystem({"gcs.no-auth": "true", "gcs.project-id": "let-go"})
-    client = weakref.ref(system.fs)
-    assert client() is not None
-    del system
-    gc.collect()
-    assert client() is None
-
-
-def test_a_forked_process_ends_in_peace() -> None:
-    code = (
-        "import os, sys; from icefield_gcs.gcs_file_system import GcsFileSystem as F;"
-        "system = F({'gcs.no-auth': 'true', 'gcs.project-id': 'let-go'}); system.fs; child = os.fork();"
-        "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-import many_writers
 import pytest
-from many_writers import COMMITS, PROCESSES
+from many_writers import check_race
 from servers.s3 import S3
 
 
 def catalog_of(s3: S3, commit: str, **more: str) -> dict[str, str]:
     warehouse = f"s3://{s3.bucket}/{uuid4().hex}"
     return {"type": "directory", "warehouse": warehouse, "commit": commit, **s3.properties, **more}
-
-
-def check_race(properties: dict[str, str]) -> None:
-    table, ended = many_writers.race(properties, PROCESSES, COMMITS)
-    assert ended == [0] * PROCESSES
-    assert many_writers.lost(table, PROCESSES, COMMITS) == set()
-    many_writers.check_history(table, PROCESSES * COMMITS)
 
 
 @pytest.mark.counted
@@ -33,5 +25,5 @@ def test_no_commit_of_many_processes_is_lost(s3: S3) -> None:
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "FS-09")
 def test_no_commit_of_many_processes_is_lost_under_a_lock(s3: S3, lock_properties: dict[str, str]) -> None:
-    patient = {"lock.heartbeat-timeout-ms": "5000", "lock.heartbeat-interval-ms": "1000"}
-    check_race(catalog_of(s3, "dynamodb-lock", **{**lock_properties, **patient}))
+    lease = {"lock.heartbeat-timeout-ms": "5000", "lock.heartbeat-interval-ms": "1000"}
+    check_race(catalog_of(s3, "dynamodb-lock", **{**lock_properties, **lease}))

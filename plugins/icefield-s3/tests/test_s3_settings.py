@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import pickle
-import subprocess
-import sys
 import traceback
-import weakref
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from fsspec.asyn import sync
-from icefield import Plugins, load_catalog
+from icefield import load_catalog
 from icefield.abc import FileSystemAbility, PutMode
 from icefield.errors import AccessDenied, FileMissing, InvalidArgument, StorageError, UnsafeCommit, UnsupportedFeature
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_s3.sessions import config_of
 from icefield_s3.settings import settings_of
+from object_stores import ObjectStoreTests
 from servers.process import free_port
 from servers.s3 import S3, SECRET
 
@@ -40,14 +38,17 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_each_scheme_leads_to_the_file_system(scheme: str) -> None:
-    assert Plugins.installed().file_system(scheme) is S3FileSystem
+class TestS3Store(ObjectStoreTests):
+    file_system = S3FileSystem
+    schemes = ("s3", "s3a", "s3n")
+    sdk = frozenset({"s3fs", "botocore", "aiobotocore"})
+    given: ClassVar = {"s3.anonymous": "true"}
+    other: ClassVar = {"client.region": "eu-west-1"}
 
-
-def test_it_creates_and_lists_and_does_not_rename() -> None:
-    expected = {FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST, FileSystemAbility.REMOTE}
-    assert S3FileSystem({}).abilities == expected
+    @pytest.fixture
+    def used(self, s3: S3) -> tuple[dict[str, str], str]:
+        properties = {**s3.properties, "s3.request-timeout": "19"}
+        return properties, f"list(system.list_files('s3://{s3.bucket}/none'))"
 
 
 def test_a_store_without_the_condition_is_declared_so_and_refused_for_create(s3: S3) -> None:
@@ -258,38 +259,3 @@ def test_a_bucket_that_is_not_there_is_reported(s3: S3) -> None:
         list(system.list_files("s3://no-such-bucket/a"))
     with pytest.raises(FileMissing):
         system.open_input("s3://no-such-bucket/a")
-
-
-def test_file_systems_of_the_same_properties_share_a_client() -> None:
-    one = S3FileSystem({"s3.anonymous": "true", "other.property": "1"})
-    two = pickle.loads(pickle.dumps(S3FileSystem({"s3.anonymous": "true"})))
-    assert one.fs is two.fs
-    assert one.fs is not S3FileSystem({"s3.anonymous": "true", "client.region": "eu-west-1"}).fs
-
-
-def test_listing_plugins_imports_no_sdk() -> None:
-    code = (
-        "import sys, icefield; icefield.Plugins.installed().listing();"
-        "print(sorted({'s3fs', 'botocore', 'aiobotocore'} & set(sys.modules)))"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
-
-
-def test_a_client_that_nobody_holds_is_let_go(s3: S3) -> None:
-    system = S3FileSystem({**s3.properties, "s3.request-timeout": "19"})
-    system.put(f"s3://{s3.bucket}/{uuid4().hex}", b"x", PutMode.CREATE)
-    client = weakref.ref(system.fs)
-    assert client() is not None
-    del system
-    gc.collect()
-    assert client() is None
-
-
-def test_a_forked_process_ends_in_peace(s3: S3) -> None:
-    code = (
-        "import os, sys; from icefield_s3.s3_file_system import S3FileSystem as F;"
-        f"system = F({s3.properties!r}); list(system.list_files('s3://{s3.bucket}/none')); child = os.fork();"
-        "sys.exit(0 if child == 0 else os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
