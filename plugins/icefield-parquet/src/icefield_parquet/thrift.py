@@ -22,10 +22,10 @@ SET: Final = 10
 MAP: Final = 11
 STRUCT: Final = 12
 UUID: Final = 13
-_VARINTS: Final = frozenset({4, I32, I64})
+VARINTS: Final = frozenset({4, I32, I64})
 _BOOLS: Final = frozenset({TRUE, FALSE})
 _WIDTHS: Final = {BYTE: 1, DOUBLE: 8, UUID: 16}
-_DEEPEST = 64
+DEEPEST: Final = 64
 _LONG_LIST = 15
 
 MOST_ELEMENTS: Final = 100_000
@@ -183,7 +183,7 @@ def _skip_varint(data: bytes, at: int) -> int:
 
 def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
     """Where the value of a field ends."""
-    if kind in _VARINTS:
+    if kind in VARINTS:
         while data[at] >= 0x80:
             at += 1
         return at + 1
@@ -196,7 +196,7 @@ def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
         return at
     if kind in _WIDTHS:
         return at + _WIDTHS[kind]
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise ValueError("a value that is nested too deeply")
     if kind == STRUCT:
         while head := data[at] & 0x0F:
