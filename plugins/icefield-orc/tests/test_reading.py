@@ -310,7 +310,8 @@ class TestDamage:
 
     def test_more_rows_than_memory_can_hold_are_refused(self):
         stripe = b"".join(write_integer(at, value) for at, value in ((1, 3), (2, 0), (3, 0), (4, 0), (5, 1 << 40)))
-        footer = self.kind(12, 1, names=[b"a" * 600]) + self.kind(4) + write_bytes(3, stripe) + write_integer(6, 1 << 40)
+        types = self.kind(12, 1, names=[b"a" * 600]) + self.kind(4)
+        footer = types + write_bytes(3, stripe) + write_integer(6, 1 << 40)
         with pytest.raises(UnsupportedFeature, match="1099511627776 rows"):
             read(self.tail(footer))
 
