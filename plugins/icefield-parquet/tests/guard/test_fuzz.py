@@ -81,6 +81,23 @@ def test_damaged_files_give_rows_or_one_typed_error_and_never_end_the_process():
     assert outcome.memory < 2 << 30
 
 
+@pytest.mark.parametrize("codec", [8, 63, -1])
+@pytest.mark.parametrize("wanted", ["rows", "metrics"])
+def test_a_codec_that_no_version_knows_does_not_end_the_process(codec, wanted):
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), sink, compression="zstd", row_group_size=1)
+    data = sink.getvalue()
+    footer = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
+    # A field of 32 bits, the codec, before one of 64, the number of values.
+    known, unknown = (b"\x15%c\x16" % ((number << 1 ^ number >> 31) & 0xFF) for number in (6, codec))
+    assert data[footer:].count(known) == 4
+    before, _, after = data[footer:].rpartition(known)
+    with reader_of(data[:footer] + before + unknown + after) as reader:
+        asked = reader.metrics if wanted == "metrics" else lambda: list(reader.read(ReadRequest(reader.schema)))
+        with pytest.raises(InvalidFile, match=f"codec {codec}"):
+            asked()
+
+
 class TestStatistics:
     """pyarrow ends the process where Python looks at statistics that are shorter than their type."""
 

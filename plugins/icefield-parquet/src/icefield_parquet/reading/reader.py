@@ -19,6 +19,7 @@ from icefield.expressions import BooleanExpression, bound_leaves, inclusive_metr
 from icefield.toolkit import Metrics, all_skipped, to_arrow_type, with_dictionaries
 
 from icefield_parquet.footer import checked_tail, is_ordered, read_tail
+from icefield_parquet.guard.codecs import check_codecs
 from icefield_parquet.guard.column_chunks import check_column_chunks
 from icefield_parquet.guard.errors import is_encrypted, reading
 from icefield_parquet.guard.expansion import TooMany, check_claim, check_pages, dictionary_size
@@ -340,6 +341,8 @@ class ParquetReader(FormatReader):
         """Make sure that Python can look at the chunks of these columns, once. Raises ``ValueError``."""
         new = sorted({*columns} - self._verdict.columns)
         if new:
+            if self._tail and not self._verdict.columns:
+                check_codecs(self._tail)
             check_column_chunks(self._footer, self._size, new)
             self._verdict.columns.update(new)
 
