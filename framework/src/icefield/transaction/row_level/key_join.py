@@ -35,6 +35,8 @@ class Keys:
 
     def refuse_duplicates(self) -> None:
         """Raise ``InvalidArgument`` when two given rows have the same key: it would not be known which one counts."""
+        if self._index is not None and self._index.is_unique:
+            return
         groups = self.table.drop_null().group_by(self.names).aggregate([([], "count_all")])
         repeated = groups.filter(pc.greater(groups["count_all"], 1))
         if repeated.num_rows:
@@ -105,6 +107,8 @@ class _NumberIndex:
         hashes = _hashed([words[whole] for words in self._words])
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._given = hashes[order], whole[order]
+        self.is_unique = bool((self._hashes[1:] != self._hashes[:-1]).all())
+        """Whether no two given rows have the same hash, so that none are equal."""
         bits = min(_MOST_BITS, max(_FEWEST_BITS, int(_SLOTS_A_KEY * len(hashes)).bit_length()))
         self._shift = np.uint64(64 - bits)
         self._marked = np.zeros(1 << bits, bool)
@@ -127,15 +131,31 @@ class _NumberIndex:
         if any(column.null_count for column in columns):
             hits &= _all_known(columns)
         rows = np.flatnonzero(hits)
-        first = np.searchsorted(self._hashes, hashes[rows], "left")
-        counts = np.searchsorted(self._hashes, hashes[rows], "right") - first
-        here = np.repeat(rows, counts)
-        begin = np.cumsum(counts) - counts
-        given = self._given[np.repeat(first - begin, counts) + np.arange(len(here))]
+        here, given = self._same_hashes(rows, hashes[rows])
         equal = np.ones(len(here), bool)
         for own, other in zip(words, self._words, strict=True):
             equal &= own[here] == other[given]
         return here[equal], given[equal]
+
+    def _same_hashes(self, rows: Ints, hashes: Ints) -> tuple[Ints, Ints]:
+        first = np.searchsorted(self._hashes, hashes, "left")
+        if self.is_unique and len(self._hashes):
+            near = np.minimum(first, len(self._hashes) - 1)
+            same = self._hashes[near] == hashes
+            return rows[same], self._given[near[same]]
+        counts = np.searchsorted(self._hashes, hashes, "right") - first
+        here = np.repeat(rows, counts)
+        begin = np.cumsum(counts) - counts
+        return here, self._given[np.repeat(first - begin, counts) + np.arange(len(here))]
+
+
+def distinct(numbers: Ints) -> Ints:
+    """The numbers that occur, in order: ``np.unique`` takes several times as long."""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    occurring: Ints = ordered[first]
+    return occurring
 
 
 def differing(left: pa.RecordBatch, left_rows: Ints, right: pa.Table, right_rows: Ints) -> Ints:

@@ -12,6 +12,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, disjunction
 from icefield.schema import Schema
 from icefield.transaction.row_level.clauses import BoundClause, first_that_holds
 from icefield.transaction.row_level.edits import Edit, Edited, Ints
+from icefield.transaction.row_level.key_join import distinct
 from icefield.transaction.row_level.merge_source import MergeSource
 from icefield.types.arrow.pieces import one_array
 from icefield.writing.conforming import Conforming
@@ -71,7 +72,7 @@ class MergeEdit(Edit):
 
     def met(self, batch: pa.RecordBatch) -> Ints:
         """The rows of the source whose keys the batch has."""
-        return np.unique(self._source.keys.join(batch)[1])
+        return distinct(self._source.keys.join(batch)[1])
 
     def may_change(self, met: Ints) -> bool:
         """Whether a clause may concern a row of the file."""
@@ -105,7 +106,7 @@ class MergeEdit(Edit):
             chosen = first_that_holds(self._clauses.by_source, batch.take(pa.array(alone)))
             for number, clause in enumerate(self._clauses.by_source):
                 concerned.append(_Concerned(clause, alone[chosen == number], None))
-        return [each for each in concerned if len(each.rows)], np.unique(given)
+        return [each for each in concerned if len(each.rows)], distinct(given)
 
     def _made(self, batch: pa.RecordBatch, each: _Concerned) -> pa.RecordBatch:
         """What the rows of an update become."""

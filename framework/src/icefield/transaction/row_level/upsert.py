@@ -22,7 +22,7 @@ from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.changed_files import ChangedFile
 from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
 from icefield.transaction.row_level.inserted_rows import InsertedRows
-from icefield.transaction.row_level.key_join import Keys, differing
+from icefield.transaction.row_level.key_join import Keys, differing, distinct
 from icefield.transaction.rows import conformed
 
 
@@ -109,7 +109,7 @@ class _RowsByKey(Edit):
 
     def met(self, batch: pa.RecordBatch) -> Ints:
         """The given rows whose keys the batch has."""
-        return np.unique(self._keys.join(batch)[1])
+        return distinct(self._keys.join(batch)[1])
 
     def may_change(self, met: Ints) -> bool:
         """Whether any row is to be replaced."""
@@ -130,7 +130,7 @@ class _RowsByKey(Edit):
         if not len(here):
             return Edited(NO_ROWS), NO_ROWS
         changes = differing(batch.select(self._others.column_names), here, self._others, given)
-        return Edited(here[changes], here[changes], met=np.unique(given)), given[changes]
+        return Edited(here[changes], here[changes], met=distinct(given)), given[changes]
 
 
 def key_names(schema: Schema, given: Sequence[str] | None, case_sensitive: bool) -> list[str]:
