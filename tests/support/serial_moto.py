@@ -7,6 +7,7 @@ more than one may learn that it created a file. One request after another, its c
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -18,6 +19,8 @@ from moto.core import errors, serialize
 from moto.s3.models import FakeKey
 from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, run_simple
+
+_SERVICE = re.compile(r"/([a-z0-9-]+)/aws4_request")
 
 
 class Handler(WSGIRequestHandler):
@@ -78,14 +81,25 @@ def read_timestamps_once() -> None:
     serialize.parse_to_aware_datetime = lru_cache(10_000)(serialize.parse_to_aware_datetime)
 
 
+def by_service(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """What a signature names as the service, or S3.
+
+    Not moto's dispatcher: to find out that a request is for S3 it looks at 180 folders, each time.
+    """
+    signed = _SERVICE.search(environ.get("HTTP_AUTHORIZATION", ""))
+    return backend("sts" if signed is not None and signed[1] == "sts" else "s3")(environ, start_response)
+
+
+backend = lru_cache(create_backend_app)
+
+
 def serve(port: int) -> None:
     """Serve on loopback until the process ends."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     keep_whole_objects()
     look_errors_up_once()
     read_timestamps_once()
-    # Not moto's dispatcher: to find out that a request is for S3 it looks at 180 folders, each time.
-    run_simple("127.0.0.1", port, serial(create_backend_app("s3")), threaded=True, request_handler=Handler)
+    run_simple("127.0.0.1", port, serial(by_service), threaded=True, request_handler=Handler)
 
 
 if __name__ == "__main__":
