@@ -156,6 +156,31 @@ class TestCasts:
         assert column(one("uuid"), array).to_pylist() == [bytes(range(16)), None]
 
     @pytest.mark.spec("TYP-03", "TYP-14", "TYP-07", "TYP-22")
+    @pytest.mark.parametrize("where", ["struct", "list", "map"])
+    def test_values_below_nulls_are_no_values(self, where):
+        """Readers leave there whatever was in memory."""
+        times = pa.array([1, 1 << 60]).view(pa.time64("us"))
+        given = pa.StructArray.from_arrays([times], ["t"], mask=pa.array([False, True]))
+        kind = StructType(NestedField(2, "t", "time", required=True))
+        if where == "list":
+            given, kind = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), given), ListType(3, kind)
+        elif where == "map":
+            keys = pa.array(["a", "b"])
+            given = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), keys, given)
+            kind = MapType(3, "string", 4, kind)
+        batch = pa.RecordBatch.from_arrays([given], ["v"])
+        with pytest.raises(pa.ArrowInvalid, match="range"):
+            batch.validate(full=True)
+        found = Conforming(one(kind), batch.schema).apply(batch).column("v")
+        assert found.is_valid().to_pylist() == given.is_valid().to_pylist()
+        shown = pa.RecordBatch.from_arrays([given.slice(0, 1)], ["v"])
+        assert found.slice(0, 1).to_pylist() == shown.column("v").to_pylist()
+        wrong = pa.StructArray.from_arrays([times], ["t"])
+        with pytest.raises(InvalidArgument, match="none of"):
+            Conforming(one(StructType(NestedField(2, "t", "time"))), pa.schema([("v", wrong.type)])).apply(
+                pa.RecordBatch.from_arrays([wrong], ["v"])
+            )
+
     @pytest.mark.parametrize(
         ("kind", "array"),
         [

@@ -8,9 +8,10 @@ then applied to each batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -206,7 +207,34 @@ def _check_values(field: NestedField, column: pa.Array) -> None:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise _refused((field.name,), f"a value is none of {field.field_type}: {error}") from error
+        # Arrow looks at what is below nulls, too: readers leave there whatever was in memory.
+        if not _is_sound(column):
+            raise _refused((field.name,), f"a value is none of {field.field_type}: {error}") from error
+
+
+def _is_sound(array: pa.Array) -> bool:
+    """Whether all values are valid but those below nulls."""
+    try:
+        array.validate()
+        for part in _parts(array):
+            part.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _parts(array: pa.Array) -> Iterator[pa.Array]:
+    """The columns in a column, without what is below nulls. Raises ``ArrowInvalid`` for lists of negative length."""
+    if pa.types.is_struct(array.type):
+        for part in array.flatten():
+            yield from _parts(part)
+    elif pa.types.is_list(array.type) or pa.types.is_map(array.type):
+        lists = map_entries(array) if pa.types.is_map(array.type) else array
+        if (np.diff(lists.offsets) < 0).any():
+            raise pa.ArrowInvalid("offsets that fall")
+        yield from _parts(lists.flatten())
+    else:
+        yield array
 
 
 def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, path: Path) -> None:
