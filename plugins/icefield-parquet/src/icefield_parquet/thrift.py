@@ -7,6 +7,7 @@ too early and ``ValueError`` where they are not Thrift, unless they say otherwis
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -22,10 +23,10 @@ SET: Final = 10
 MAP: Final = 11
 STRUCT: Final = 12
 UUID: Final = 13
-VARINTS: Final = frozenset({4, I32, I64})
+_VARINTS: Final = frozenset({4, I32, I64})
 _BOOLS: Final = frozenset({TRUE, FALSE})
 _WIDTHS: Final = {BYTE: 1, DOUBLE: 8, UUID: 16}
-DEEPEST: Final = 64
+_DEEPEST: Final = 64
 _LONG_LIST = 15
 
 MOST_ELEMENTS: Final = 100_000
@@ -92,6 +93,41 @@ def read_struct(data: bytes, at: int) -> tuple[Fields, int]:
         start = at
         at = skip(data, at, kind)
         fields[number] = kind, data[start:at]
+
+
+def read_i32s(data: bytes, at: int, wanted: Container[int]) -> tuple[dict[int, int], int]:
+    """The 32-bit integers of a struct that are wanted, by their numbers, and where the struct ends.
+
+    One loop passes over all that is in the struct, too: a file has very many page headers and column chunks.
+    """
+    found: dict[int, int] = {}
+    number = depth = 0
+    while True:
+        head = data[at]
+        kind = head & 0x0F
+        if not kind:  # the end of the struct, or of one in it
+            at += 1
+            if not depth:
+                return found, at
+            depth -= 1
+            continue
+        if depth:
+            at = at + 1 if head > 0x0F else read_varint(data, at + 1)[1]
+        else:
+            _, number, at = read_field(data, at, number)
+        if kind in _VARINTS:
+            start = at
+            while data[at] >= 0x80:
+                at += 1
+            at += 1
+            if kind == I32 and not depth and number in wanted:
+                found[number] = read_int(data[start:at])
+        elif kind == STRUCT:
+            depth += 1
+            if depth > _DEEPEST:
+                raise ValueError("a value that is nested too deeply")
+        else:
+            at = skip(data, at, kind)
 
 
 def read_field(data: bytes, at: int, last: int) -> tuple[int, int, int]:
@@ -183,7 +219,7 @@ def _skip_varint(data: bytes, at: int) -> int:
 
 def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
     """Where the value of a field ends."""
-    if kind in VARINTS:
+    if kind in _VARINTS:
         while data[at] >= 0x80:
             at += 1
         return at + 1
@@ -196,7 +232,7 @@ def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
         return at
     if kind in _WIDTHS:
         return at + _WIDTHS[kind]
-    if depth > DEEPEST:
+    if depth > _DEEPEST:
         raise ValueError("a value that is nested too deeply")
     if kind == STRUCT:
         while head := data[at] & 0x0F:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from icefield_parquet.thrift import DEEPEST, I32, LIST, STRUCT, VARINTS, read_field, read_int, read_list, skip
+from icefield_parquet.thrift import LIST, STRUCT, read_field, read_i32s, read_list, skip
 
 # Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _ROW_GROUPS, _COLUMNS, _META_DATA, _CODEC = 4, 1, 3, 4
@@ -55,35 +55,8 @@ def _struct(data: bytes, at: int, depth: int) -> int:
 
 
 def _meta_data(data: bytes, at: int) -> int:
-    """As ``_struct``, of a chunk's metadata, in one loop with what is in it: a footer may have very many."""
-    number = depth = 0
-    while True:
-        head = data[at]
-        kind = head & 0x0F
-        if not kind:  # the end of the metadata, or of a struct in it
-            at += 1
-            if not depth:
-                return at
-            depth -= 1
-            continue
-        if head > 0x0F:
-            at += 1
-            number += 0 if depth else head >> 4
-        else:
-            _, there, at = read_field(data, at, number)
-            number = number if depth else there
-        if kind in VARINTS:
-            start = at
-            while data[at] > 0x7F:
-                at += 1
-            at += 1
-            if number == _CODEC and kind == I32 and not depth:
-                codec = read_int(data[start:at])
-                if not 0 <= codec <= _LAST_CODEC:
-                    raise ValueError(f"a column chunk of codec {codec}, which the format does not know")
-        elif kind == STRUCT:
-            depth += 1
-            if depth > DEEPEST:
-                raise ValueError("metadata of a column chunk that are nested too deeply")
-        else:
-            at = skip(data, at, kind)
+    found, end = read_i32s(data, at, (_CODEC,))
+    codec = found.get(_CODEC, 0)
+    if not 0 <= codec <= _LAST_CODEC:
+        raise ValueError(f"a column chunk of codec {codec}, which the format does not know")
+    return end

@@ -16,7 +16,7 @@ from typing import Any, Final
 from icefield.abc import InputFile
 
 from icefield_parquet.guard.expansion import TooMany
-from icefield_parquet.thrift import DEEPEST, I32, STRUCT, VARINTS, read_field, read_int, read_varint, skip
+from icefield_parquet.thrift import read_i32s
 
 _CODECS: Final = frozenset({"GZIP", "BROTLI", "ZSTD"})
 _MOST_TIMES: Final = 256
@@ -28,7 +28,7 @@ _FREE_PAGE: Final = 64 << 20
 _FREE_CHUNK: Final = 256 << 20
 """As ``_FREE_PAGE``, of a column chunk whose values have no fixed width."""
 
-_UNPACKED, _PACKED = 2, 3  # fields of a page header
+_UNPACKED, _PACKED = _SIZES = 2, 3  # fields of a page header
 _USUAL_HEADER: Final = 256
 _LONGEST_HEADER: Final = 16 << 20
 
@@ -90,38 +90,8 @@ def _page(source: InputFile, place: int) -> tuple[int, int, int]:
 
 
 def _header(data: bytes) -> tuple[int, int, int]:
-    """As ``_page``. What is in the header is passed in one loop, too: a file has very many pages."""
-    at = number = depth = 0
-    unpacked = packed = -1
-    while True:
-        head = data[at]
-        kind = head & 0x0F
-        if not kind:  # the end of the header, or of a struct in it
-            at += 1
-            if not depth:
-                break
-            depth -= 1
-            continue
-        if depth:
-            at = at + 1 if head > 0x0F else read_varint(data, at + 1)[1]
-        else:
-            _, number, at = read_field(data, at, number)
-        if kind in VARINTS:
-            start = at
-            while data[at] >= 0x80:
-                at += 1
-            at += 1
-            if kind == I32 and not depth:
-                if number == _UNPACKED:
-                    unpacked = read_int(data[start:at])
-                elif number == _PACKED:
-                    packed = read_int(data[start:at])
-        elif kind == STRUCT:
-            depth += 1
-            if depth > DEEPEST:
-                raise ValueError("a page header that is nested too deeply")
-        else:
-            at = skip(data, at, kind)
+    sizes, end = read_i32s(data, 0, _SIZES)
+    unpacked, packed = sizes.get(_UNPACKED, -1), sizes.get(_PACKED, -1)
     if unpacked < 0 or packed < 0:
         raise ValueError("a page header without its sizes")
-    return unpacked, packed, at
+    return unpacked, packed, end
