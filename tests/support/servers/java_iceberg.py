@@ -5,7 +5,6 @@ The program is ``tests/interop/java``; Maven builds it once, with the library fr
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from java_programs import maven
 
-from servers.process import REPOSITORY, installed, unavailable
+from servers.process import REPOSITORY, asked, installed, unavailable
 
 SOURCE = REPOSITORY / "tests" / "interop" / "java"
 _BUILD_SECONDS = 900
@@ -94,17 +93,7 @@ class JavaIceberg:
         return names
 
     def _ask(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise JavaError("the process has ended")
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise JavaError(answer["error"])
-        return answer
+        return asked(self._process, JavaError, request)
 
 
 @pytest.fixture(scope="session")

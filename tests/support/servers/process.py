@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -33,6 +34,21 @@ def unavailable(reason: str) -> NoReturn:
     if REQUIRED:
         pytest.fail(f"a server is required and cannot be had: {reason}")
     pytest.skip(reason)
+
+
+def asked(process: subprocess.Popen[str], error: type[Exception], request: Mapping[str, Any]) -> dict[str, Any]:
+    """What a process answers to a request, both a line of JSON; raises ``error`` with the one that it answers."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    if not line:
+        raise error("the process has ended")
+    answer: dict[str, Any] = json.loads(line)
+    if "error" in answer:
+        raise error(answer["error"])
+    return answer
 
 
 def free_port() -> int:

@@ -5,7 +5,6 @@ The program that it runs is ``tests/interop/spark``. There is one session for al
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from java_programs import java_17, maven_jars
 
-from servers.process import REPOSITORY, installed
+from servers.process import REPOSITORY, asked, installed
 
 SPARK = "4.1.4"
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -51,17 +50,7 @@ class SparkRuntime:
         return rows
 
     def _ask(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise SparkError("the process has ended")
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise SparkError(answer["error"])
-        return answer
+        return asked(self._process, SparkError, request)
 
 
 @pytest.fixture(scope="session")
