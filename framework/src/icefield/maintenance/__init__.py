@@ -1,5 +1,6 @@
 """Upkeep: statistics of tables and of their partitions."""
 
 from icefield.maintenance.maintenance_table import MaintenanceTable
+from icefield.maintenance.manifests import RewriteManifestsResult
 
-__all__ = ["MaintenanceTable"]
+__all__ = ["MaintenanceTable", "RewriteManifestsResult"]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from icefield.errors import NoSuchSnapshot
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.maintenance import partition_stats_file as stats_file
 from icefield.maintenance import table_stats
+from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
 from icefield.maintenance.partition_stats import computed_from, computed_in_full, nearest_known
+from icefield.manifest import ManifestFile
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import WRITE_FORMAT_DEFAULT, get_str
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
+from icefield.transaction.action import Action
+from icefield.transaction.branch_head import Head
+from icefield.transaction.history import head_of
 
 
 class MaintenanceTable:
@@ -87,6 +95,46 @@ class MaintenanceTable:
             tx.update_statistics().set_statistics(made).commit()
         return made
 
+    def rewrite_manifests(
+        self,
+        spec_id: int | None = None,
+        where: str | BooleanExpression | None = None,
+        *,
+        predicate: Callable[[ManifestFile], bool] | None = None,
+        cluster_by: Sequence[str] = (),
+        dry_run: bool = False,
+        branch: str = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> RewriteManifestsResult:
+        """Cluster the entries of manifests by partition, in manifests of about ``commit.manifest.target-size-bytes``.
+
+        Rewritten are the manifests of data files and of delete files of the spec ``spec_id`` (of every spec by
+        default) that may hold rows of the filter ``where`` and that ``predicate`` accepts; those of a spec and content
+        that are clustered already, and not small, stay. ``cluster_by`` names the partition fields that come first in
+        the order. Entries keep their snapshots, sequence numbers and row ids. Manifests that others add meanwhile are
+        kept; where one that is rewritten has gone meanwhile, those of its spec are chosen anew. ``dry_run`` says what
+        would be done.
+
+        Raises ``InvalidArgument`` for a spec, field or column that the table does not have, ``UnsupportedFeature`` for
+        a named spec with an unknown transform and for an encrypted table, ``CommitFailed`` where others commit faster.
+        """
+        choice = ManifestChoice(
+            spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, tuple(cluster_by)
+        )
+        choice.check(self._metadata)
+        if dry_run:
+            planned = RewriteManifests(_not_staged, choice, branch=branch)
+            planned.plan(self._head(branch))
+            return replace(planned.result, dry_run=True)
+        with self._begin() as tx:
+            action = RewriteManifests(tx.stage, choice, branch=branch, snapshot_properties=snapshot_properties)
+            action.commit()
+        return action.result
+
+    def _head(self, branch: str) -> Head:
+        refuse_plain_files(self._metadata)
+        return Head(self._metadata, head_of(self._metadata, branch), self._io)
+
     def _snapshot(self, snapshot_id: int | None) -> Snapshot | None:
         if snapshot_id is None:
             return self._metadata.current_snapshot()
@@ -94,3 +142,7 @@ class MaintenanceTable:
         if found is None:
             raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
         return found
+
+
+def _not_staged(action: Action) -> None:
+    """Where the actions of dry runs go, which are never committed."""

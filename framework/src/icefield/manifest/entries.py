@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import repeat, starmap
 from typing import Any, Final
@@ -146,6 +146,19 @@ class ManifestEntries:
         columns = {number: array for number, array in self.columns.items() if number in numbers}
         return ManifestEntries(self.manifest, self.num_rows, columns, None, self.read & numbers)
 
+    @classmethod
+    def concat(cls, parts: Sequence[ManifestEntries]) -> ManifestEntries:
+        """The entries of manifests of one spec and content, one after another, under the first manifest.
+
+        Single statistics are left out. At least one manifest is given.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        numbers = frozenset(number for part in parts for number in part.columns)
+        count = sum(map(len, parts))
+        columns = {number: _joined([part.column(number) for part in parts], count) for number in numbers}
+        return cls(parts[0].manifest, count, columns, None, frozenset.intersection(*(part.read for part in parts)))
+
     def data_files(self) -> Iterator[DataFile]:
         """Each entry's file as an object, with the statistics that were read as whole maps."""
         return data_files(self)
@@ -156,6 +169,14 @@ def take(array: pa.Array, indices: pa.Array) -> pa.Array:
     if pa.types.is_struct(array.type) and array.type.num_fields == 0:
         return struct_array([], [], len(indices))
     return array.take(indices)
+
+
+def _joined(arrays: Sequence[pa.Array], count: int) -> pa.Array:
+    """Arrays of one type together, also structs without fields, which Arrow gives no length."""
+    kind = arrays[0].type
+    if pa.types.is_struct(kind) and kind.num_fields == 0:
+        return struct_array([], [], count)
+    return pa.concat_arrays(arrays)
 
 
 def values_of(array: pa.Array) -> list[Any]:

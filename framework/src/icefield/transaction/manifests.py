@@ -7,7 +7,7 @@ numbers are null and inherited), so a retry costs a manifest list and no manifes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -30,6 +30,9 @@ from icefield.scan.manifest_filter import manifest_workers
 from icefield.storage import LocationProvider
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
+
+Numbers = int | Mapping[tuple[str, int | None], int]
+"""A data sequence number of all of some files, or by location and, of deletion vectors, offset."""
 
 # So many files are written before the manifest's size is looked at.
 _FILES_AT_ONCE: Final = 2_000
@@ -86,11 +89,11 @@ class ManifestAssembler:
             note = written.add if key in self._used else written.retire
             note(*(manifest.manifest_path for manifest in manifests))
 
-    def of_added(self, files: Sequence[DataFile], data_sequence_number: int | None = None) -> list[ManifestFile]:
+    def of_added(self, files: Sequence[DataFile], number: Numbers | None = None) -> list[ManifestFile]:
         """Manifests for new files: of one spec and one content each, and of about the target size.
 
-        ``data_sequence_number`` is given to files that must stay older than what was committed since their rows were
-        read; others take the number of the commit that adds them.
+        ``number`` is the data sequence number of files that must stay older than what was committed since their rows
+        were read; others take that of the commit that adds them.
         """
         groups: dict[tuple[int, ManifestContent], list[DataFile]] = {}
         for file in files:
@@ -100,10 +103,36 @@ class ManifestAssembler:
         for (spec_id, content), members in groups.items():
             # A group's files are the same on every attempt, or other files under other paths.
             names = tuple((file.file_path, file.content_offset) for file in members)
-            key = ("added", spec_id, content, data_sequence_number, names)
-            write = partial(self._write_added, spec_id, content, members, data_sequence_number)
+            numbered = [(number, members)] if not isinstance(number, Mapping) else _by_number(members, number)
+            key = ("added", spec_id, content, tuple((one, len(some)) for one, some in numbered), names)
+            write = partial(self._write_added, spec_id, content, numbered)
             made += self._once(key, write)
         return made
+
+    def of_existing(
+        self, key: Any, spec_id: int, content: ManifestContent, groups: Callable[[], Iterator[ManifestEntries]]
+    ) -> list[ManifestFile]:
+        """A manifest for each group of live entries of one spec and content, which are EXISTING from now on.
+
+        ``key`` distinguishes the groups from others of this action. A manifest is published by a thread while the
+        next one is encoded.
+        """
+        key = self._key("existing", key, spec_id, content)
+        self._used.add(key)
+        if key not in self._made:
+            made: dict[Any, tuple[ManifestFile, ...]] = {}
+            with closing(_Publishing(made)) as publishing:
+                for number, entries in enumerate(groups()):
+                    writer = self._writer(spec_id, content)
+                    try:
+                        writer.existing(entries)
+                    except BaseException:
+                        writer.abort()
+                        raise
+                    publishing.add(number, writer, at_once=False)
+                publishing.finish()
+            self._made[key] = tuple(manifest for number in sorted(made) for manifest in made[number])
+        return [*self._made[key]]
 
     def remaining(
         self,
@@ -212,15 +241,19 @@ class ManifestAssembler:
         )
 
     def _write_added(
-        self, spec_id: int, content: ManifestContent, files: Sequence[DataFile], data_sequence_number: int | None
+        self, spec_id: int, content: ManifestContent, numbered: Sequence[tuple[int | None, Sequence[DataFile]]]
     ) -> Iterator[ManifestFile]:
         target = get_int(self._now.base.properties, MANIFEST_TARGET_SIZE)
-        parts = deque(files[start : start + _FILES_AT_ONCE] for start in range(0, len(files), _FILES_AT_ONCE))
+        parts = deque(
+            (number, files[start : start + _FILES_AT_ONCE])
+            for number, files in numbered
+            for start in range(0, len(files), _FILES_AT_ONCE)
+        )
         while parts:
             with self._writer(spec_id, content) as writer:
-                writer.add(parts.popleft(), data_sequence_number=data_sequence_number)
+                _add(writer, *parts.popleft())
                 while parts and writer.estimated_size < target:
-                    writer.add(parts.popleft(), data_sequence_number=data_sequence_number)
+                    _add(writer, *parts.popleft())
                 manifest = writer.close()
             yield manifest
 
@@ -260,6 +293,20 @@ class _Publishing:
     def _settle(self) -> None:
         key, _, future = self._pending.popleft()
         self._made[key] = (future.result(),)
+
+
+def _add(writer: ManifestWriter, number: int | None, files: Sequence[DataFile]) -> None:
+    writer.add(files, data_sequence_number=number)
+
+
+def _by_number(
+    files: Sequence[DataFile], numbers: Mapping[tuple[str, int | None], int]
+) -> list[tuple[int | None, list[DataFile]]]:
+    """The files of each data sequence number, oldest first; those that have none come last."""
+    found: dict[int | None, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(numbers.get((file.file_path, file.content_offset)), []).append(file)
+    return sorted(found.items(), key=lambda each: (each[0] is None, each[0] or 0))
 
 
 def _stays(group: Sequence[Remaining]) -> bool:

@@ -29,7 +29,7 @@ from icefield.storage import LocationProvider
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.branch_head import Head
 from icefield.transaction.history import checked_branch, head_of
-from icefield.transaction.manifests import ManifestAssembler, Remaining
+from icefield.transaction.manifests import ManifestAssembler, Numbers, Remaining
 from icefield.transaction.next_row_id import next_row_id
 from icefield.transaction.summary import ChangeCounter
 
@@ -38,12 +38,13 @@ from icefield.transaction.summary import ChangeCounter
 class FileChanges:
     """What a snapshot does to the files of one base.
 
-    ``removed`` states, by a manifest's position in the base's list, which of its entries go.
+    ``removed`` states, by a manifest's position in the base's list, which of its entries go. ``data_sequence_number``
+    is that of the added files where they do not take the commit's.
     """
 
     added: Sequence[DataFile] = ()
     removed: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-    data_sequence_number: int | None = None
+    data_sequence_number: Numbers | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -109,13 +110,21 @@ class SnapshotProducer(Action):
         head = Head(base, head_of(base, branch), context.io)
         snapshot_id = self._begin(base, context)
         changes = without_dangling_deletes(head, self.find(head, context))
-        if changes.is_empty and not self._may_be_empty:
+        if self._is_needless(changes):
             self._assembler.finish()
             return Changes()
         snapshot = self._snapshot(head, changes, context, snapshot_id)
         self._assembler.finish()
         moved = () if branch is None else (self._moved(base, branch, snapshot.snapshot_id),)
         return Changes((AddSnapshot(snapshot), *moved), same_table(base))
+
+    def _is_needless(self, changes: FileChanges) -> bool:
+        """Whether no snapshot is to be made."""
+        return changes.is_empty and not self._may_be_empty
+
+    def _entries_processed(self, changes: FileChanges) -> int:
+        """How many entries of manifests were carried into others, for the summary."""
+        return sum(len(gone) for gone in changes.removed.values())
 
     def _target(self, base: TableMetadata) -> str | None:
         """The branch that the snapshot goes to; None stages it. Raises ``InvalidArgument`` where that is not clear."""
@@ -151,7 +160,7 @@ class SnapshotProducer(Action):
         kept = self._remaining(head, changes, counter, len(new))
         if kept is not None or self._is_merging(base):
             # The manifests of a list that is only spliced are not counted: it would have to be decoded for that.
-            _count_manifests(head, kept, new, changes, counter)
+            _count_manifests(head, kept, new, self._entries_processed(changes), counter)
         first_row_id = next_row_id(base, context.io) if base.format_version >= 3 else None
         location, following = self._write_list(head, kept, new, context, snapshot_id, first_row_id)
         return Snapshot(
@@ -241,7 +250,7 @@ def without_dangling_deletes(head: Head, changes: FileChanges) -> FileChanges:
 
 
 def _count_manifests(
-    head: Head, kept: list[ManifestFile] | None, new: list[ManifestFile], changes: FileChanges, counter: ChangeCounter
+    head: Head, kept: list[ManifestFile] | None, new: list[ManifestFile], processed: int, counter: ChangeCounter
 ) -> None:
     before = len(head.manifests)
     if kept is None:
@@ -253,7 +262,7 @@ def _count_manifests(
         created=len(new) + len(kept) - untouched,
         kept=untouched,
         replaced=before - untouched,
-        entries_processed=sum(len(gone) for gone in changes.removed.values()),
+        entries_processed=processed,
     )
 
 
