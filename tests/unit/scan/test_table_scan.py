@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from icefield.errors import (
 from icefield.expressions import EqualTo
 from icefield.manifest import DataFileContent
 from icefield.plugins import Plugins
-from icefield.scan import TableScan, table_scan
+from icefield.scan import TableScan, base_scan
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import NestedField, StructType, parse_type
 from planned_tables import SCHEMA, PlannedTable, name_of, spec
+from tables import new_table, rows
 from vectors import VECTORS
 
 
@@ -191,7 +193,7 @@ def test_an_id_of_a_snapshot_that_is_strings_is_not_said_to_be_missing() -> None
 
 
 def test_a_missing_pandas_is_stated_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_scan, "find_spec", {"pandas": None}.get)
+    monkeypatch.setattr(base_scan, "find_spec", {"pandas": None}.get)
     with pytest.raises(MissingPlugin, match="pip install pandas"):
         history().scan().to_pandas()  # its files are not there
 
@@ -257,3 +259,20 @@ def test_pyiceberg_plans_the_same_files(tmp_path: Path) -> None:
         found = {name_of(task.file.file_path) for task in theirs.scan(text).plan_files()}
         assert found == set(table.planned(row_filter))
     assert theirs.scan("id >= 15 and id < 32").to_arrow().num_rows == 17
+
+
+def test_a_version_is_chosen_by_a_time_in_any_form() -> None:
+    table = new_table()
+    table.append(rows([1]))
+    table.append(rows([2]))
+    first = table.snapshots()[0].timestamp_ms
+    when = datetime.fromtimestamp(first / 1000, UTC)
+    for given in (first, when, when.isoformat(), when.replace(tzinfo=None)):
+        assert table.scan(as_of=given).count() == table.scan().as_of(given).count() == 1
+        assert table.snapshot_as_of_timestamp(given) == table.snapshots()[0]
+    with pytest.raises(NoSuchSnapshot, match="names no snapshot that was current at"):
+        table.scan(as_of=first - 1)
+    with pytest.raises(InvalidArgument, match="'soon' is no time in ISO form"):
+        table.scan(as_of="soon")
+    with pytest.raises(InvalidArgument, match="reads a certain version already"):
+        table.scan(as_of=first, ref="main")

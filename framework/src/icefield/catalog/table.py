@@ -14,8 +14,9 @@ from icefield.metadata import SnapshotLogEntry, TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.partitioning import PartitionSpec, SortOrder
-from icefield.scan import TableScan
+from icefield.scan import IncrementalAppendScan, SnapshotRange, TableScan
 from icefield.schema import NameMapping, Schema, parse_name_mapping
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO, LocationProvider
@@ -145,9 +146,12 @@ class Table:
         """The snapshot of that branch or tag, or None."""
         return self.metadata.snapshot_by_name(name)
 
-    def snapshot_as_of_timestamp(self, timestamp_ms: int) -> Snapshot:
-        """The snapshot that was current at a time (ms since 1970 UTC). Raises ``NoSuchSnapshot``."""
-        return self.metadata.snapshot_as_of(timestamp_ms)
+    def snapshot_as_of_timestamp(self, timestamp_ms: Timestamp) -> Snapshot:
+        """The snapshot that was current at a time (ms since 1970 UTC, a ``datetime``, or a string in ISO form).
+
+        Raises ``NoSuchSnapshot``, and ``InvalidArgument`` for what is no time.
+        """
+        return self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms))
 
     def refs(self) -> dict[str, SnapshotRef]:
         """Branches and tags by name."""
@@ -179,9 +183,14 @@ class Table:
         limit: int | None = None,
         *,
         ref: str | None = None,
+        as_of: Timestamp | None = None,
     ) -> TableScan:
-        """Read rows: those that match a filter, some columns of them, as of a snapshot, branch or tag."""
-        return TableScan(
+        """Read rows: those that match a filter, some columns of them, as of a snapshot, branch, tag or time.
+
+        ``as_of``: the version that was current then, by the snapshot log; ms since 1970 UTC, a ``datetime`` or a
+        string in ISO form.
+        """
+        scan = TableScan(
             metadata=self.metadata,
             io=self.io,
             row_filter=row_filter,
@@ -192,6 +201,46 @@ class Table:
             limit=limit,
             options=options,
             identifier=self.name(),
+        )
+        return scan if as_of is None else scan.as_of(as_of)
+
+    def incremental_append_scan(
+        self,
+        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        selected_fields: tuple[str, ...] = ("*",),
+        case_sensitive: bool = True,
+        *,
+        from_snapshot_id_exclusive: int | None = None,
+        from_snapshot_id_inclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        from_timestamp: Timestamp | None = None,
+        to_timestamp: Timestamp | None = None,
+        ref: str | None = None,
+        options: Mapping[str, str] = _NO_STRINGS,
+        limit: int | None = None,
+    ) -> IncrementalAppendScan:
+        """Read the rows that appends added between two snapshots, whatever became of them later.
+
+        Without a beginning: from the oldest ancestor that is kept; without an end: to the head of ``ref`` (a branch or
+        tag; ``main``). Times: after the first, up to the second.
+        """
+        return IncrementalAppendScan(
+            metadata=self.metadata,
+            io=self.io,
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            case_sensitive=case_sensitive,
+            limit=limit,
+            options=options,
+            identifier=self.name(),
+            range=SnapshotRange(
+                from_snapshot_id_exclusive,
+                from_snapshot_id_inclusive,
+                to_snapshot_id_inclusive,
+                from_timestamp,
+                to_timestamp,
+                ref,
+            ),
         )
 
     def refresh(self) -> Table:

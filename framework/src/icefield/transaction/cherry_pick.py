@@ -23,13 +23,13 @@ from icefield.metadata.snapshots import (
     Operation,
     Snapshot,
 )
+from icefield.scan.changed_manifests import entries_by
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.append import AddedFiles
 from icefield.transaction.branch_head import Head
 from icefield.transaction.conflicts import (
     Concern,
     Since,
-    entries_by,
     no_new_data,
     no_new_deletes,
     no_removed_data,

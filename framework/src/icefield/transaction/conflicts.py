@@ -22,6 +22,7 @@ from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestCo
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.scan.changed_manifests import entries_by
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.manifest_filter import manifest_workers
 from icefield.transaction.branch_head import Head
@@ -311,11 +312,6 @@ def _removed_here(entries: ManifestEntries) -> Mask:
 
 def _ids(snapshots: Iterable[Snapshot]) -> set[int]:
     return {snapshot.snapshot_id for snapshot in snapshots}
-
-
-def entries_by(entries: ManifestEntries, snapshot_ids: set[int]) -> Mask:
-    """Which entries were added, or removed, by one of the snapshots."""
-    return np.isin(np.asarray(entries.column(f.SNAPSHOT_ID)), np.fromiter(snapshot_ids, np.int64, len(snapshot_ids)))
 
 
 def _refuse_any(head: Head, since: Since, entries: ManifestEntries, mask: Mask, refusal: Refusal) -> None:

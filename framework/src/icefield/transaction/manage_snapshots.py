@@ -12,6 +12,7 @@ from icefield.metadata import TableMetadata, apply_updates
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.snapshots import NO_SNAPSHOT
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.cherry_pick import CherryPick, PublishChanges
@@ -155,15 +156,20 @@ class ManageSnapshots(Action):
 
         return self._step(step)
 
-    def rollback_to_timestamp(self, timestamp_ms: int) -> Self:
-        """Make the latest ancestor that is older than ``timestamp_ms`` (ms since 1970 UTC) current."""
+    def rollback_to_timestamp(self, timestamp_ms: Timestamp) -> Self:
+        """Make the latest ancestor current that is older than a time.
+
+        ``timestamp_ms``: ms since 1970 UTC, a ``datetime``, or a string in ISO form; ``InvalidArgument`` for anything
+        else. Raises ``NoSuchSnapshot`` on commit where no ancestor that is kept is older.
+        """
+        limit = as_milliseconds(timestamp_ms)
 
         def step(metadata: TableMetadata, refs: Refs) -> None:
             main = refs.get(MAIN_BRANCH)
             for snapshot in metadata.ancestors(main.snapshot_id if main is not None else None):
-                if snapshot.timestamp_ms < timestamp_ms:
+                if snapshot.timestamp_ms < limit:
                     return _set_main(metadata, refs, snapshot.snapshot_id)
-            raise NoSuchSnapshot(f"no ancestor of the current snapshot is older than {timestamp_ms}")
+            raise NoSuchSnapshot(f"no ancestor of the current snapshot is older than {limit} ms", timestamp_ms=limit)
 
         return self._step(step)
 

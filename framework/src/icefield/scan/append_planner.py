@@ -1,0 +1,99 @@
+"""Planning what appends added: from some snapshots and a filter to the files that may hold matching rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from icefield.abc import ScanPlanned
+from icefield.expressions import BooleanExpression, strict_metrics
+from icefield.manifest import ALL_COLUMNS, PLAN_COLUMNS, EntryStatus, ManifestContent, ManifestFile, ManifestRequest
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.scan.changed_manifests import changed_entries, manifest_lists, written_manifests
+from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.planning import PlanReport
+from icefield.scan.pruning import EntryGroup, decisive_statistics, needed_statistics
+from icefield.schema import Schema
+from icefield.storage import FileIO
+
+
+class AppendPlanner:
+    """Plans the files that the appends among some snapshots added; see ``ScanPlanner`` for the arguments.
+
+    Deletes do not apply: an append adds none, and what later snapshots deleted it added all the same.
+    """
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        io: FileIO,
+        snapshots: Sequence[Snapshot],
+        schema: Schema,
+        row_filter: BooleanExpression,
+        *,
+        statistics: bool = False,
+        prove: bool = False,
+        identifier: tuple[str, ...] = (),
+        workers: int | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._io = io
+        self._snapshots = [one for one in snapshots if one.operation is Operation.APPEND]
+        self._filter = row_filter
+        self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
+        self._prove = prove
+        self._identifier = identifier
+        self._matching = ManifestFilter(metadata, io, schema, row_filter, workers)
+        always, unbounded = decisive_statistics(row_filter)
+        self._request = (
+            ManifestRequest(self._columns, needed_statistics(row_filter))
+            if prove
+            else ManifestRequest(self._columns, always, unbounded)
+        )
+        self.report = PlanReport()
+
+    def files(self) -> Iterator[PlannedFiles]:
+        """The files that the appends added and that may hold matching rows, the oldest first.
+
+        Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
+        """
+        ids = {snapshot.snapshot_id for snapshot in self._snapshots}
+        found = changed_entries(
+            self._manifests(ids), ids, EntryStatus.ADDED, self._matching, self._filter, self._request
+        )
+        for part, mask, plan in found:
+            kept = part.select(self._columns).filter(mask)
+            self.report.files_planned += len(kept)
+            self.report.files_skipped += len(part) - len(kept)
+            if len(kept):
+                proven = strict_metrics(self._filter, EntryGroup([part], self._matching.types)) if self._prove else None
+                yield PlannedFiles(kept, plan.residuals, None, None if proven is None else proven[np.flatnonzero(mask)])
+        self._tell()
+
+    def _manifests(self, ids: set[int]) -> list[ManifestFile]:
+        """The manifests that the appends wrote, each once: later lists name those of earlier ones as well."""
+        found: dict[str, ManifestFile] = {}
+        for _, listed in manifest_lists(self._metadata, self._io, self._snapshots):
+            for manifest in written_manifests(listed, ManifestContent.DATA, ids, self._matching):
+                found.setdefault(manifest.manifest_path, manifest)
+        self.report.manifests_read = len(found)
+        return [*found.values()]
+
+    def _tell(self) -> None:
+        report = self.report
+        self._io.plugins.emit(
+            ScanPlanned(
+                table=self._identifier,
+                snapshot_id=self._snapshots[-1].snapshot_id if self._snapshots else -1,
+                row_filter=str(self._filter),
+                manifests_read=report.manifests_read,
+                manifests_skipped=report.manifests_skipped,
+                files_planned=report.files_planned,
+                files_skipped=report.files_skipped,
+                seconds=time.perf_counter() - report.started,
+            )
+        )

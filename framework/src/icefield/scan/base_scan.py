@@ -1,0 +1,159 @@
+"""What all kinds of scans have in common: which rows and columns are asked for, and what to make of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
+from numbers import Integral
+from typing import Any, Self
+
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument, MissingPlugin
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
+from icefield.metadata import TableMetadata
+from icefield.metadata.properties import NAME_MAPPING_DEFAULT, find_value
+from icefield.scan.deletes.key_columns import dropped_fields
+from icefield.scan.tasks import ScanContext
+from icefield.scan.united_partition import UnitedPartition
+from icefield.schema import Schema, parse_name_mapping
+from icefield.storage import FileIO
+from icefield.types import BinaryType, NestedField, StringType
+from icefield.types.reserved import CHANGELOG_IDS, METADATA_COLUMNS, PARTITION, partition_field
+
+
+@dataclass(frozen=True)
+class BaseScan:
+    """Rows and columns of a table. Immutable: the methods that narrow it give another scan.
+
+    ``row_filter`` is an expression or its string. ``selected_fields`` are names of columns (``"a.b"`` for nested ones;
+    ``"*"`` is all) and of metadata columns (``_file``, ``_pos``, ...). ``limit`` is the most rows that are read. The
+    scan keeps to the metadata that it was made with, whatever is committed meanwhile.
+    """
+
+    metadata: TableMetadata
+    io: FileIO = field(repr=False)
+    _: KW_ONLY
+    row_filter: BooleanExpression | str = field(default_factory=AlwaysTrue)
+    selected_fields: tuple[str, ...] = ("*",)
+    case_sensitive: bool = True
+    limit: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    dictionary_columns: tuple[str, ...] = ()
+    identifier: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and not isinstance(self.limit, Integral):
+            raise InvalidArgument(f"limit is a whole number of rows, not {self.limit!r}")
+        if self.limit is not None and self.limit < 0:
+            raise InvalidArgument(f"limit must not be negative: {self.limit}")
+        for names in ("selected_fields", "dictionary_columns"):
+            given = getattr(self, names)
+            object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
+        object.__setattr__(self, "row_filter", as_expression(self.row_filter))
+
+    def filter(self, row_filter: BooleanExpression | str) -> Self:
+        """The rows that also match another filter."""
+        return replace(self, row_filter=self._expression & as_expression(row_filter))
+
+    def select(self, *names: str) -> Self:
+        """Only these columns, in place of those selected before."""
+        return replace(self, selected_fields=names)
+
+    def with_case_sensitive(self, case_sensitive: bool = True) -> Self:
+        """Names of columns matched with or without regard to case."""
+        return replace(self, case_sensitive=case_sensitive)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns that the filter and the selection are meant for: those that the table has now."""
+        return self.metadata.schema()
+
+    @cached_property
+    def projection(self) -> Schema:
+        """The columns that the scan gives: those of the table in its order, then the metadata columns as selected.
+
+        Raises ``InvalidArgument`` for a name that is neither.
+        """
+        return self._projected(tuple(dict.fromkeys(self.selected_fields)))
+
+    @cached_property
+    def context(self) -> ScanContext:
+        """What the tasks of this scan are read with, here or on another machine."""
+        metadata = self.metadata
+        mapping = find_value(metadata.properties, NAME_MAPPING_DEFAULT)
+        return ScanContext(
+            schema=self.schema,
+            projection=self.projection,
+            io=self.io,
+            case_sensitive=self.case_sensitive,
+            specs={spec.spec_id: spec for spec in metadata.partition_specs},
+            dropped=dropped_fields(self.schema, metadata.schemas),
+            name_mapping=None if mapping is None else parse_name_mapping(mapping),
+            dictionaries=self._dictionaries,
+        )
+
+    @abstractmethod
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, read ahead of the consumer in bounded memory."""
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one table."""
+        return self.to_arrow_batch_reader().read_all().unify_dictionaries()
+
+    def to_pandas(self, **options: Any) -> Any:
+        """The rows as a pandas data frame; ``options`` go to ``pyarrow.Table.to_pandas``.
+
+        Raises ``MissingPlugin`` where pandas is not installed, before anything is read.
+        """
+        if find_spec("pandas") is None:
+            raise MissingPlugin("to_pandas needs pandas, which does not come with Icefield; pip install pandas")
+        return self.to_arrow().to_pandas(**options)
+
+    def _projected(self, names: tuple[str, ...]) -> Schema:
+        of_table, others = [], []
+        for name in names:
+            column = METADATA_COLUMNS.get(name)
+            if column is None or self.schema.has_field(name):
+                of_table.append(name)
+            else:
+                others.append(self._metadata_column(column))
+        selected = self.schema.select(*of_table, case_sensitive=self.case_sensitive)
+        return selected if not others else Schema(*selected.fields, *others, schema_id=selected.schema_id)
+
+    @cached_property
+    def _dictionaries(self) -> frozenset[int]:
+        found = set()
+        for name in self.dictionary_columns:
+            column = self.schema.find_field(name, self.case_sensitive)
+            if column not in self.schema.fields or not isinstance(column.field_type, StringType | BinaryType):
+                raise InvalidArgument(
+                    f"column '{name}' cannot come as a dictionary: only columns of type string and binary that are not "
+                    f"inside others can, and it is of type {column.field_type}",
+                    column=name,
+                )
+            found.add(column.field_id)
+        return frozenset(found)
+
+    @property
+    def _expression(self) -> BooleanExpression:
+        return as_expression(self.row_filter)
+
+    @cached_property
+    def _united_partition(self) -> UnitedPartition:
+        specs, schemas = self.metadata.partition_specs, list(self.metadata.schemas)
+        return UnitedPartition(specs, {spec.spec_id: spec.partition_type(self.schema, schemas) for spec in specs})
+
+    def _metadata_column(self, column: NestedField) -> NestedField:
+        if column.field_id == PARTITION.field_id:
+            return partition_field(self._united_partition.type)
+        if column.field_id in CHANGELOG_IDS:
+            raise InvalidArgument(
+                f"column '{column.name}' states changes from snapshot to snapshot, and this scan gives rows; "
+                "table.incremental_changelog_scan() gives changes",
+                column=column.name,
+            )
+        return column

@@ -1,0 +1,164 @@
+"""Scans of whole data files: planned by a planner, read file by file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.abc import FormatAbility
+from icefield.expressions import AlwaysFalse, AlwaysTrue
+from icefield.manifest import schemas as f
+from icefield.metadata.properties import (
+    SPLIT_OPEN_FILE_COST,
+    SPLIT_PLANNING_LOOKBACK,
+    SPLIT_TARGET_SIZE,
+    get_int,
+)
+from icefield.scan.base_scan import BaseScan
+from icefield.scan.plan_table import PlanTable
+from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.reading import read_tasks
+from icefield.scan.splits import combine_tasks, split_task
+from icefield.scan.tasks import FileScanTask
+from icefield.schema import Schema, schema_to_arrow
+from icefield.types.arrow.types import with_dictionaries
+
+
+class FilePlanner(Protocol):
+    """Finds the data files of a scan."""
+
+    def files(self) -> Iterator[PlannedFiles]:
+        """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them."""
+
+
+@dataclass(frozen=True)
+class FileScan(BaseScan):
+    """A scan that reads data files whole. A subclass says which.
+
+    ``options``: ``split-size``, ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``.
+    ``dictionary_columns``: see ``with_dictionaries``.
+    """
+
+    def with_dictionaries(self, *names: str) -> Self:
+        """These columns as Arrow dictionaries, each distinct value of a batch once, in place of those named before.
+
+        They must be of type string or binary and not inside others. Where values repeat this takes less memory, and
+        reading Parquet files that hold such dictionaries less time. pandas gets categories.
+        """
+        return replace(self, dictionary_columns=names)
+
+    def plan_files(self, *, include_stats: bool = False) -> Iterator[FileScanTask]:
+        """One task for each data file that may hold matching rows, as they are found.
+
+        ``include_stats``: whether each task's ``file`` carries its column statistics. Raises ``InvalidMetadata`` for
+        a damaged manifest or manifest list.
+        """
+        for planned in self._planned(include_stats):
+            yield from planned.tasks()
+
+    def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:
+        """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together."""
+        return PlanTable(self._united_partition, statistics=include_stats).table(self._planned(include_stats))
+
+    def plan_tasks(self) -> Iterator[tuple[FileScanTask, ...]]:
+        """The plan in groups of about equal size: large files divided where they may be, small ones put together.
+
+        By the table's ``read.split.*`` properties, or the scan's ``options``.
+        """
+        target = self._number("split-size", SPLIT_TARGET_SIZE)
+        return combine_tasks(
+            (piece for task in self.plan_files() for piece in self._pieces(task, target)),
+            target,
+            lookback=self._number("split-lookback", SPLIT_PLANNING_LOOKBACK),
+            open_file_cost=self._number("split-file-open-cost", SPLIT_OPEN_FILE_COST),
+        )
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, read ahead of the consumer in bounded memory."""
+        batches = read_tasks(self.plan_files(), self.context, self.limit)
+        schema = with_dictionaries(schema_to_arrow(self.projection), self._dictionaries)
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def count(self) -> int:
+        """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
+        tally = _Tally()
+        context = replace(self.context, projection=Schema(), dictionaries=frozenset())
+        planner = self.planner(prove=True)
+        planned = iter(()) if planner is None else planner.files()
+        batches = read_tasks(tally.to_be_read(planned, self.limit), context)
+        counted = 0
+        for batch in batches:
+            counted += batch.num_rows
+            if self.limit is not None and counted + tally.rows >= self.limit:
+                break
+        total = counted + tally.rows
+        return total if self.limit is None else min(total, self.limit)
+
+    @abstractmethod
+    def planner(self, *, include_stats: bool = False, prove: bool = False) -> FilePlanner | None:
+        """What plans this scan; None where there is nothing to read.
+
+        ``include_stats``: whether the files carry their column statistics. ``prove``: whether to find out which files
+        match whole by these.
+        """
+
+    def _planned(self, include_stats: bool) -> Iterator[PlannedFiles]:
+        planner = self.planner(include_stats=include_stats)
+        return iter(()) if planner is None else planner.files()
+
+    def _number(self, option: str, declared: Any) -> int:
+        given = self.options.get(option)
+        return get_int(self.metadata.properties if given is None else {declared.name: str(given)}, declared)
+
+    def _pieces(self, task: FileScanTask, target: int) -> Iterator[FileScanTask]:
+        if FormatAbility.SPLITS in self.io.file_format(task.file.file_format).abilities:
+            return split_task(task, target)
+        return iter((task,))
+
+
+class _Tally:
+    """Counts the rows of files that need not be read, and passes on the tasks of the others."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def to_be_read(self, planned: Iterator[PlannedFiles], limit: int | None) -> Iterator[FileScanTask]:
+        for files in planned:
+            whole, needed, deleted = _counted_files(files)
+            counts = (np.asarray(files.entries.column(f.RECORD_COUNT)) - deleted)[whole]
+            # In halves, since counts of a manifest that is wrong may add up to more than a long holds.
+            self.rows += (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
+            if limit is not None and self.rows >= limit:
+                return
+            tasks = list(files.tasks()) if needed.any() else []
+            for row in np.flatnonzero(needed).tolist():
+                yield tasks[row]
+
+
+def _counted_files(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Which files match whole, and which must be read; the others match nowhere. With the rows that are deleted of
+    those that match whole.
+    """
+    groups, residuals = files.residual_groups()
+    whole = np.array([isinstance(residual, AlwaysTrue) for residual in residuals])[groups]
+    never = np.array([isinstance(residual, AlwaysFalse) for residual in residuals])[groups]
+    if files.proven is not None:
+        whole |= files.proven
+    # A negative count is not known, and a count of none is looked at: it would hide the rows of the file.
+    counts = np.asarray(files.entries.column(f.RECORD_COUNT))
+    whole &= counts > 0
+    deleted = np.zeros(len(counts), np.int64)
+    if files.deletes is not None:
+        # A deletion vector states how many rows it deletes; other deletes may overlap, or delete what is not there.
+        rows, positions = files.deletes.vectors()
+        known = (positions >= 0) & (positions <= counts[rows])
+        deleted[rows[known]] = positions[known]
+        uncounted = files.deletes.counts() > 0
+        uncounted[rows[known]] = False
+        whole &= ~uncounted
+    return whole, ~(whole | never), deleted

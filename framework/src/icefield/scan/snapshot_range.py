@@ -1,0 +1,141 @@
+"""Which snapshots a scan of changes goes through: a part of one line of ancestors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.metadata import TableMetadata
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.spelling import was_meant
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRange:
+    """From one snapshot to another that was built on it.
+
+    ``from_exclusive``: the last snapshot before the range, which may have expired where the one after it has not.
+    ``from_inclusive``: the first of the range. ``from_timestamp``: after that time, by the times of the snapshots.
+    Without any the range begins with the oldest ancestor that is kept. ``to_inclusive``: the last of the range;
+    ``to_timestamp``: none later than that; without both it is the head of ``ref``, a branch or tag, ``main`` where it
+    is None.
+    """
+
+    from_exclusive: int | None = None
+    from_inclusive: int | None = None
+    to_inclusive: int | None = None
+    from_timestamp: Timestamp | None = None
+    to_timestamp: Timestamp | None = None
+    ref: str | None = None
+
+    def __post_init__(self) -> None:
+        for names in (("from_exclusive", "from_inclusive", "from_timestamp"), ("to_inclusive", "to_timestamp")):
+            given = [name for name in names if getattr(self, name) is not None]
+            if len(given) > 1:
+                side = names[0].split("_")[0]
+                raise InvalidArgument(f"the range of a scan is given {len(given)} times by its '{side}'; give one")
+        for name in ("from_timestamp", "to_timestamp"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, as_milliseconds(getattr(self, name)))
+
+    def snapshots(self, metadata: TableMetadata) -> list[Snapshot]:
+        """The snapshots of the range, oldest first; none where it ends with the one that it begins after.
+
+        Raises ``NoSuchSnapshot`` for snapshots and refs that are not there, and for a range whose beginning has
+        expired; ``InvalidArgument`` where the end was not built on the beginning.
+        """
+        end = self._end(metadata)
+        if end is None:
+            begin = self.from_exclusive if self.from_exclusive is not None else self.from_inclusive
+            if begin is not None and self.to_timestamp is None:
+                raise NoSuchSnapshot(f"table {metadata.location} has no snapshot {begin}", snapshot_id=begin)
+            return []
+        found: list[Snapshot] = []
+        for snapshot in metadata.ancestors(end.snapshot_id):
+            if snapshot.snapshot_id == self.from_exclusive or self._is_before(snapshot):
+                return found[::-1]
+            found.append(snapshot)
+            if snapshot.snapshot_id == self.from_inclusive:
+                return found[::-1]
+        self._check_begin(metadata, end, found[-1])
+        return found[::-1]
+
+    def _is_before(self, snapshot: Snapshot) -> bool:
+        return self.from_timestamp is not None and snapshot.timestamp_ms <= as_milliseconds(self.from_timestamp)
+
+    def _end(self, metadata: TableMetadata) -> Snapshot | None:
+        head = self._head(metadata)
+        if self.to_timestamp is not None:
+            last = as_milliseconds(self.to_timestamp)
+            ancestors = metadata.ancestors(None if head is None else head.snapshot_id)
+            return next((one for one in ancestors if one.timestamp_ms <= last), None)
+        if self.to_inclusive is None:
+            return head
+        found = metadata.snapshot_by_id(self.to_inclusive)
+        if found is None:
+            raise NoSuchSnapshot(
+                f"table {metadata.location} has no snapshot {self.to_inclusive}, with which the range ends; it never "
+                "had it, or it has expired",
+                snapshot_id=self.to_inclusive,
+            )
+        if self.ref is not None and (head is None or found.snapshot_id not in metadata.ancestor_ids(head.snapshot_id)):
+            raise InvalidArgument(
+                f"snapshot {self.to_inclusive}, with which the range ends, is not in the history of '{self.ref}'",
+                snapshot_id=self.to_inclusive,
+                ref=self.ref,
+            )
+        return found
+
+    def _head(self, metadata: TableMetadata) -> Snapshot | None:
+        name = MAIN_BRANCH if self.ref is None else self.ref
+        if name == MAIN_BRANCH and metadata.ref(name) is None:
+            return metadata.current_snapshot()
+        found = metadata.snapshot_by_name(name)
+        if found is None:
+            known = ", ".join(sorted(metadata.refs)) or "none"
+            meant = was_meant(name, [*metadata.refs])
+            raise NoSuchSnapshot(
+                f"table {metadata.location} has no branch or tag '{name}'{meant or ';'} it has {known}", ref=name
+            )
+        return found
+
+    def _check_begin(self, metadata: TableMetadata, end: Snapshot, oldest: Snapshot) -> None:
+        """Raise where the line of ancestors ended before the beginning of the range was met."""
+        parent = oldest.parent_snapshot_id
+        if self.from_timestamp is not None and parent is not None:
+            raise NoSuchSnapshot(
+                f"snapshot {parent} of table {metadata.location} has expired, and with it what changed after "
+                f"{self.from_timestamp} ms; the oldest that is kept is {oldest.snapshot_id}, of "
+                f"{oldest.timestamp_ms} ms",
+                snapshot_id=parent,
+            )
+        begin = self.from_inclusive if self.from_exclusive is None else self.from_exclusive
+        if begin is None or begin == parent == self.from_exclusive:
+            return
+        if metadata.snapshot_by_id(begin) is None:
+            raise NoSuchSnapshot(
+                f"table {metadata.location} has no snapshot {begin}, with which the range begins; it never had it, or "
+                f"it has expired. The oldest ancestor of {end.snapshot_id} that is kept is {oldest.snapshot_id}",
+                snapshot_id=begin,
+            )
+        raise InvalidArgument(
+            f"snapshot {begin}, with which the range begins, is no ancestor of {end.snapshot_id}, with which it ends; "
+            "a range is a part of one history",
+            snapshot_id=begin,
+        )
+
+
+def kept_parent(metadata: TableMetadata, snapshot: Snapshot) -> Snapshot | None:
+    """The parent of a snapshot; None for the first of a table. Raises ``NoSuchSnapshot`` when it has expired."""
+    if snapshot.parent_snapshot_id is None:
+        return None
+    parent = metadata.snapshot_by_id(snapshot.parent_snapshot_id)
+    if parent is None:
+        raise NoSuchSnapshot(
+            f"snapshot {snapshot.parent_snapshot_id} of table {metadata.location}, on which {snapshot.snapshot_id} was "
+            "built, has expired: what that deleted is not known; begin the range after it",
+            snapshot_id=snapshot.parent_snapshot_id,
+        )
+    return parent
