@@ -86,6 +86,8 @@ def _class_lines(kind: type, homes: dict[type, str]) -> Iterator[str]:
     if is_dataclass(kind) and kind.__dataclass_params__.init:
         for field in fields(kind):
             names.add(field.name)
+            if field.name.startswith("_"):
+                continue
             default = "" if field.default is MISSING else f" = {_text(field.default)}"
             made = "" if field.default_factory is MISSING else " = ..."
             yield f"{field.name}: {field.type}{default}{made}"

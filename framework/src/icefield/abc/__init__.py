@@ -2,7 +2,7 @@
 
 from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal
-from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned
+from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned, UpkeepProgress
 from icefield.abc.file_format import (
     FileFormat,
     FormatAbility,
@@ -55,5 +55,6 @@ __all__ = [
     "Split",
     "Storage",
     "TableName",
+    "UpkeepProgress",
     "WrittenFile",
 ]

@@ -41,5 +41,16 @@ class CommitConflict:
     current_location: str | None
 
 
-Event = ScanPlanned | CommitMade | CommitConflict
+@dataclass(frozen=True, slots=True)
+class UpkeepProgress:
+    """Upkeep has come so far: ``done`` of ``total`` steps, such as files deleted; None where nobody can know."""
+
+    table: tuple[str, ...]
+    operation: str
+    step: str
+    done: int
+    total: int | None
+
+
+Event = ScanPlanned | CommitMade | CommitConflict | UpkeepProgress
 """Every record that ``icefield_events`` may be called with."""

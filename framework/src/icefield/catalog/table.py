@@ -168,8 +168,8 @@ class Table:
 
     @property
     def maintenance(self) -> MaintenanceTable:
-        """Upkeep of the table: statistics of its columns and partitions."""
-        return MaintenanceTable(self.metadata, self.io, self.transaction)
+        """Upkeep of the table: expiry of snapshots, statistics of its columns and partitions."""
+        return MaintenanceTable(self.metadata, self.io, self.transaction, self.metadata_location)
 
     # -- reading --------------------------------------------------------------------------------------------------
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from icefield.errors import NoSuchSnapshot
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.maintenance import partition_stats_file as stats_file
 from icefield.maintenance import table_stats
+from icefield.maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
 from icefield.maintenance.partition_stats import computed_from, computed_in_full, nearest_known
+from icefield.maintenance.target import Target
 from icefield.manifest import ManifestFile
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
 from icefield.metadata.encryption import refuse_plain_files
@@ -28,10 +32,49 @@ from icefield.transaction.history import head_of
 class MaintenanceTable:
     """Upkeep of one version of a table: each call is a commit of its own, and the table is at its version then."""
 
-    def __init__(self, metadata: TableMetadata, io: FileIO, begin: Callable[[], Transaction[Any]]) -> None:
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        io: FileIO,
+        begin: Callable[[], Transaction[Any]],
+        metadata_location: str | None = None,
+    ) -> None:
+        self._target = Target(metadata, io, begin, metadata_location)
         self._metadata = metadata
         self._io = io
         self._begin = begin
+
+    def expire_snapshots(
+        self,
+        older_than: datetime | int | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Iterable[int] = (),
+        *,
+        dry_run: bool = False,
+        clean_files: bool = True,
+    ) -> ExpireSnapshotsResult:
+        """Remove old snapshots, branches and tags, and delete the files that nothing refers to any more.
+
+        ``older_than``: snapshots from before this time expire, a datetime (one without a zone is local time, as for
+        ``datetime.timestamp``) or ms since 1970 UTC; by default those beyond ``history.expire.max-snapshot-age-ms``.
+        ``retain_last``: so many of each branch are kept whatever their age; by default
+        ``history.expire.min-snapshots-to-keep``. What a branch states itself counts before both. ``snapshot_ids``
+        expire whatever their age; where only they are given, nothing else does. The heads of branches, and what tags
+        name, are kept; branches and tags themselves go beyond their ``max-ref-age-ms`` only, and ``main`` never.
+        Snapshots that no branch or tag leads to expire by age.
+
+        Files are deleted when the commit is known to have succeeded: data first, manifest lists last. A run that was
+        interrupted before its end is finished by the next. With ``dry_run`` nothing is changed, and the result names
+        the files; with ``clean_files=False`` none is deleted.
+
+        Spec: "Snapshot Retention Policy". Raises ``InvalidArgument`` for a table with ``gc.enabled=false`` and for an
+        id that a branch or tag names, ``NoSuchSnapshot``, ``UnsupportedFeature`` for an encrypted table, errors of
+        commits, and ``FileMissing`` or ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is
+        deleted. A file that cannot be deleted is logged and counted.
+        """
+        now = time.time_ns() // 1_000_000
+        asked = Retention.asked(now, older_than, retain_last, snapshot_ids)
+        return expire(self._target, asked, dry_run=dry_run, clean_files=clean_files)
 
     def compute_partition_stats(
         self, snapshot_id: int | None = None, *, file_format: str | None = None, incremental: bool = True

@@ -101,10 +101,14 @@ def read_manifest(
 
 
 class ManifestReader:
-    """Reads manifests of one file IO. Safe to share between threads."""
+    """Reads manifests of one file IO. Safe to share between threads.
 
-    def __init__(self, io: FileIO) -> None:
+    What it decodes is kept in the cache, unless ``remember`` is false: for whoever passes over a whole table once.
+    """
+
+    def __init__(self, io: FileIO, *, remember: bool = True) -> None:
         self._io = io
+        self._remembers = remember
         self._scope = cache_scope(io)
         self._unbounded: set[int] = set()
         self._last: tuple[pa.Schema, Any, ManifestReadRequest] | None = None
@@ -146,7 +150,7 @@ class ManifestReader:
             if missing is None:
                 return known.entries
             decoded = _merged(known, self._decode(manifest, partition_type, missing, fetched))
-        if self._scope is not None:
+        if self._scope is not None and self._remembers:
             MANIFESTS.put(key, decoded)
         return decoded.entries
 
@@ -172,7 +176,7 @@ class ManifestReader:
                 self._decoded(manifest, kind, request, reader, size, at_once, one)
                 for (manifest, kind), reader, size, one in zip(manifests, readers, sizes, scanned, strict=True)
             ]
-        if self._scope is not None:
+        if self._scope is not None and self._remembers:
             for (manifest, kind), decoded in zip(manifests, made, strict=True):
                 MANIFESTS.put(self._key(manifest, kind), decoded)
         return [decoded.entries for decoded in made]

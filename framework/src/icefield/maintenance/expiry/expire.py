@@ -1,0 +1,94 @@
+"""Expiring snapshots: the commit, and then the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.abc import UpkeepProgress
+from icefield.errors import IcefieldError
+from icefield.maintenance.deleting import delete_files
+from icefield.maintenance.expiry.action import ExpireSnapshots, changes_of
+from icefield.maintenance.expiry.interrupted import left_behind
+from icefield.maintenance.expiry.result import ExpireSnapshotsResult, result_of
+from icefield.maintenance.expiry.retention import Retention
+from icefield.maintenance.expiry.unreachable import Gone, Unreachable, unreachable
+from icefield.maintenance.reachable import CONTENT_KINDS, FileKind
+from icefield.maintenance.target import Target
+from icefield.metadata import TableMetadata, apply_updates, with_metadata_log
+from icefield.metadata.encryption import refuse_plain_files
+from icefield.storage import FileIO
+
+_STAGES: Final[Sequence[Sequence[FileKind]]] = (
+    CONTENT_KINDS,
+    (FileKind.STATISTICS, FileKind.PARTITION_STATISTICS, FileKind.METADATA),
+    (FileKind.MANIFEST,),
+    (FileKind.MANIFEST_LIST,),
+)
+"""Each is deleted whole before the next begins: while the list is there, what it leads to can be found again."""
+
+
+def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool) -> ExpireSnapshotsResult:
+    """Expire snapshots, then delete what only they referred to; see ``MaintenanceTable.expire_snapshots``."""
+    refuse_plain_files(target.metadata)
+    if dry_run:
+        return _foreseen(target, asked, clean_files)
+    with target.begin() as tx:
+        action = ExpireSnapshots(tx.stage, asked)
+        action.commit()
+        after = tx.commit_transaction()
+        table = tx.context.name
+    before = target.metadata if action.base is None else action.base
+    if not clean_files:
+        return result_of(before, action.expired)
+    try:
+        found = _found(after.io, before, after.metadata, after.metadata_location)
+    except IcefieldError as error:
+        error.add_note("The snapshots have expired, and no file was deleted: expire again when this can be read.")
+        raise
+    return result_of(before, action.expired, found, undeleted=_delete(after.io, table, found))
+
+
+def _foreseen(target: Target, asked: Retention, clean_files: bool) -> ExpireSnapshotsResult:
+    """What would be done to the version at hand."""
+    before, io = target.metadata, target.io
+    expired, changes = changes_of(before, asked, io)
+    after = apply_updates(before, changes.updates)
+    if after is not before and target.metadata_location is not None:
+        after = with_metadata_log(after, target.metadata_location, before.last_updated_ms)
+    found = _found(io, before, after, target.metadata_location) if clean_files else None
+    return result_of(before, expired, found, dry_run=True)
+
+
+def _found(io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None) -> Unreachable:
+    gone = Gone.between(before, after)
+    gone.add(left_behind(io, after, before.snapshots.positions.keys()))
+    return unreachable(io, after, gone, location)
+
+
+def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
+    """Delete the files, stage by stage; the number of those that are left. A failure ends it after its stage."""
+    counts = found.counts()
+    total = int(counts.sum())
+    done = 0
+    for stage in _STAGES:
+        expected = int(counts[list(stage)].sum())
+
+        def notify(number: int, before: int = done, step: str = stage[0].label) -> None:
+            io.plugins.emit(UpkeepProgress(table, "expire-snapshots", step, before + number, total))
+
+        failed = delete_files(io, _locations(found, stage), notify)
+        done += expected
+        if failed:
+            return failed + total - done
+    return 0
+
+
+def _locations(found: Unreachable, stage: Sequence[FileKind]) -> Iterator[str]:
+    batches = found.content.left() if stage is CONTENT_KINDS else found.naming.left()
+    for locations, kinds in batches:
+        rows = np.flatnonzero(np.isin(kinds, stage))
+        yield from locations.take(pa.array(rows)).to_pylist()

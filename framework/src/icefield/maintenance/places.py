@@ -1,0 +1,181 @@
+"""Which locations name the same file, for whole columns of them, and sets of files as 64-bit hashes.
+
+``file:/a``, ``file:///a`` and ``/a`` are one file; so are ``s3a://b/k`` and ``s3://b/k``, what a location map leads to
+one place, and on local disks what ``.``, ``..``, two slashes or a link to a folder lead to one place. Where two
+locations may be one file they count as one: a file is rather left over than deleted while something refers to it. For
+the same reason a hash is enough: two files of one hash cost an orphan at most, once in some 10^19 pairs.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import IcefieldError
+from icefield.scan.duplicates import path_hashes
+from icefield.storage import FileIO
+from icefield.storage.file_io import local_path
+from icefield.toolkit.authority import scheme_of, split_location
+
+Hashes = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+_UNUSUAL: Final = r"//|/\.\.?/"
+_REMEMBERED: Final = 1 << 16
+
+
+class Places:
+    """Where locations lead for one file IO. ``root`` is a table's location, below which most of its files are."""
+
+    def __init__(self, io: FileIO, root: str) -> None:
+        self._io = io
+        self._folders: dict[str, str] = {}
+        self._schemes: dict[str, str] = {}
+        self._has_maps = any(key.startswith("location.map.") for key in io.properties)
+        self._root = root.rstrip("/") + "/"
+        self._opened_root = self._folder(self._root)
+
+    def place(self, location: str) -> str:
+        """One string for all locations of a file."""
+        found: str = self.column(pa.array([location], pa.string()))[0].as_py()
+        return found
+
+    def hashes(self, locations: pa.StringArray) -> Hashes:
+        """A hash of each file; no location may be null."""
+        return path_hashes(self.column(locations))
+
+    def column(self, locations: pa.StringArray) -> pa.StringArray:
+        """``place`` of each location."""
+        if not len(locations):
+            return locations
+        if not self._has_maps and self._is_plain(locations):
+            if self._opened_root == self._root:
+                return locations
+            return pc.binary_replace_slice(locations, 0, len(self._root.encode()), self._opened_root)
+        return self._by_folder(locations)
+
+    def _is_plain(self, locations: pa.StringArray) -> bool:
+        """Whether all are below the table's location, and spelled in the one way."""
+        if not pc.all(pc.starts_with(locations, self._root)).as_py():
+            return False
+        rest = pc.binary_replace_slice(locations, 0, len(self._root.encode()), "/")
+        return not pc.any(pc.match_substring_regex(rest, _UNUSUAL)).as_py()
+
+    def _by_folder(self, locations: pa.StringArray) -> pa.StringArray:
+        parts = pc.split_pattern(locations, "/", max_splits=1, reverse=True)
+        cut = np.asarray(pc.list_value_length(parts)) == 2
+        if not cut.all():  # a name without a folder is nobody's file
+            return pa.array([self._single(each) for each in locations.to_pylist()], pa.string())
+        values = parts.flatten()
+        folders = values.take(pa.array(np.arange(0, len(values), 2))).dictionary_encode()
+        names = values.take(pa.array(np.arange(1, len(values), 2)))
+        distinct = folders.dictionary.to_pylist()
+        if self._has_maps:
+            # A map may be of a single file.
+            return pa.array([self._single(each) for each in locations.to_pylist()], pa.string())
+        opened = pa.array([self._folder(each + "/") for each in distinct], pa.string())
+        return pc.binary_join_element_wise(opened.take(folders.indices), names, "")
+
+    def _single(self, location: str) -> str:
+        folder, slash, name = location.rpartition("/")
+        if not slash or self._has_maps:
+            return self._opened(location)
+        return self._folder(folder + "/") + name
+
+    def _folder(self, folder: str) -> str:
+        found = self._folders.get(folder)
+        if found is None:
+            if len(self._folders) >= _REMEMBERED:
+                self._folders.clear()
+            opened = self._opened(folder)
+            found = self._folders[folder] = opened if opened.endswith("/") else opened + "/"
+        return found
+
+    def _opened(self, location: str) -> str:
+        try:
+            opened = self._io.resolve(location)
+            scheme = scheme_of(opened)
+            if scheme == "file":
+                return f"file://{os.path.realpath(local_path(opened))}"
+            _, authority, path = split_location(opened)
+        except (IcefieldError, OSError, ValueError):
+            return location  # what cannot be opened cannot be deleted either
+        if not authority and self._io.base is not None:
+            authority = _authority(self._io.base)
+        return f"{self._store(scheme)}://{authority.lower()}/{path}"
+
+    def _store(self, scheme: str) -> str:
+        """One name for the schemes that one file system serves."""
+        found = self._schemes.get(scheme)
+        if found is None:
+            try:
+                kind: Any = self._io.plugins.file_system(scheme)
+                found = f"{kind.__module__}.{kind.__qualname__}"
+            except IcefieldError:
+                found = scheme
+            self._schemes[scheme] = found
+        return found
+
+
+def _authority(location: str) -> str:
+    try:
+        return split_location(location).authority
+    except IcefieldError:
+        return ""
+
+
+class PlaceSet:
+    """A growing set of hashes: sorted runs, each at least twice as long as the next."""
+
+    def __init__(self) -> None:
+        self._runs: list[Hashes] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def has(self, hashes: Hashes) -> Mask:
+        """Which are in the set."""
+        found = np.zeros(len(hashes), np.bool_)
+        for run in self._runs:
+            found |= is_in(hashes, run)
+        return found
+
+    def add_new(self, hashes: Hashes) -> npt.NDArray[np.int64]:
+        """Add hashes; the positions of those that were not there, each once, in order."""
+        distinct, first = np.unique(hashes, return_index=True)
+        new = ~self.has(distinct)
+        self._add(distinct[new])
+        return np.sort(first[new])
+
+    def sorted(self) -> Hashes:
+        """All of them, as one run."""
+        while len(self._runs) > 1:
+            self._merge()
+        return self._runs[0] if self._runs else np.zeros(0, np.uint64)
+
+    def _add(self, run: Hashes) -> None:
+        if not len(run):
+            return
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            self._merge()
+
+    def _merge(self) -> None:
+        merged = np.concatenate([self._runs.pop(), self._runs.pop()])
+        merged.sort(kind="stable")  # which merges runs
+        self._runs.append(merged)
+
+
+def is_in(hashes: Hashes, run: Hashes) -> Mask:
+    """Which hashes are in a sorted run."""
+    if not len(run):
+        return np.zeros(len(hashes), np.bool_)
+    at = np.searchsorted(run, hashes)
+    at[at == len(run)] = 0
+    found: Mask = run[at] == hashes
+    return found

@@ -1,0 +1,181 @@
+"""The files that snapshots refer to: manifest lists, manifests, data and delete files, each once.
+
+The one way by which expiry finds what it may delete, and dropping a table what there is to delete.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from enum import IntEnum
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import IcefieldError
+from icefield.maintenance.places import Places, PlaceSet
+from icefield.manifest import (
+    DataFileContent,
+    ManifestEntries,
+    ManifestFile,
+    ManifestList,
+    ManifestReader,
+    ManifestRequest,
+    read_manifest_list,
+)
+from icefield.manifest import schemas as f
+from icefield.manifest.manifest_list import PATH
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
+from icefield.scan.manifest_filter import manifest_workers
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.secrets import without_userinfo
+from icefield.storage import FileIO
+from icefield.types import StructType
+
+T = TypeVar("T")
+U = TypeVar("U")
+Kinds = npt.NDArray[np.uint8]
+
+
+class FileKind(IntEnum):
+    """What a file of a table is, in the order in which files are deleted.
+
+    What names others goes after them, so that what is left after a crash can still be found.
+    """
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+    DELETION_VECTORS = 3
+    STATISTICS = 4
+    PARTITION_STATISTICS = 5
+    METADATA = 6
+    MANIFEST = 7
+    MANIFEST_LIST = 8
+
+    @property
+    def label(self) -> str:
+        """The kind in lower case, with dashes: ``position-deletes``."""
+        return self.name.lower().replace("_", "-")
+
+
+CONTENT_KINDS: Final = (
+    FileKind.DATA,
+    FileKind.POSITION_DELETES,
+    FileKind.EQUALITY_DELETES,
+    FileKind.DELETION_VECTORS,
+)
+"""What manifests name."""
+
+_PATHS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH}))
+_PATHS_AND_KINDS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH, f.CONTENT, f.FILE_FORMAT}))
+_NO_PARTITION: Final = StructType()
+
+_log = logging.getLogger(__name__)
+
+
+def manifest_lists(
+    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], *, lenient: bool
+) -> Iterator[tuple[Snapshot, ManifestList]]:
+    """The manifest list of each snapshot, read ahead by threads.
+
+    Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
+    """
+
+    def read(snapshot: Snapshot) -> ManifestList | IcefieldError:
+        try:
+            return read_manifest_list(io, snapshot, metadata)
+        except IcefieldError as error:
+            return error
+
+    for snapshot, found in _ahead(snapshots, read, manifest_workers()):
+        try:
+            if isinstance(found, IcefieldError):
+                raise found
+            decoded = found.columns
+        except IcefieldError as error:
+            if not lenient:
+                raise
+            _log.warning("cannot list the files of snapshot %d: %s", snapshot.snapshot_id, error)
+            continue
+        if decoded:
+            yield snapshot, found
+
+
+def new_manifests(found: ManifestList, places: Places, seen: PlaceSet) -> list[ManifestFile]:
+    """The manifests of a list that were not seen before."""
+    rows = seen.add_new(places.hashes(found.columns[PATH]))
+    return found.select(rows, summaries=False)
+
+
+def live_paths(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterator[pa.StringArray]:
+    """The locations of the live files of manifests, as they are stated. Raises ``FileMissing``, ``InvalidMetadata``."""
+    for group in _groups(io, manifests, _PATHS, lenient=False):
+        yield pa.concat_arrays([_live(part).column(f.FILE_PATH) for part in group])
+
+
+def files(
+    io: FileIO, manifests: Sequence[ManifestFile], *, live: bool, lenient: bool = True
+) -> Iterator[tuple[pa.StringArray, Kinds]]:
+    """The files of manifests with their kinds: the live ones, or with those that are marked as deleted.
+
+    A manifest that cannot be read is logged and left out when ``lenient``.
+    """
+    for group in _groups(io, manifests, _PATHS_AND_KINDS, lenient=lenient):
+        parts = [_live(part) for part in group] if live else group
+        yield pa.concat_arrays([part.column(f.FILE_PATH) for part in parts]), np.concatenate([*map(_kinds, parts)])
+
+
+def _groups(
+    io: FileIO, manifests: Sequence[ManifestFile], request: ManifestRequest, *, lenient: bool
+) -> Iterator[list[ManifestEntries]]:
+    # Manifests of one spec are decoded together.
+    left = sorted(manifests, key=lambda manifest: manifest.partition_spec_id) if lenient else [*manifests]
+    reader = ManifestReader(io, remember=False)
+    while left:
+        done = 0
+        try:
+            # No partition is read, and so none has a type: a spec that the table does not know does no harm.
+            for group in manifest_groups(reader, [(one, _NO_PARTITION) for one in left], request, manifest_workers()):
+                done += len(group)
+                yield group
+        except IcefieldError as error:
+            if not lenient:
+                raise
+            where = without_userinfo(left[done].manifest_path)
+            _log.warning("cannot list the files of manifest %s: %s", where, error)
+            done += 1
+        left = left[done:]
+
+
+def _live(part: ManifestEntries) -> ManifestEntries:
+    return part.filter(part.live())
+
+
+def _kinds(part: ManifestEntries) -> Kinds:
+    contents = np.asarray(part.column(f.CONTENT))
+    kinds = contents.astype(np.uint8)
+    if contents.any():
+        vectors = np.asarray(pc.equal(pc.utf8_lower(part.column(f.FILE_FORMAT)), "puffin"))
+        kinds[vectors & (contents == DataFileContent.POSITION_DELETES)] = FileKind.DELETION_VECTORS
+    return kinds
+
+
+def _ahead(items: Iterable[T], read: Callable[[T], U], workers: int) -> Iterator[tuple[T, U]]:
+    """What ``read`` gives for each item, in order, some items ahead of the consumer."""
+    with ThreadPoolExecutor(workers, thread_name_prefix="icefield-lists") as pool:
+        waiting: deque[tuple[T, Future[U]]] = deque()
+        for item in items:
+            waiting.append((item, pool.submit(read, item)))
+            if len(waiting) > 2 * workers:
+                first, found = waiting.popleft()
+                yield first, found.result()
+        while waiting:
+            first, found = waiting.popleft()
+            yield first, found.result()
