@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield.manifest.columns import struct_array
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import VoidTransform
-from icefield.types import NestedField, StructType
+from icefield.types import IcebergType, NestedField, StructType
 from icefield.types.arrow.types import to_arrow_type
 
 
@@ -50,6 +50,14 @@ class UnitedPartition:
         """The struct as Arrow has it."""
         return to_arrow_type(self.type)
 
+    def place(self, spec_id: int, name: str) -> int | None:
+        """Where in the tuples of a spec the field of this name is; None where the spec does not have it, or as void."""
+        return self._valued[spec_id].get(self._field(name).field_id)
+
+    def kind(self, name: str) -> IcebergType:
+        """The type of the field of this name."""
+        return self._field(name).field_type
+
     def tuples(self, spec_id: int, partition: pa.StructArray) -> pa.StructArray:
         """Partition tuples of one spec, null in the fields that it does not have, or has as void."""
         places = self._valued[spec_id]
@@ -65,3 +73,6 @@ class UnitedPartition:
                 # The type of a column that the table has forgotten is the file's own.
                 children.append(child if child.type == field.type else child.cast(field.type))
         return struct_array(children, list(self.arrow_type), len(partition))
+
+    def _field(self, name: str) -> NestedField:
+        return next(field for field in self.type.fields if field.name == name)

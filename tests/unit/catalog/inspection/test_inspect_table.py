@@ -14,6 +14,7 @@ from icefield.errors import NoSuchSnapshot
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
+from metadata_tables import JAVA_COLUMNS, NAMES, described
 from pyiceberg.table import StaticTable
 from tables import manifests, new_table, rows
 
@@ -63,48 +64,23 @@ def peer(table: Table) -> Any:
     return StaticTable.from_metadata(table.metadata_location)
 
 
-def plain(kind: pa.DataType) -> pa.DataType:
-    """The type without the difference between strings and large strings, and without field metadata."""
-    if pa.types.is_large_string(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind):
-        return pa.binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([plain_field(field) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(plain(kind.value_type))
-    return kind
-
-
-def plain_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, plain(field.type), field.nullable)
-
-
-def shape(result: pa.Table, *without: str) -> list[pa.Field]:
-    return [plain_field(field) for field in result.schema if field.name not in without]
-
-
 def by(result: pa.Table, *keys: str) -> list[dict[str, Any]]:
     return sorted(result.to_pylist(), key=lambda row: str([row[key] for key in keys]))
 
 
-@pytest.mark.parametrize("name", ["snapshots", "history", "refs", "manifests", "all_manifests", "partitions"])
-def test_the_columns_are_those_of_pyiceberg(table, peer, name):
-    ours, theirs = getattr(table.inspect, name)(), getattr(peer.inspect, name)()
-    if name == "snapshots":  # an old v1 snapshot has no list, so ours may be null
-        assert shape(ours, "manifest_list") == shape(theirs, "manifest_list")
-    else:
-        assert shape(ours) == shape(theirs)
+def naive(value: Any) -> Any:
+    """The value with its instants as PyIceberg has them: without the zone."""
+    match value:
+        case dt.datetime():
+            return value.replace(tzinfo=None)
+        case dict():
+            return {name: naive(held) for name, held in value.items()}
+    return value
 
 
-@pytest.mark.parametrize("name", ["files", "data_files", "delete_files", "all_files", "entries"])
-def test_the_columns_of_files_are_those_of_pyiceberg_but_for_nested_metrics(table, peer, name):
-    ours, theirs = getattr(table.inspect, name)(), getattr(peer.inspect, name)()
-    assert shape(ours, "readable_metrics") == shape(theirs, "readable_metrics")
-    of_ours, of_theirs = ours.schema.field("readable_metrics").type, theirs.schema.field("readable_metrics").type
-    for column in ("id", "kind", "day", "x"):
-        assert plain(of_ours.field(column).type) == plain(of_theirs.field(column).type)
-    assert of_ours.field("s.n").type.field("lower_bound").type == pa.int32()
+@pytest.mark.parametrize("name", NAMES)
+def test_the_columns_are_those_of_java(table, name):
+    assert described(getattr(table.inspect, name)().schema) == JAVA_COLUMNS[name]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +96,8 @@ def test_the_columns_of_files_are_those_of_pyiceberg_but_for_nested_metrics(tabl
 )
 def test_the_rows_are_those_of_pyiceberg(table, peer, name, keys):
     ours, theirs = getattr(table.inspect, name)(), getattr(peer.inspect, name)()
-    ours, theirs = by(ours, *keys), by(theirs, *keys)
+    assert set(theirs.column_names) <= set(ours.column_names)
+    ours, theirs = [naive(row) for row in by(ours, *keys)], by(theirs, *keys)
     for row in [*ours, *theirs]:
         if name == "snapshots":
             row["summary"] = sorted(row["summary"])
@@ -150,12 +127,14 @@ def test_the_rows_of_files_are_those_of_pyiceberg(table, peer, name):
     ours, theirs = comparable(getattr(table.inspect, name)()), comparable(getattr(peer.inspect, name)())
     assert len(ours) == len(theirs)
     for row, other in zip(ours, theirs, strict=True):
-        assert row == other
+        if name == "entries":
+            row["data_file"] = {column: row["data_file"][column] for column in other["data_file"]}
+        assert {column: row[column] for column in other} == other
 
 
 def test_the_log_of_metadata_files_ends_with_the_current_one(table, peer):
     ours = table.inspect.metadata_log_entries()
-    assert shape(ours) == shape(peer.inspect.metadata_log_entries())
+    assert [naive(row) for row in ours.to_pylist()] == peer.inspect.metadata_log_entries().to_pylist()
     found = ours.to_pylist()
     assert [row["file"].rpartition("/")[2] for row in found] == [
         f"v{n}.metadata.json" for n in range(1, len(found) + 1)
@@ -178,9 +157,9 @@ def test_a_snapshot_of_the_past_can_be_looked_into(table):
 
 
 def test_partitions_can_be_filtered(table):
-    kinds = [row["kind"] for row in table.inspect.partitions(row_filter="kind = 'a'")["partition"].to_pylist()]
+    kinds = [row["kind"] for row in table.inspect.partitions(data_filter="kind = 'a'")["partition"].to_pylist()]
     assert kinds == ["a"]
-    assert table.inspect.partitions(row_filter="id > 100").num_rows == 0
+    assert table.inspect.partitions(data_filter="id > 100").num_rows == 0
     assert table.inspect.partitions().num_rows == 2
 
 

@@ -2,106 +2,214 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Final, TypedDict, Unpack
+
 import pyarrow as pa
 
-from icefield.catalog.inspection.entries import entries_table
-from icefield.catalog.inspection.files import files_table
-from icefield.catalog.inspection.history import history_table
-from icefield.catalog.inspection.manifests import manifests_table
-from icefield.catalog.inspection.metadata_log_entries import metadata_log_entries_table
-from icefield.catalog.inspection.partitions import partitions_table
-from icefield.catalog.inspection.refs import refs_table
-from icefield.catalog.inspection.snapshots import snapshots_table
+from icefield.catalog.inspection.entries import EntriesTable
+from icefield.catalog.inspection.files import FilesTable
+from icefield.catalog.inspection.history import HistoryTable
+from icefield.catalog.inspection.manifests import ManifestsTable
+from icefield.catalog.inspection.metadata_log_entries import MetadataLogEntriesTable
+from icefield.catalog.inspection.metadata_scan import MetadataScan
+from icefield.catalog.inspection.metadata_table import MetadataTable
+from icefield.catalog.inspection.partitions import PartitionsTable
+from icefield.catalog.inspection.position_deletes import PositionDeletesTable
+from icefield.catalog.inspection.refs import RefsTable
+from icefield.catalog.inspection.snapshots import SnapshotsTable
 from icefield.catalog.inspection.source import Source
-from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.maintenance.partition_stats_file import read_stats as read_partition_stats
-from icefield.manifest import DataFileContent
+from icefield.manifest import ManifestContent
 from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
 
-_DATA = frozenset({DataFileContent.DATA})
-_DELETES = frozenset({DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES})
+_DATA: Final = frozenset({ManifestContent.DATA})
+_DELETES: Final = frozenset({ManifestContent.DELETES})
+_ALL: Final = AlwaysTrue()
+_EVERY: Final = ("*",)
+
+_OF_ONE_SNAPSHOT: Final[dict[str, Callable[[Source, Sequence[Snapshot]], MetadataTable]]] = {
+    "files": FilesTable,
+    "data_files": lambda source, snapshots: FilesTable(source, snapshots, _DATA),
+    "delete_files": lambda source, snapshots: FilesTable(source, snapshots, _DELETES),
+    "entries": EntriesTable,
+    "manifests": ManifestsTable,
+    "partitions": PartitionsTable,
+    "position_deletes": PositionDeletesTable,
+}
+_OF_ALL_SNAPSHOTS: Final[dict[str, Callable[[Source, Sequence[Snapshot]], MetadataTable]]] = {
+    "all_files": FilesTable,
+    "all_data_files": lambda source, snapshots: FilesTable(source, snapshots, _DATA),
+    "all_delete_files": lambda source, snapshots: FilesTable(source, snapshots, _DELETES),
+    "all_entries": EntriesTable,
+    "all_manifests": lambda source, snapshots: ManifestsTable(source, snapshots, every=True),
+}
+_OF_THE_TABLE: Final[dict[str, Callable[[Source], MetadataTable]]] = {
+    "snapshots": SnapshotsTable,
+    "history": HistoryTable,
+    "refs": RefsTable,
+    "metadata_log_entries": MetadataLogEntriesTable,
+}
+
+
+class Wanted(TypedDict, total=False):
+    """Which rows and columns of a metadata table are wanted; see ``InspectTable``."""
+
+    row_filter: BooleanExpression | str
+    selected_fields: str | tuple[str, ...]
+    case_sensitive: bool
+
+
+class OfSnapshot(Wanted, total=False):
+    """The same of a metadata table of one snapshot, which a branch or tag or a time may name."""
+
+    ref: str | None
+    as_of: int | None
 
 
 class InspectTable:
-    """Tables about one version of a table, as pyarrow tables. ``snapshot_id`` defaults to the current snapshot.
+    """Metadata tables: tables about one version of a table, with the columns of Java's.
 
-    Raises ``NoSuchSnapshot`` for a snapshot that the table does not have.
+    Each comes whole as a pyarrow table from the method of its name, or from ``scan`` as a stream. ``row_filter`` and
+    ``selected_fields`` are over the columns of the metadata table: ``"partition.region = 'x' and content = 0"``,
+    ``("file_path", "readable_metrics.id")``. A filter on the partition, the content and the spec leaves out manifests.
+    A snapshot is given by ``snapshot_id``, by ``ref`` (a branch or tag) or by ``as_of`` (ms since 1970 UTC, by the
+    snapshot log); the current one by default.
+
+    Raises ``NoSuchSnapshot`` for a snapshot that the table does not have, ``InvalidExpression`` and
+    ``InvalidArgument`` for columns that the metadata table does not have.
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO, metadata_location: str) -> None:
         self._source = Source(metadata, io, metadata_location)
 
-    def snapshots(self) -> pa.Table:
+    def scan(
+        self,
+        name: str,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of: int | None = None,
+        row_filter: BooleanExpression | str = _ALL,
+        selected_fields: str | tuple[str, ...] = _EVERY,
+        case_sensitive: bool = True,
+    ) -> MetadataScan:
+        """A metadata table by name, for a stream of batches: ``inspect.scan("files").to_arrow_batch_reader()``.
+
+        Raises ``InvalidArgument`` for a name that is none, and for a snapshot of a table about all of them.
+        """
+        table = self._table(name, snapshot_id, ref, as_of)
+        return MetadataScan(table, row_filter, selected_fields, case_sensitive)
+
+    def snapshots(self, **given: Unpack[Wanted]) -> pa.Table:
         """Every snapshot: when and from what it was made, and its summary."""
-        return snapshots_table(self._source)
+        return self.scan("snapshots", **given).to_arrow()
 
-    def history(self) -> pa.Table:
+    def history(self, **given: Unpack[Wanted]) -> pa.Table:
         """Which snapshot was current since when."""
-        return history_table(self._source)
+        return self.scan("history", **given).to_arrow()
 
-    def refs(self) -> pa.Table:
+    def refs(self, **given: Unpack[Wanted]) -> pa.Table:
         """Branches and tags."""
-        return refs_table(self._source)
+        return self.scan("refs", **given).to_arrow()
 
-    def metadata_log_entries(self) -> pa.Table:
+    def metadata_log_entries(self, **given: Unpack[Wanted]) -> pa.Table:
         """The metadata files of this version and of those before it, as far as the log reaches."""
-        return metadata_log_entries_table(self._source)
+        return self.scan("metadata_log_entries", **given).to_arrow()
 
-    def manifests(self, snapshot_id: int | None = None) -> pa.Table:
+    def manifests(self, snapshot_id: int | None = None, **given: Unpack[OfSnapshot]) -> pa.Table:
         """The manifests of a snapshot."""
-        return manifests_table(self._source, [self._source.snapshot(snapshot_id)])
+        return self.scan("manifests", snapshot_id, **given).to_arrow()
 
-    def all_manifests(self) -> pa.Table:
+    def all_manifests(self, **given: Unpack[Wanted]) -> pa.Table:
         """The manifests of every snapshot, with the snapshot that refers to each."""
-        return manifests_table(self._source, list(self._source.metadata.snapshots), every=True)
+        return self.scan("all_manifests", **given).to_arrow()
 
-    def entries(self, snapshot_id: int | None = None) -> pa.Table:
+    def entries(self, snapshot_id: int | None = None, **given: Unpack[OfSnapshot]) -> pa.Table:
         """The entries of the manifests of a snapshot, deleted ones included."""
-        return entries_table(self._source, self._source.snapshot(snapshot_id))
+        return self.scan("entries", snapshot_id, **given).to_arrow()
 
-    def files(self, snapshot_id: int | None = None) -> pa.Table:
+    def all_entries(self, **given: Unpack[Wanted]) -> pa.Table:
+        """The entries of every manifest that any snapshot refers to, deleted ones included."""
+        return self.scan("all_entries", **given).to_arrow()
+
+    def files(self, snapshot_id: int | None = None, **given: Unpack[OfSnapshot]) -> pa.Table:
         """The live files of a snapshot, of data and of deletes."""
-        return files_table(self._source, [self._source.snapshot(snapshot_id)])
+        return self.scan("files", snapshot_id, **given).to_arrow()
 
-    def data_files(self, snapshot_id: int | None = None) -> pa.Table:
+    def data_files(self, snapshot_id: int | None = None, **given: Unpack[OfSnapshot]) -> pa.Table:
         """The live data files of a snapshot."""
-        return files_table(self._source, [self._source.snapshot(snapshot_id)], _DATA)
+        return self.scan("data_files", snapshot_id, **given).to_arrow()
 
-    def delete_files(self, snapshot_id: int | None = None) -> pa.Table:
+    def delete_files(self, snapshot_id: int | None = None, **given: Unpack[OfSnapshot]) -> pa.Table:
         """The live delete files of a snapshot."""
-        return files_table(self._source, [self._source.snapshot(snapshot_id)], _DELETES)
+        return self.scan("delete_files", snapshot_id, **given).to_arrow()
 
-    def all_files(self) -> pa.Table:
+    def all_files(self, **given: Unpack[Wanted]) -> pa.Table:
         """The files of every manifest that any snapshot refers to; a file may occur more than once."""
-        return files_table(self._source, list(self._source.metadata.snapshots))
+        return self.scan("all_files", **given).to_arrow()
 
-    def all_data_files(self) -> pa.Table:
+    def all_data_files(self, **given: Unpack[Wanted]) -> pa.Table:
         """The data files among ``all_files``."""
-        return files_table(self._source, list(self._source.metadata.snapshots), _DATA)
+        return self.scan("all_data_files", **given).to_arrow()
 
-    def all_delete_files(self) -> pa.Table:
+    def all_delete_files(self, **given: Unpack[Wanted]) -> pa.Table:
         """The delete files among ``all_files``."""
-        return files_table(self._source, list(self._source.metadata.snapshots), _DELETES)
+        return self.scan("all_delete_files", **given).to_arrow()
+
+    def position_deletes(self, snapshot_id: int | None = None, **given: Unpack[OfSnapshot]) -> pa.Table:
+        """The positions that the position delete files and deletion vectors of a snapshot name."""
+        return self.scan("position_deletes", snapshot_id, **given).to_arrow()
 
     def partitions(
         self,
         snapshot_id: int | None = None,
-        row_filter: str | BooleanExpression = AlwaysTrue(),  # noqa: B008 -- immutable
+        data_filter: BooleanExpression | str = _ALL,
         case_sensitive: bool = True,
+        *,
+        ref: str | None = None,
+        as_of: int | None = None,
+        row_filter: BooleanExpression | str = _ALL,
+        selected_fields: str | tuple[str, ...] = _EVERY,
     ) -> pa.Table:
         """What each partition holds: counts of rows, files and deletes, and the last change.
 
-        With a filter, only files that may hold matching rows are counted.
+        With a ``data_filter``, which is over the columns of the table itself, only files that may hold matching rows
+        are counted. ``row_filter`` chooses partitions: ``"partition.region = 'x' and file_count > 100"``.
         """
-        return partitions_table(self._source, self._source.snapshot(snapshot_id), row_filter, case_sensitive)
+        source = self._source
+        bound = bind(source.metadata.schema(), as_expression(data_filter), case_sensitive)
+        table = PartitionsTable(source, source.snapshots(snapshot_id, ref, as_of), bound)
+        return MetadataScan(table, row_filter, selected_fields, case_sensitive).to_arrow()
 
     def partition_statistics(self, snapshot_id: int | None = None) -> pa.Table | None:
         """What the partition statistics file of a snapshot says; None for a snapshot without one.
 
         The columns are those of the specification: see ``maintenance.compute_partition_stats``.
         """
-        metadata, snapshot = self._source.metadata, self._source.snapshot(snapshot_id)
-        files = metadata.partition_statistics
-        found = next((each for each in files if snapshot and each.snapshot_id == snapshot.snapshot_id), None)
+        metadata = self._source.metadata
+        ids = {snapshot.snapshot_id for snapshot in self._source.snapshots(snapshot_id)}
+        found = next((each for each in metadata.partition_statistics if each.snapshot_id in ids), None)
         return None if found is None else read_partition_stats(self._source.io, metadata, found)
+
+    def _table(self, name: str, snapshot_id: int | None, ref: str | None, as_of: int | None) -> MetadataTable:
+        source = self._source
+        of_one = _OF_ONE_SNAPSHOT.get(name)
+        if of_one is not None:
+            return of_one(source, source.snapshots(snapshot_id, ref, as_of))
+        known = {*_OF_ONE_SNAPSHOT, *_OF_ALL_SNAPSHOTS, *_OF_THE_TABLE}
+        if name not in known:
+            names = ", ".join(sorted(known))
+            raise InvalidArgument(f"there is no metadata table '{name}'; there are {names}", name=name)
+        if not (snapshot_id is None and ref is None and as_of is None):
+            raise InvalidArgument(
+                f"the metadata table '{name}' is about all snapshots of the table, and not about one of them; a "
+                f"row_filter chooses among its rows, and {', '.join(sorted(_OF_ONE_SNAPSHOT))} are of one snapshot",
+                name=name,
+            )
+        of_all = _OF_ALL_SNAPSHOTS.get(name)
+        return of_all(source, source.metadata.snapshots) if of_all is not None else _OF_THE_TABLE[name](source)

@@ -1,101 +1,99 @@
-"""The table of manifests."""
+"""The tables of manifests."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from icefield.catalog.inspection.manifest_pruning import bounded
+from icefield.catalog.inspection.metadata_table import MetadataTable
+from icefield.catalog.inspection.selection import Selection
 from icefield.catalog.inspection.source import Source
-from icefield.errors import InvalidArgument
-from icefield.manifest import FieldSummary, ManifestContent, ManifestFile
-from icefield.metadata.snapshots import Snapshot
-from icefield.partitioning.transforms import Transform
-from icefield.types import NestedField
-from icefield.types.values import from_bytes
-
-_SUMMARY: Final = pa.struct(
-    [
-        pa.field("contains_null", pa.bool_(), nullable=False),
-        pa.field("contains_nan", pa.bool_()),
-        pa.field("lower_bound", pa.string()),
-        pa.field("upper_bound", pa.string()),
-    ]
+from icefield.catalog.inspection.summaries import summary_lists, summary_type
+from icefield.expressions import PartitionSummaries, bound_leaves, manifests_may_match
+from icefield.manifest import ManifestContent, ManifestList
+from icefield.manifest.manifest_list import (
+    ADDED_FILES,
+    ADDED_SNAPSHOT,
+    CONTENT,
+    DELETED_FILES,
+    EXISTING_FILES,
+    KEY_METADATA,
+    LENGTH,
+    PATH,
+    SPEC_ID,
 )
-_COUNTS: Final = ("added", "existing", "deleted")
-SCHEMA: Final = pa.schema(
+from icefield.metadata.snapshots import Snapshot
+
+_PLAIN: Final = {
+    "content": CONTENT,
+    "path": PATH,
+    "length": LENGTH,
+    "partition_spec_id": SPEC_ID,
+    "added_snapshot_id": ADDED_SNAPSHOT,
+    "key_metadata": KEY_METADATA,
+}
+_COUNTS: Final = {
+    f"{name}_{kind}_files_count": (number, content)
+    for kind, content in (("data", ManifestContent.DATA), ("delete", ManifestContent.DELETES))
+    for name, number in (("added", ADDED_FILES), ("existing", EXISTING_FILES), ("deleted", DELETED_FILES))
+}
+_REFERENCE: Final = "reference_snapshot_id"
+_SCHEMA: Final = pa.schema(
     [
-        pa.field("content", pa.int8(), nullable=False),
+        pa.field("content", pa.int32(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
         pa.field("length", pa.int64(), nullable=False),
         pa.field("partition_spec_id", pa.int32(), nullable=False),
         pa.field("added_snapshot_id", pa.int64(), nullable=False),
-        *(pa.field(f"{count}_data_files_count", pa.int32(), nullable=False) for count in _COUNTS),
-        *(pa.field(f"{count}_delete_files_count", pa.int32(), nullable=False) for count in _COUNTS),
-        pa.field("partition_summaries", pa.list_(_SUMMARY), nullable=False),
+        *(pa.field(name, pa.int32(), nullable=False) for name in _COUNTS),
+        pa.field("partition_summaries", pa.list_(summary_type()), nullable=False),
     ]
 )
-ALL_SCHEMA: Final = SCHEMA.append(pa.field("reference_snapshot_id", pa.int64(), nullable=False)).append(
+_ALL_SCHEMA: Final = _SCHEMA.append(pa.field(_REFERENCE, pa.int64(), nullable=False)).append(
     pa.field("key_metadata", pa.binary())
 )
+_BATCH_ROWS: Final = 8192
 
 
-def manifests_table(source: Source, snapshots: Sequence[Snapshot | None], *, every: bool = False) -> pa.Table:
+class ManifestsTable(MetadataTable):
     """One row a manifest of each snapshot; with ``every``, each with the snapshot that refers to it."""
-    rows = []
-    for snapshot in snapshots:
-        for manifest in source.manifests(snapshot):
-            row = _row(source, manifest)
-            if every and snapshot is not None:
-                row |= {"reference_snapshot_id": snapshot.snapshot_id, "key_metadata": manifest.key_metadata}
-            rows.append(row)
-    return pa.Table.from_pylist(rows, schema=ALL_SCHEMA if every else SCHEMA)
 
+    def __init__(self, source: Source, snapshots: Sequence[Snapshot], *, every: bool = False) -> None:
+        self._source = source
+        self._snapshots = snapshots
+        self.schema = _ALL_SCHEMA if every else _SCHEMA
 
-def _row(source: Source, manifest: ManifestFile) -> dict[str, Any]:
-    counts = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
-    data = manifest.content is ManifestContent.DATA
-    row: dict[str, Any] = {
-        "content": int(manifest.content),
-        "path": manifest.manifest_path,
-        "length": manifest.manifest_length,
-        "partition_spec_id": manifest.partition_spec_id,
-        "added_snapshot_id": manifest.added_snapshot_id,
-        "partition_summaries": _summaries(source, manifest),
-    }
-    for name, count in zip(_COUNTS, counts, strict=True):
-        row[f"{name}_data_files_count"] = (count or 0) if data else 0
-        row[f"{name}_delete_files_count"] = 0 if data else (count or 0)
-    return row
+    def batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+        for snapshot, manifests in self._source.lists(self._referring(selection)):
+            for start in range(0, len(manifests), _BATCH_ROWS):
+                rows = np.arange(start, min(start + _BATCH_ROWS, len(manifests)))
+                columns = [self._column(snapshot, manifests, rows, field.name) for field in selection.read]
+                yield selection.of(pa.RecordBatch.from_arrays(columns, schema=selection.read))
 
+    def _referring(self, selection: Selection) -> Sequence[Snapshot]:
+        """The snapshots whose manifests may match: a filter may name the ids that matter."""
+        numbers = {leaf.field.field_id for leaf in bound_leaves(selection.row_filter) if leaf.path == (_REFERENCE,)}
+        if not numbers or not self._snapshots:
+            return self._snapshots
+        ids = pa.array([snapshot.snapshot_id for snapshot in self._snapshots], pa.int64())
+        known = PartitionSummaries(len(ids), dict.fromkeys(numbers, bounded(ids, ids)))
+        kept = manifests_may_match(selection.row_filter, known)
+        return [snapshot for snapshot, one in zip(self._snapshots, kept.tolist(), strict=True) if one]
 
-def _summaries(source: Source, manifest: ManifestFile) -> list[dict[str, Any]]:
-    spec = source.metadata.spec_by_id(manifest.partition_spec_id)
-    fields = source.partition_type(manifest.partition_spec_id).fields
-    rows = []
-    for position, (field, summary) in enumerate(zip(fields, manifest.partitions or (), strict=False)):
-        transform = spec.fields[position].transform
-
-        lower, upper = (_shown(bound, field, transform) for bound in (summary.lower_bound, summary.upper_bound))
-        rows.append(_summary(summary, lower, upper))
-    return rows
-
-
-def _shown(bound: bytes | None, field: NestedField, transform: Transform) -> str | None:
-    """A bound as people read it; None for one that is no value of its type, which is unknown to plans as well."""
-    if bound is None:
-        return None
-    try:
-        return transform.to_display(field.field_type, from_bytes(field.field_type, bound))
-    except InvalidArgument:
-        return None
-
-
-def _summary(summary: FieldSummary, lower: str | None, upper: str | None) -> dict[str, Any]:
-    return {
-        "contains_null": summary.contains_null,
-        "contains_nan": summary.contains_nan,
-        "lower_bound": lower,
-        "upper_bound": upper,
-    }
+    def _column(self, snapshot: Snapshot, manifests: ManifestList, rows: npt.NDArray[Any], name: str) -> pa.Array:
+        if name == _REFERENCE:
+            return pa.array(np.full(len(rows), snapshot.snapshot_id, np.int64))
+        if name == "partition_summaries":
+            return summary_lists(self._source, manifests, rows)
+        if name in _PLAIN:
+            return manifests.columns[_PLAIN[name]].take(pa.array(rows))
+        number, content = _COUNTS[name]
+        own = pa.array(manifests.integers(CONTENT)[rows] == content)
+        counts = pc.fill_null(manifests.columns[number].take(pa.array(rows)), 0)
+        return pc.if_else(own, counts, pa.scalar(0, pa.int32()))

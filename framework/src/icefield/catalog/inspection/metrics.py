@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 
 from icefield.manifest import ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import struct_array
+from icefield.manifest.statistics import StatisticsRequest
 from icefield.schema import Schema
 from icefield.types import NestedField
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import from_bytes_array
 
-_COUNTS = {
+_COUNTS: Final = {
     "column_size": f.COLUMN_SIZES,
     "value_count": f.VALUE_COUNTS,
     "null_value_count": f.NULL_VALUE_COUNTS,
     "nan_value_count": f.NAN_VALUE_COUNTS,
 }
-_BOUNDS = {"lower_bound": f.LOWER_BOUNDS, "upper_bound": f.UPPER_BOUNDS}
+_BOUNDS: Final = {"lower_bound": f.LOWER_BOUNDS, "upper_bound": f.UPPER_BOUNDS}
+_STATISTICS: Final = {**_COUNTS, **_BOUNDS}
 
 
 class MetricColumns:
-    """The column ``readable_metrics``: for each primitive column of a schema, nested ones too, by its full name."""
+    """The column ``readable_metrics``: for each primitive column of a schema, nested ones too, by its full name.
+
+    ``type`` is a struct with one field for each, in the order of the names, as in Java.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._fields: dict[str, NestedField] = {}
@@ -30,24 +37,32 @@ class MetricColumns:
             name = schema.find_column_name(field_id)
             if field.field_type.is_primitive and name is not None:
                 self._fields[name] = field
-        self._types = {name: _metrics_type(field) for name, field in self._fields.items()}
-        self.type = pa.struct([pa.field(name, kind, nullable=False) for name, kind in self._types.items()])
+        self.type = pa.struct([pa.field(name, _metrics_type(self._fields[name])) for name in sorted(self._fields)])
 
-    def column(self, entries: ManifestEntries) -> pa.StructArray:
-        """The metrics of each file."""
-        children = [self._of(entries, name) for name in self._fields]
-        return struct_array(children, list(self.type), len(entries))
+    def request(self, wanted: pa.StructType) -> StatisticsRequest:
+        """The statistics that a part of the column needs."""
+        ids: dict[int, set[int]] = {}
+        for column in wanted:
+            for metric in column.type:
+                ids.setdefault(_STATISTICS[metric.name], set()).add(self._fields[column.name].field_id)
+        return {kind: frozenset(found) for kind, found in ids.items()}
 
-    def _of(self, entries: ManifestEntries, name: str) -> pa.StructArray:
-        field, kind = self._fields[name], self._types[name]
-        columns = [entries.statistic(number, field.field_id) for number in _COUNTS.values()]
-        for number in _BOUNDS.values():
-            columns.append(entries.bound(number, field.field_id, field.field_type, from_bytes_array))
-        filled = [
-            pa.nulls(len(entries), child.type) if column is None else column
-            for column, child in zip(columns, kind, strict=True)
-        ]
-        return pa.StructArray.from_arrays(filled, fields=list(kind))
+    def column(self, entries: ManifestEntries, wanted: pa.StructType) -> pa.StructArray:
+        """The metrics of each file, as far as they are wanted."""
+        columns = [struct_array(self._of(entries, column), list(column.type), len(entries)) for column in wanted]
+        return struct_array(columns, list(wanted), len(entries))
+
+    def _of(self, entries: ManifestEntries, column: pa.Field) -> list[pa.Array]:
+        field = self._fields[column.name]
+        found = []
+        for metric in column.type:
+            number = _STATISTICS[metric.name]
+            if metric.name in _COUNTS:
+                values = entries.statistic(number, field.field_id)
+            else:
+                values = entries.bound(number, field.field_id, field.field_type, from_bytes_array)
+            found.append(pa.nulls(len(entries), metric.type) if values is None else values)
+        return found
 
 
 def _metrics_type(field: NestedField) -> pa.StructType:

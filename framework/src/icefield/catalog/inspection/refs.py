@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from icefield.catalog.inspection.metadata_table import RowsTable
 from icefield.catalog.inspection.source import Source
 
-SCHEMA: Final = pa.schema(
+_SCHEMA: Final = pa.schema(
     [
         pa.field("name", pa.string(), nullable=False),
-        pa.field("type", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
         pa.field("snapshot_id", pa.int64(), nullable=False),
         pa.field("max_reference_age_in_ms", pa.int64()),
         pa.field("min_snapshots_to_keep", pa.int32()),
@@ -20,10 +21,16 @@ SCHEMA: Final = pa.schema(
 )
 
 
-def refs_table(source: Source) -> pa.Table:
+class RefsTable(RowsTable):
     """One row a branch or tag."""
-    return pa.Table.from_pylist(
-        [
+
+    schema = _SCHEMA
+
+    def __init__(self, source: Source) -> None:
+        self._metadata = source.metadata
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
             {
                 "name": name,
                 "type": ref.type.value.upper(),
@@ -32,7 +39,5 @@ def refs_table(source: Source) -> pa.Table:
                 "min_snapshots_to_keep": ref.min_snapshots_to_keep,
                 "max_snapshot_age_in_ms": ref.max_snapshot_age_ms,
             }
-            for name, ref in source.metadata.refs.items()
-        ],
-        schema=SCHEMA,
-    )
+            for name, ref in self._metadata.refs.items()
+        ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from icefield.catalog.inspection.metadata_table import INSTANT, RowsTable, instant
 from icefield.catalog.inspection.source import Source
 
-SCHEMA: Final = pa.schema(
+_SCHEMA: Final = pa.schema(
     [
-        pa.field("committed_at", pa.timestamp("ms"), nullable=False),
+        pa.field("committed_at", INSTANT, nullable=False),
         pa.field("snapshot_id", pa.int64(), nullable=False),
         pa.field("parent_id", pa.int64()),
         pa.field("operation", pa.string()),
@@ -20,19 +21,23 @@ SCHEMA: Final = pa.schema(
 )
 
 
-def snapshots_table(source: Source) -> pa.Table:
+class SnapshotsTable(RowsTable):
     """One row a snapshot, in the order in which they were added. ``manifest_list`` is null for old v1 snapshots."""
-    return pa.Table.from_pylist(
-        [
+
+    schema = _SCHEMA
+
+    def __init__(self, source: Source) -> None:
+        self._metadata = source.metadata
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [
             {
-                "committed_at": snapshot.timestamp_ms,
+                "committed_at": instant(snapshot.timestamp_ms),
                 "snapshot_id": snapshot.snapshot_id,
                 "parent_id": snapshot.parent_snapshot_id,
                 "operation": snapshot.summary.get("operation"),
                 "manifest_list": snapshot.manifest_list,
                 "summary": [item for item in snapshot.summary.items() if item[0] != "operation"],
             }
-            for snapshot in source.metadata.snapshots
-        ],
-        schema=SCHEMA,
-    )
+            for snapshot in self._metadata.snapshots
+        ]

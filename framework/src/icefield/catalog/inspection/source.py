@@ -1,18 +1,43 @@
-"""Where the tables about a table come from: its metadata, manifest lists and manifests."""
+"""Where metadata tables come from: a table's metadata, its manifest lists and manifests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from icefield.errors import NoSuchSnapshot
-from icefield.manifest import ALL_COLUMNS, ManifestEntries, ManifestFile, read_manifest, read_manifest_list
+from icefield.catalog.inspection.pieces import pieces
+from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.manifest import (
+    ManifestEntries,
+    ManifestFile,
+    ManifestList,
+    ManifestReader,
+    ManifestRequest,
+    read_manifest_list,
+)
+from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
+from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
+from icefield.scan.manifest_filter import manifest_workers
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.pruning import Mask
 from icefield.scan.united_partition import UnitedPartition
 from icefield.storage import FileIO
 from icefield.types import StructType
+
+_MANIFESTS_AT_ONCE: Final = 1024
+"""Manifests that are objects at a time, and are read ahead of each other."""
+
+Choice = Callable[[ManifestList], Mask]
+"""Which manifests of a list are wanted."""
 
 
 class Source:
@@ -25,40 +50,115 @@ class Source:
         self._types = {
             spec.spec_id: spec.partition_type(metadata.schema(), metadata.schemas) for spec in metadata.partition_specs
         }
-        self._united = UnitedPartition(metadata.partition_specs, self._types)
+        self.united = UnitedPartition(metadata.partition_specs, self._types)
 
-    def snapshot(self, snapshot_id: int | None) -> Snapshot | None:
-        """A snapshot, the current one by default; None for a table without any. Raises ``NoSuchSnapshot``."""
-        if snapshot_id is None:
-            return self.metadata.current_snapshot()
-        found = self.metadata.snapshot_by_id(snapshot_id)
-        if found is None:
-            raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
-        return found
+    def snapshots(
+        self, snapshot_id: int | None = None, ref: str | None = None, as_of: int | None = None
+    ) -> Sequence[Snapshot]:
+        """One snapshot: by its id, by a branch or tag, or that which was current at a time (ms since 1970 UTC).
 
-    def manifests(self, snapshot: Snapshot | None) -> Sequence[ManifestFile]:
-        """The manifests of a snapshot."""
-        return () if snapshot is None else read_manifest_list(self.io, snapshot, self.metadata).manifests
+        The current one by default, and none for a table without any. Raises ``NoSuchSnapshot``, and
+        ``InvalidArgument`` when more than one of these is given.
+        """
+        metadata = self.metadata
+        if sum(given is not None for given in (snapshot_id, ref, as_of)) > 1:
+            raise InvalidArgument("a metadata table is of one snapshot: give snapshot_id, ref or as_of, not several")
+        if as_of is not None:
+            return (metadata.snapshot_as_of(as_of),)
+        if snapshot_id is not None:
+            found = metadata.snapshot_by_id(snapshot_id)
+            if found is None:
+                raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
+        elif ref is None or (ref == MAIN_BRANCH and metadata.ref(ref) is None):
+            found = metadata.current_snapshot()
+        else:
+            found = metadata.snapshot_by_name(ref)
+            if found is None:
+                known = ", ".join(sorted(metadata.refs)) or "none"
+                raise NoSuchSnapshot(f"the table has no branch or tag '{ref}'; it has {known}", ref=ref)
+        return () if found is None else (found,)
 
-    def entries(self, manifests: Iterable[ManifestFile]) -> Iterator[ManifestEntries]:
-        """Every column of the entries of some manifests."""
-        for manifest in manifests:
-            kind = self.partition_type(manifest.partition_spec_id)
-            yield read_manifest(self.io, manifest, kind, columns=ALL_COLUMNS)
+    def lists(self, snapshots: Sequence[Snapshot]) -> Iterator[tuple[Snapshot, ManifestList]]:
+        """The manifests of each snapshot, in order, a few of them read ahead."""
+
+        def read(snapshot: Snapshot) -> ManifestList:
+            return read_manifest_list(self.io, snapshot, self.metadata)
+
+        if len(snapshots) < 2:
+            yield from ((snapshot, read(snapshot)) for snapshot in snapshots)
+            return
+        workers = min(manifest_workers(), len(snapshots))
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="icefield-lists")
+        ahead: deque[tuple[Snapshot, Future[ManifestList]]] = deque()
+        try:
+            for snapshot in snapshots:
+                ahead.append((snapshot, pool.submit(read, snapshot)))
+                if len(ahead) > workers:
+                    first, future = ahead.popleft()
+                    yield first, future.result()
+            for first, future in ahead:
+                yield first, future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def entries(
+        self, snapshots: Sequence[Snapshot], choice: Choice, request: ManifestRequest
+    ) -> Iterator[ManifestEntries]:
+        """The entries of the chosen manifests of some snapshots, each manifest once, in pieces of bounded size.
+
+        A piece may be of several manifests of one spec, or of a part of one.
+        """
+        reader = ManifestReader(self.io)
+        for manifests in self._manifests(snapshots, choice):
+            typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
+            for group in manifest_groups(reader, typed, request, manifest_workers()):
+                yield from pieces(group)
 
     def partition_type(self, spec_id: int) -> StructType:
-        """The partition tuple of a spec."""
+        """The partition tuple of a spec. Raises ``InvalidMetadata`` for a spec that the table does not have."""
         found = self._types.get(spec_id)
         if found is None:
             spec = self.metadata.spec_by_id(spec_id)
             found = spec.partition_type(self.metadata.schema(), self.metadata.schemas)
         return found
 
-    @property
-    def united_partition_type(self) -> pa.StructType:
-        """Every partition field of every spec, once."""
-        return self._united.arrow_type
-
-    def united_partitions(self, entries: ManifestEntries) -> pa.StructArray:
+    def partitions(self, entries: ManifestEntries) -> pa.StructArray:
         """The partition tuples of entries under the fields of all specs; null where a spec does not have one."""
-        return self._united.tuples(entries.spec_id, entries.partition)
+        return self.united.tuples(entries.spec_id, entries.partition)
+
+    def _manifests(self, snapshots: Sequence[Snapshot], choice: Choice) -> Iterator[list[ManifestFile]]:
+        waiting: list[ManifestFile] = []
+        for manifests, rows in self._distinct(snapshots, choice):
+            for start in range(0, len(rows), _MANIFESTS_AT_ONCE):
+                waiting += manifests.select(rows[start : start + _MANIFESTS_AT_ONCE], summaries=False)
+                if len(waiting) >= _MANIFESTS_AT_ONCE:
+                    yield waiting
+                    waiting = []
+        if waiting:
+            yield waiting
+
+    def _distinct(
+        self, snapshots: Sequence[Snapshot], choice: Choice
+    ) -> Iterator[tuple[ManifestList, npt.NDArray[Any]]]:
+        """The positions of the chosen manifests that no list before had."""
+        if len(snapshots) == 1:
+            for _, manifests in self.lists(snapshots):
+                yield manifests, np.flatnonzero(choice(manifests))
+            return
+        seen: set[str] = set()
+        before: pa.Array | None = None
+        for _, manifests in self.lists(snapshots):
+            paths = manifests.columns[PATH]
+            rows = np.arange(len(paths))
+            if before is not None and len(before):
+                # Most manifests are those of the snapshot before, and need not become strings here.
+                rows = np.flatnonzero(~np.asarray(pc.is_in(paths, value_set=before)))
+            before = paths
+            fresh = []
+            for row, path in zip(rows.tolist(), paths.take(pa.array(rows)).to_pylist(), strict=True):
+                if path not in seen:
+                    seen.add(path)
+                    fresh.append(row)
+            new = np.zeros(len(paths), np.bool_)
+            new[fresh] = True
+            yield manifests, np.flatnonzero(new & choice(manifests))

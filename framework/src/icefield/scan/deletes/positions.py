@@ -36,8 +36,8 @@ _COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 _BATCH_ROWS: Final = 1 << 20
 
 
-def read_vector(io: FileIO, vector: DataFile, file: DataFile) -> Positions:
-    """The positions in a deletion vector of a data file.
+def read_vector(io: FileIO, vector: DataFile, file: DataFile | None = None) -> Positions:
+    """The positions in a deletion vector; none may be beyond the end of its data file, where that is given.
 
     Raises ``InvalidFile`` for damage, and ``InvalidMetadata`` for an entry that does not state where the vector is.
     """
@@ -51,7 +51,8 @@ def read_vector(io: FileIO, vector: DataFile, file: DataFile) -> Positions:
         blob = read_range(source, offset, length, location)
     finally:
         source.close()
-    cardinality, most = (count if count >= 0 else None for count in (vector.record_count, file.record_count))
+    counts = (vector.record_count, -1 if file is None else file.record_count)
+    cardinality, most = (count if count >= 0 else None for count in counts)
     return decode_vector(blob, location, cardinality=cardinality, most=most)
 
 

@@ -1,0 +1,60 @@
+"""A scan of a metadata table: some of its rows and columns, as one table or as a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.catalog.inspection.metadata_table import MetadataTable
+from icefield.catalog.inspection.selection import Selection
+from icefield.expressions import BooleanExpression
+
+
+class MetadataScan:
+    """Some rows and columns of a metadata table. Nothing is read before they are asked for, and each time anew.
+
+    Any library that takes an Arrow stream takes a scan as it is: ``polars.from_arrow``, DuckDB, ``pandas``.
+    """
+
+    def __init__(
+        self,
+        table: MetadataTable,
+        row_filter: BooleanExpression | str,
+        selected_fields: str | tuple[str, ...],
+        case_sensitive: bool,
+    ) -> None:
+        self._table = table
+        self._given = (row_filter, case_sensitive)
+        self._selection = Selection(table.schema, row_filter, selected_fields, case_sensitive)
+
+    def __repr__(self) -> str:
+        return f"MetadataScan({', '.join(self.schema.names)})"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that the scan gives."""
+        return self._selection.schema
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches, whose memory does not depend on the number of rows.
+
+        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, as it is reached.
+        """
+        batches = (batch for batch in self._table.batches(self._selection) if batch.num_rows)
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one table."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def count(self) -> int:
+        """How many rows there are; of the columns only those are read that the filter needs, or one."""
+        row_filter, case_sensitive = self._given
+        name = (self._selection.tested if self._selection.is_filtered else self._table.schema).names[0]
+        only = Selection(self._table.schema, row_filter, (name,), case_sensitive)
+        return sum(batch.num_rows for batch in self._table.batches(only))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The rows for another library, by Arrow's stream interface."""
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)

@@ -1,0 +1,68 @@
+"""Entries of manifests put together and divided, so that columns are made of neither few rows nor too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from icefield.manifest import ManifestEntries
+from icefield.manifest.entries import StatisticKey
+
+PIECE_BYTES: Final = 16 * 1024 * 1024
+"""About how many bytes of entries are made into one batch."""
+
+_LEAST_ROWS: Final = 256
+
+
+def pieces(parts: Sequence[ManifestEntries]) -> Iterator[ManifestEntries]:
+    """The entries of manifests of one spec, in order: small manifests together, a large one in several pieces."""
+    waiting: list[ManifestEntries] = []
+    size = 0
+    for part in parts:
+        own = part.nbytes
+        if waiting and (size + own > PIECE_BYTES or part.partition.type != waiting[0].partition.type):
+            yield _joined(waiting)
+            waiting, size = [], 0
+        if own > PIECE_BYTES:
+            rows = max(_LEAST_ROWS, len(part) * PIECE_BYTES // own)
+            for start in range(0, len(part), rows):
+                yield _part(part, start, min(rows, len(part) - start))
+            continue
+        if len(part):
+            waiting.append(part)
+            size += own
+    if waiting:
+        yield _joined(waiting)
+
+
+def _part(entries: ManifestEntries, start: int, count: int) -> ManifestEntries:
+    """Some rows. What is taken out of their statistics is kept with them, and not with the manifest."""
+    columns = {number: array.slice(start, count) for number, array in entries.columns.items()}
+    single = {
+        key: None if array is None else array.slice(start, count) for key, array in list(entries.statistics.items())
+    }
+    return ManifestEntries(entries.manifest, count, columns, single, entries.read)
+
+
+def _joined(parts: Sequence[ManifestEntries]) -> ManifestEntries:
+    """The entries of several manifests of one spec, as if the first held them all."""
+    first = parts[0]
+    if len(parts) == 1:
+        return _part(first, 0, len(first))
+    numbers = {number for part in parts for number in part.columns}
+    columns = {number: pa.concat_arrays([part.column(number) for part in parts]) for number in numbers}
+    single = {
+        key: _joined_statistic(parts, key) for key in first.statistics if all(key in part.statistics for part in parts)
+    }
+    return ManifestEntries(first.manifest, sum(map(len, parts)), columns, single, first.read)
+
+
+def _joined_statistic(parts: Sequence[ManifestEntries], key: StatisticKey) -> pa.Array | None:
+    found = [part.statistics[key] for part in parts]
+    kind = next((array.type for array in found if array is not None), None)
+    if kind is None:
+        return None
+    filled = [pa.nulls(len(part), kind) if array is None else array for part, array in zip(parts, found, strict=True)]
+    return pa.concat_arrays(filled)

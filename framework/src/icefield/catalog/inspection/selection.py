@@ -1,0 +1,88 @@
+"""Which rows and columns of a metadata table are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, evaluate, field_ids
+from icefield.manifest.columns import struct_array
+from icefield.scan.pruning import Mask
+from icefield.schema import Schema
+from icefield.types import NestedField, StructType
+from icefield.types.arrow.types import from_arrow_fields
+
+
+class Selection:
+    """A filter and some columns of a metadata table, whose columns ``full`` lists.
+
+    ``schema`` are the columns to give, ``tested`` those that the filter looks at, ``read`` both. Of a struct each has
+    the fields that are wanted. ``row_filter`` is bound to the metadata table's columns. Raises ``InvalidExpression``
+    for a filter, and ``InvalidArgument`` for a column, that names what is not there.
+    """
+
+    def __init__(
+        self,
+        full: pa.Schema,
+        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        selected_fields: str | Iterable[str] = ("*",),
+        case_sensitive: bool = True,
+    ) -> None:
+        names = (selected_fields,) if isinstance(selected_fields, str) else tuple(selected_fields)
+        if not names:
+            raise InvalidArgument("selected_fields names no column; ('*',) is all of them")
+        fields = Schema(*from_arrow_fields(list(full), count(1).__next__))
+        self.row_filter = bind(fields, as_expression(row_filter), case_sensitive)
+        selected = fields.select(*names, case_sensitive=case_sensitive)
+        tested = field_ids(self.row_filter)
+        self.schema = pa.schema(_pruned(full, selected.fields))
+        self.tested = pa.schema(_pruned(full, fields.select_ids(tested).fields))
+        leaves = {number for number in selected.field_ids if _has_no_fields(selected.find_field(number))}
+        self.read = pa.schema(_pruned(full, fields.select_ids(leaves | tested).fields))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether there is anything to test."""
+        return not isinstance(self.row_filter, AlwaysTrue)
+
+    def matches(self, batch: pa.RecordBatch) -> Mask:
+        """Which rows match, given the columns ``tested`` of them at least."""
+        return np.asarray(evaluate(self.row_filter, batch))
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that match, in the columns to give, given the columns ``read`` of them at least."""
+        if self.is_filtered:
+            batch = batch.filter(pa.array(self.matches(batch)))
+        arrays = [narrow(batch.column(field.name), field.type) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def narrow(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A struct with some of its fields only, at every depth; what is no struct as it is."""
+    if not pa.types.is_struct(kind) or array.type == kind:
+        return array
+    children = [narrow(array.field(array.type.get_field_index(field.name)), field.type) for field in kind]
+    if array.null_count == 0:
+        return struct_array(children, list(kind), len(array))
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
+
+
+def _has_no_fields(field: NestedField) -> bool:
+    return not isinstance(field.field_type, StructType) or not field.field_type.fields
+
+
+def _pruned(fields: Iterable[pa.Field], kept: Iterable[NestedField]) -> list[pa.Field]:
+    by_name = {field.name: field for field in kept}
+    found = []
+    for field in fields:
+        wanted = by_name.get(field.name)
+        if wanted is None:
+            continue
+        if pa.types.is_struct(field.type) and isinstance(wanted.field_type, StructType):
+            field = field.with_type(pa.struct(_pruned(field.type, wanted.field_type.fields)))
+        found.append(field)
+    return found
