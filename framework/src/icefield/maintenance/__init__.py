@@ -1,7 +1,19 @@
-"""Upkeep: expiry of snapshots, manifests rewritten, and statistics of tables and of their partitions."""
+"""Upkeep: expiry of snapshots, manifests and delete files rewritten, and statistics of tables and partitions."""
 
+from icefield.maintenance.deletes import (
+    ConvertEqualityDeletesResult,
+    RemoveDanglingDeletesResult,
+    RewriteDeletesResult,
+)
 from icefield.maintenance.expiry import ExpireSnapshotsResult
 from icefield.maintenance.maintenance_table import MaintenanceTable
 from icefield.maintenance.manifests import RewriteManifestsResult
 
-__all__ = ["ExpireSnapshotsResult", "MaintenanceTable", "RewriteManifestsResult"]
+__all__ = [
+    "ConvertEqualityDeletesResult",
+    "ExpireSnapshotsResult",
+    "MaintenanceTable",
+    "RemoveDanglingDeletesResult",
+    "RewriteDeletesResult",
+    "RewriteManifestsResult",
+]

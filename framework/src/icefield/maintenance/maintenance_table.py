@@ -12,6 +12,15 @@ from icefield.errors import NoSuchSnapshot
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.maintenance import partition_stats_file as stats_file
 from icefield.maintenance import table_stats
+from icefield.maintenance.deletes import (
+    ConvertEqualityDeletes,
+    ConvertEqualityDeletesResult,
+    RemoveDanglingDeletes,
+    RemoveDanglingDeletesResult,
+    RewriteDeletesResult,
+    RewritePolicy,
+    RewritePositionDeletes,
+)
 from icefield.maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
 from icefield.maintenance.partition_stats import computed_from, computed_in_full, nearest_known
@@ -174,6 +183,87 @@ class MaintenanceTable:
             action.commit()
         return action.result
 
+    def rewrite_position_delete_files(
+        self,
+        where: str | BooleanExpression | None = None,
+        *,
+        target_file_size: int | None = None,
+        min_input_files: int = 5,
+        rewrite_all: bool = False,
+        dry_run: bool = False,
+        branch: str = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> RewriteDeletesResult:
+        """Write the positions of small position delete files into fewer files, without those of files that are gone.
+
+        Rewritten are the files of each partition that may hold rows of ``where``: where ``min_input_files`` are far
+        from ``target_file_size`` bytes (``write.delete.target-file-size-bytes`` by default), or several make up one;
+        all with ``rewrite_all``. In version 3 every position delete file becomes deletion vectors, and the vectors of
+        small Puffin files move into fewer. New files have the sequence number of the newest deletes in them.
+        ``dry_run`` says which files would be rewritten.
+
+        Raises ``InvalidArgument``, ``InvalidFile`` for a damaged delete file, ``UnsupportedFeature`` for an encrypted
+        table, ``CommitFailed`` where others commit faster.
+        """
+        policy = RewritePolicy(_expression(where), target_file_size, min_input_files, rewrite_all)
+        if dry_run:
+            planned = RewritePositionDeletes(_not_staged, policy, branch=branch)
+            planned.plan(self._head(branch))
+            return replace(planned.result, dry_run=True)
+        with self._begin() as tx:
+            action = RewritePositionDeletes(tx.stage, policy, branch=branch, snapshot_properties=snapshot_properties)
+            action.commit()
+        return action.result
+
+    def remove_dangling_deletes(
+        self, *, dry_run: bool = False, branch: str = MAIN_BRANCH, snapshot_properties: Mapping[str, str] | None = None
+    ) -> RemoveDanglingDeletesResult:
+        """Remove delete files that apply to no data file, without reading any.
+
+        Those are position delete files and deletion vectors of data files that are gone, equality deletes that are
+        not newer than any data file of their partition, position delete files older than all of theirs, and those of
+        data files that have a deletion vector. ``dry_run`` says what would be removed.
+
+        Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
+        """
+        if dry_run:
+            planned = RemoveDanglingDeletes(_not_staged, branch=branch)
+            planned.plan(self._head(branch))
+            return replace(planned.result, snapshot_id=None, dry_run=True)
+        with self._begin() as tx:
+            action = RemoveDanglingDeletes(tx.stage, branch=branch, snapshot_properties=snapshot_properties)
+            action.commit()
+        return action.result
+
+    def convert_equality_deletes(
+        self,
+        where: str | BooleanExpression | None = None,
+        *,
+        dry_run: bool = False,
+        branch: str = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> ConvertEqualityDeletesResult:
+        """Put position deletes, or in version 3 deletion vectors, in the place of equality deletes.
+
+        The data files that equality deletes of partitions that may hold rows of ``where`` apply to are read once, to
+        find the rows; scans then need not look up keys. Data files and deletes that others commit meanwhile are looked
+        at before the commit is tried again. ``dry_run`` says what would be converted and how many files be read.
+
+        Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table and for one with a
+        column ``_pos``, ``CommitFailed`` where others commit faster.
+        """
+        row_filter = _expression(where)
+        if dry_run:
+            planned = ConvertEqualityDeletes(_not_staged, row_filter, branch=branch)
+            planned.plan(self._head(branch))
+            return replace(planned.result, dry_run=True)
+        with self._begin() as tx:
+            action = ConvertEqualityDeletes(
+                tx.stage, row_filter, branch=branch, snapshot_properties=snapshot_properties
+            )
+            action.commit()
+        return action.result
+
     def _head(self, branch: str) -> Head:
         refuse_plain_files(self._metadata)
         return Head(self._metadata, head_of(self._metadata, branch), self._io)
@@ -189,3 +279,7 @@ class MaintenanceTable:
 
 def _not_staged(action: Action) -> None:
     """Where the actions of dry runs go, which are never committed."""
+
+
+def _expression(where: str | BooleanExpression | None) -> BooleanExpression | None:
+    return None if where is None else as_expression(where)

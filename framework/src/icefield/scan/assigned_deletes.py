@@ -109,6 +109,28 @@ class AssignedDeletes:
             counts = counts + one.counts
         return counts
 
+    def having(self, chosen: Mask) -> Mask:
+        """Which data files have one of the delete files of a mask over all of these."""
+        rows = np.repeat(np.arange(len(self._offsets) - 1), np.diff(self._offsets))
+        found: Mask = np.zeros(len(self._offsets) - 1, bool)
+        found[rows[chosen[self._numbers]]] = True
+        for one in self._ranges:
+            before = np.concatenate(([0], np.cumsum(chosen[one.numbers])))
+            found |= before[np.maximum(one.firsts, one.ends)] > before[one.firsts]
+        return found
+
+    def used(self) -> Mask:
+        """Which of all delete files some data file has."""
+        found: Mask = np.zeros(len(self._files), bool)
+        found[self._numbers] = True
+        for one in self._ranges:
+            some = one.ends > one.firsts
+            changes = np.zeros(len(one.numbers) + 1, np.int64)
+            np.add.at(changes, one.firsts[some], 1)
+            np.add.at(changes, one.ends[some], -1)
+            found[one.numbers[np.cumsum(changes[:-1]) > 0]] = True
+        return found
+
     def part(self, start: int, stop: int) -> AssignedDeletes:
         """Those of some of the data files, which follow each other."""
         offsets = self._offsets[start : stop + 1]

@@ -223,8 +223,10 @@ def no_new_deletes_for(
     deleting = _ids(since.others(head, _DELETING))
     new: list[ManifestEntries] = []
     added = _added_manifests(head, later, ManifestContent.DELETES) if deleting else []
+    carried = _CarriedDeletes(head, since)
     for entries in head.read(added, statistics=DELETE_STATISTICS):
-        mask = entries_by(entries, deleting) & (entries.status() != EntryStatus.DELETED)
+        mask = entries_by(entries, deleting) | carried.among(entries)
+        mask &= entries.status() != EntryStatus.DELETED
         if not equality:
             mask &= np.asarray(entries.column(f.CONTENT)) != DataFileContent.EQUALITY_DELETES
         new.append(entries.filter(mask))
@@ -241,6 +243,26 @@ def no_new_deletes_for(
             refusal = Refusal(f"row-level deletes of {path} were added", remedy)
             deletes = [file.file_path for file in assigned.files(row)]
             raise _conflict(head, since, refusal, deletes, _added_by(new, deletes[0]))
+
+
+class _CarriedDeletes:
+    """Deletes that were added meanwhile and then rewritten with others: their delete files have gone again.
+
+    A rewrite keeps the sequence number of the newest deletes that it rewrites, which shows whether these are new.
+    """
+
+    def __init__(self, head: Head, since: Since) -> None:
+        self._rewrites = _ids(since.others(head, (Operation.REPLACE,)))
+        base = None if since.snapshot_id is None else head.metadata.snapshot_by_id(since.snapshot_id)
+        self._number = 0 if base is None else base.sequence_number
+
+    def among(self, entries: ManifestEntries) -> Mask:
+        """Which entries hold such deletes."""
+        if not self._rewrites:
+            return np.zeros(len(entries), bool)
+        newer = pc.fill_null(pc.greater(entries.column(f.SEQUENCE_NUMBER), self._number), True)
+        mask: Mask = entries_by(entries, self._rewrites) & np.asarray(newer)
+        return mask
 
 
 def _added_by(entries: Iterable[ManifestEntries], path: str) -> int | None:
@@ -268,8 +290,12 @@ def _refuse_added(
 ) -> None:
     later = since.snapshots(head)
     adding = _ids(since.others(head, operations))
+    carried = _CarriedDeletes(head, since)
     for entries in concern.read(_added_manifests(head, later, content) if adding else []):
-        mask = entries_by(entries, adding) & (entries.status() != EntryStatus.DELETED)
+        mask = entries_by(entries, adding)
+        if content is ManifestContent.DELETES:
+            mask |= carried.among(entries)
+        mask &= entries.status() != EntryStatus.DELETED
         if mask.any():
             _refuse_any(head, since, entries, mask & concern.may_match(entries), refusal)
 

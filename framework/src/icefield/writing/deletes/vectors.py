@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from icefield.abc import OutputStream
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
@@ -57,13 +58,13 @@ def write_deletion_vectors(
     new = NewFiles(
         context.io, context.locations, file_prefix(task_id, attempt, context.operation_id), note, suffix=SUFFIX
     )
-    files = _PuffinFiles(context, new)
+    files = VectorFiles(context, new)
     try:
         for spec_id, partition in {(each.file.spec_id, each.file.partition) for each in vectors.values()}:
             context.folder_of(spec_id, partition)  # which raises for a spec that is not there
         for some in _together(vectors.values()):
             for each, data in zip(some, encode_vectors([one.positions for one in some]), strict=True):
-                files.add(each, data)
+                files.add(each.file.file_path, each.file.spec_id, each.file.partition, len(each.positions), data)
         files.close()
     except BaseException:
         files.abandon()
@@ -85,8 +86,8 @@ def _together(rows: Iterable[DeletedRows]) -> Iterator[list[DeletedRows]]:
         yield held
 
 
-class _PuffinFiles:
-    """Puffin files, one after another."""
+class VectorFiles:
+    """Puffin files of deletion vectors, one after another. ``written`` are the vectors, once their file is complete."""
 
     def __init__(self, context: DeleteContext, new: NewFiles) -> None:
         self._context = context
@@ -94,12 +95,12 @@ class _PuffinFiles:
         self._writer: PuffinWriter | None = None
         self._sink: OutputStream | None = None
         self._locations: list[str] = []
-        self._held: list[tuple[DeletedRows, Blob]] = []
+        self._held: list[tuple[DataFile, Blob]] = []
         self._footer = 0
         self.written: list[DataFile] = []
 
-    def add(self, rows: DeletedRows, data: bytes) -> None:
-        path = rows.file.file_path
+    def add(self, path: str, spec_id: int, partition: tuple[Any, ...], count: int, data: bytes) -> None:
+        """Add the vector of a data file: an encoded bitmap of so many positions."""
         if self._writer is None:
             _, location, self._sink = self._new.begin("puffin")
             self._locations.append(location)
@@ -108,9 +109,19 @@ class _PuffinFiles:
             BlobType.DELETION_VECTOR,
             data,
             fields=[POS.field_id],
-            properties={"referenced-data-file": path, "cardinality": str(len(rows.positions))},
+            properties={"referenced-data-file": path, "cardinality": str(count)},
         )
-        self._held.append((rows, blob))
+        described = DataFile(
+            file_path=self._locations[-1],
+            file_format="puffin",
+            content=DataFileContent.POSITION_DELETES,
+            record_count=count,
+            file_size_in_bytes=0,
+            partition=partition,
+            spec_id=spec_id,
+            referenced_data_file=path,
+        )
+        self._held.append((described, blob))
         self._footer += _BYTES_A_BLOB + 2 * len(path.encode())
         if blob.offset + blob.length + self._footer >= self._context.target_file_bytes or self._footer >= _FOOTER_BYTES:
             self.close()
@@ -125,21 +136,9 @@ class _PuffinFiles:
             self._locations.pop()  # what is there is of somebody else, who was given the same names
             raise
         self._writer = self._sink = None
-        location = self._locations[-1]
         self.written += [
-            DataFile(
-                file_path=location,
-                file_format="puffin",
-                content=DataFileContent.POSITION_DELETES,
-                record_count=len(rows.positions),
-                file_size_in_bytes=size,
-                partition=rows.file.partition,
-                spec_id=rows.file.spec_id,
-                referenced_data_file=rows.file.file_path,
-                content_offset=blob.offset,
-                content_size_in_bytes=blob.length,
-            )
-            for rows, blob in self._held
+            replace(described, file_size_in_bytes=size, content_offset=blob.offset, content_size_in_bytes=blob.length)
+            for described, blob in self._held
         ]
         self._held, self._footer = [], 0
 

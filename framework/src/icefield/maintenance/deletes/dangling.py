@@ -1,0 +1,43 @@
+"""Removing delete files that delete no row.
+
+A delete file is dangling where it applies to no live data file: its data file is gone, or every data file of its
+partition is newer, or has a deletion vector that counts instead. Spec: "Scan Planning".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from icefield.maintenance.deletes.action import DeleteUpkeep
+from icefield.maintenance.deletes.results import RemoveDanglingDeletesResult
+from icefield.maintenance.deletes.survey import DeleteSurvey
+from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.snapshot_producer import FileChanges
+
+
+class RemoveDanglingDeletes(DeleteUpkeep):
+    """Removes the delete files that apply to no live data file."""
+
+    result = RemoveDanglingDeletesResult()
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """The delete files to remove."""
+        return self.plan(head)
+
+    def plan(self, head: Head) -> FileChanges:
+        """Which delete files go, counted in ``result``. No delete file is read."""
+        survey = DeleteSurvey(head)
+        if not len(survey):
+            self.result, self._changes = RemoveDanglingDeletesResult(), False
+            return FileChanges()
+        gone = ~survey.used()
+        self._changes = bool(gone.any())
+        self.result = RemoveDanglingDeletesResult(
+            removed_position_delete_files=int(np.count_nonzero(gone & survey.is_position)),
+            removed_deletion_vectors=int(np.count_nonzero(gone & survey.is_vector)),
+            removed_equality_delete_files=int(np.count_nonzero(gone & survey.is_equality)),
+            removed_bytes=int(survey.sizes[gone].sum()),
+            snapshot_id=self.committed_id,
+        )
+        return FileChanges(removed=survey.masks(gone))

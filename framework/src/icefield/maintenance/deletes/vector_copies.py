@@ -1,0 +1,70 @@
+"""Deletion vectors read as they are stored, to be copied into another Puffin file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from icefield.abc import InputFile
+from icefield.errors import InvalidMetadata
+from icefield.manifest import DataFile
+from icefield.puffin import decode_vector
+from icefield.puffin.reader import read_range
+from icefield.scan.parallel import default_workers
+from icefield.storage import FileIO
+
+_AT_ONCE_BYTES: Final = 64 << 20
+
+
+class VectorCopies:
+    """Reads the blobs of vectors, several Puffin files at once."""
+
+    def __init__(self, io: FileIO) -> None:
+        self._io = io
+
+    def read(self, vectors: Sequence[DataFile]) -> Iterator[tuple[DataFile, tuple[bytes, int]]]:
+        """Each vector with its blob and how many positions are in it, in their order.
+
+        Raises ``InvalidFile`` for a blob that is damaged.
+        """
+        files = [list(members) for _, members in groupby(vectors, attrgetter("file_path"))]
+        with ThreadPoolExecutor(default_workers(), thread_name_prefix="icefield-deletes") as pool:
+            for some in _lots(files):
+                for members, blobs in zip(some, pool.map(self._blobs, some), strict=True):
+                    yield from zip(members, blobs, strict=True)
+
+    def _blobs(self, vectors: Sequence[DataFile]) -> list[tuple[bytes, int]]:
+        location = vectors[0].file_path
+        source = self._io.open_input(location)
+        try:
+            return [_blob(source, vector) for vector in vectors]
+        finally:
+            source.close()
+
+
+def _blob(source: InputFile, vector: DataFile) -> tuple[bytes, int]:
+    offset, length, location = vector.content_offset, vector.content_size_in_bytes, vector.file_path
+    if offset is None or length is None or offset < 0 or length < 0:
+        raise InvalidMetadata(f"{location}: its manifest does not state where a deletion vector is", location=location)
+    blob = read_range(source, offset, length, location)
+    # What is damaged is not passed on.
+    positions = decode_vector(blob, location, cardinality=vector.record_count if vector.record_count >= 0 else None)
+    return blob, len(positions)
+
+
+def _lots(files: Sequence[list[DataFile]]) -> Iterator[list[list[DataFile]]]:
+    """Puffin files whose wanted vectors fit into memory together."""
+    held: list[list[DataFile]] = []
+    size = 0
+    for members in files:
+        own = sum(vector.content_size_in_bytes or 0 for vector in members)
+        if held and size + own > _AT_ONCE_BYTES:
+            yield held
+            held, size = [], 0
+        held.append(members)
+        size += own
+    if held:
+        yield held
