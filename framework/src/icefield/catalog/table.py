@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icefield.catalog.inspection import InspectTable
+from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable
 from icefield.expressions import AlwaysTrue, BooleanExpression
@@ -16,7 +17,6 @@ from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.partitioning import PartitionSpec, SortOrder
-from icefield.scan import IncrementalAppendScan, SnapshotRange, TableScan
 from icefield.schema import NameMapping, Schema, parse_name_mapping
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO, LocationProvider
@@ -42,7 +42,7 @@ from icefield.writing import WriteContext
 _NO_STRINGS: Mapping[str, str] = {}
 
 
-class Table:
+class Table(ReadableTable):
     """A table at one version.
 
     It stays at the version that was loaded until it is refreshed or changes the table itself; then it is at the
@@ -171,77 +171,7 @@ class Table:
         """Upkeep of the table: expiry of snapshots, statistics of its columns and partitions."""
         return MaintenanceTable(self.metadata, self.io, self.transaction, self.metadata_location)
 
-    # -- reading --------------------------------------------------------------------------------------------------
-
-    def scan(
-        self,
-        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        selected_fields: tuple[str, ...] = ("*",),
-        case_sensitive: bool = True,
-        snapshot_id: int | None = None,
-        options: Mapping[str, str] = _NO_STRINGS,
-        limit: int | None = None,
-        *,
-        ref: str | None = None,
-        as_of: Timestamp | None = None,
-    ) -> TableScan:
-        """Read rows: those that match a filter, some columns of them, as of a snapshot, branch, tag or time.
-
-        ``as_of``: the version that was current then, by the snapshot log; ms since 1970 UTC, a ``datetime`` or a
-        string in ISO form.
-        """
-        scan = TableScan(
-            metadata=self.metadata,
-            io=self.io,
-            row_filter=row_filter,
-            selected_fields=selected_fields,
-            case_sensitive=case_sensitive,
-            snapshot_id=snapshot_id,
-            ref=ref,
-            limit=limit,
-            options=options,
-            identifier=self.name(),
-        )
-        return scan if as_of is None else scan.as_of(as_of)
-
-    def incremental_append_scan(
-        self,
-        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
-        selected_fields: tuple[str, ...] = ("*",),
-        case_sensitive: bool = True,
-        *,
-        from_snapshot_id_exclusive: int | None = None,
-        from_snapshot_id_inclusive: int | None = None,
-        to_snapshot_id_inclusive: int | None = None,
-        from_timestamp: Timestamp | None = None,
-        to_timestamp: Timestamp | None = None,
-        ref: str | None = None,
-        options: Mapping[str, str] = _NO_STRINGS,
-        limit: int | None = None,
-    ) -> IncrementalAppendScan:
-        """Read the rows that appends added between two snapshots, whatever became of them later.
-
-        Without a beginning: from the oldest ancestor that is kept; without an end: to the head of ``ref`` (a branch or
-        tag; ``main``). Times: after the first, up to the second.
-        """
-        return IncrementalAppendScan(
-            metadata=self.metadata,
-            io=self.io,
-            row_filter=row_filter,
-            selected_fields=selected_fields,
-            case_sensitive=case_sensitive,
-            limit=limit,
-            options=options,
-            identifier=self.name(),
-            range=SnapshotRange(
-                from_snapshot_id_exclusive,
-                from_snapshot_id_inclusive,
-                to_snapshot_id_inclusive,
-                from_timestamp,
-                to_timestamp,
-                ref,
-            ),
-        )
+    # -- changing -------------------------------------------------------------------------------------------------
 
     def refresh(self) -> Table:
         """Move to the current version.
@@ -253,8 +183,6 @@ class Table:
             raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
         self._at_state(self._handle, state)
         return self
-
-    # -- changing -------------------------------------------------------------------------------------------------
 
     def transaction(self) -> Transaction[Table]:
         """Several changes in one commit: ``with table.transaction() as tx: ...``."""

@@ -1,9 +1,24 @@
 """Scans: planned in columns, read by tasks."""
 
 from icefield.scan.append_scan import IncrementalAppendScan
+from icefield.scan.changelog_scan import IncrementalChangelogScan
+from icefield.scan.changes.reading import read_changes
+from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
 from icefield.scan.reading import read_tasks
 from icefield.scan.snapshot_range import SnapshotRange
 from icefield.scan.table_scan import TableScan
 from icefield.scan.tasks import FileScanTask, ScanContext
 
-__all__ = ["FileScanTask", "IncrementalAppendScan", "ScanContext", "SnapshotRange", "TableScan", "read_tasks"]
+__all__ = [
+    "ChangedFile",
+    "ChangelogContext",
+    "ChangelogScanTask",
+    "FileScanTask",
+    "IncrementalAppendScan",
+    "IncrementalChangelogScan",
+    "ScanContext",
+    "SnapshotRange",
+    "TableScan",
+    "read_changes",
+    "read_tasks",
+]

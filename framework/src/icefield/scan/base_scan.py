@@ -78,7 +78,7 @@ class BaseScan:
 
         Raises ``InvalidArgument`` for a name that is neither.
         """
-        return self._projected(tuple(dict.fromkeys(self.selected_fields)))
+        return self._rows_projection
 
     @cached_property
     def context(self) -> ScanContext:
@@ -87,7 +87,7 @@ class BaseScan:
         mapping = find_value(metadata.properties, NAME_MAPPING_DEFAULT)
         return ScanContext(
             schema=self.schema,
-            projection=self.projection,
+            projection=self._rows_projection,
             io=self.io,
             case_sensitive=self.case_sensitive,
             specs={spec.spec_id: spec for spec in metadata.partition_specs},
@@ -112,6 +112,11 @@ class BaseScan:
         if find_spec("pandas") is None:
             raise MissingPlugin("to_pandas needs pandas, which does not come with Icefield; pip install pandas")
         return self.to_arrow().to_pandas(**options)
+
+    @cached_property
+    def _rows_projection(self) -> Schema:
+        """The columns that come of rows."""
+        return self._projected(tuple(dict.fromkeys(self.selected_fields)))
 
     def _projected(self, names: tuple[str, ...]) -> Schema:
         of_table, others = [], []

@@ -175,6 +175,13 @@ class ScanPlanner:
         unpartitioned = {plan.spec.spec_id for plan in self._manifests.specs if plan.spec.is_unpartitioned}
         return key, DeleteIndex(parts, unpartitioned)
 
+    def delete_index(self) -> DeleteIndex | None:
+        """The delete files of the snapshot that may concern rows that match; None where there are none."""
+        key, index = self._delete_index()
+        if key is not None and index is not None:
+            DELETE_INDEXES.put(key, index)
+        return index
+
     def _live_paths(self, manifest: ManifestFile) -> list[str]:
         kind = self._manifests.spec_plan(manifest.partition_spec_id).partition_type
         entries = self._manifests.reader.read(manifest, kind, ManifestRequest(frozenset({f.STATUS, f.FILE_PATH})))

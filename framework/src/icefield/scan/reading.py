@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +19,8 @@ from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.keys import Mask
-from icefield.scan.deletes.positions import ordered
-from icefield.scan.deletes.store import DeleteStore, TaskDeletes, shared_store
+from icefield.scan.deletes.positions import NONE, Positions, ordered
+from icefield.scan.deletes.store import DeleteStore, OnlyRows, TaskDeletes, shared_store
 from icefield.scan.opening import counted, open_file
 from icefield.scan.parallel import in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
@@ -61,10 +62,11 @@ def read_tasks(
     """
     reader = TaskReader(context)
     batches = in_order(tasks, reader.read, workers)
-    return batches if limit is None else _limited(batches, limit)
+    return batches if limit is None else limited(batches, limit)
 
 
-def _limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """The first rows of a stream of batches, which is closed after them."""
     left = limit
     try:
         while left > 0 and (batch := next(batches, None)) is not None:
@@ -102,8 +104,20 @@ class TaskReader:
         places = (place for place, each in enumerate(context.projection.fields) if each.field_id == DELETED.field_id)
         self._marks = next(places, None)
 
-    def read(self, task: FileScanTask) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+    def deleted(self, task: FileScanTask) -> Positions:
+        """The positions of all deleted rows of a task's file; rows that are deleted by their values are looked up."""
+        deletes = self._deletes.of(task, task.file)
+        if deletes is None:
+            return NONE
+        if deletes.lookups:
+            passes = tuple((one.ids, partial(iter, [one])) for one in deletes.lookups)
+            deletes = TaskDeletes(deletes.positions, (), passes + deletes.passes)
+        return self._swept(
+            task, task.file, deletes, self._context.io.file_format(task.file.file_format).abilities
+        ).positions
+
+    def read(self, task: FileScanTask, only: Positions | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of one task; with ``only`` those at these positions, deleted or not."""
         file = task.file
         wanted = self._wanted_for(task.residual, _NO_IDS)
         if isinstance(wanted.row_filter, AlwaysFalse):
@@ -111,8 +125,8 @@ class TaskReader:
         abilities = self._context.io.file_format(file.file_format).abilities
         if FormatAbility.SPLITS not in abilities and task.start > 0:
             return  # the task that has the first byte reads the whole file
-        deletes = self._deletes.of(task, file)
-        if deletes is not None:
+        deletes = self._deletes.of(task, file) if only is None else OnlyRows(only, count=file.record_count)
+        if deletes is not None and only is None:
             deletes = self._swept(task, file, deletes, abilities)
             if self._marks is None and _is_empty(file, deletes):
                 return
@@ -142,7 +156,7 @@ class TaskReader:
             batch_rows=BATCH_ROWS,
             positions=projection.positions or by_position,
             dictionaries=projection.held_dictionaries if FormatAbility.DICTIONARIES in abilities else frozenset(),
-            skipped_rows=deletes.positions if deletes is not None and skips else None,
+            skipped_rows=deletes.skipped if deletes is not None and skips else None,
         )
         for batch in counted(file, reader, request):
             positions = batch.column(batch.num_columns - 1) if by_position else None

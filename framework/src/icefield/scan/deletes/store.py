@@ -25,6 +25,9 @@ HELD_BYTES: Final = 256 << 20
 _WHOLE_ROWS: Final = 8 << 20
 """Position delete files of more rows are read for one data file at a time."""
 
+_MOST_SKIPPED: Final = 16 << 20
+"""Of a file with more rows it is not stated which of them need not be read."""
+
 _MOST_SHARED: Final = 2
 """Scans of which a process keeps the deletes: an executor's process reads chunks of one after another."""
 
@@ -47,6 +50,11 @@ class TaskDeletes:
         """The columns by which rows are looked up."""
         return frozenset(id_ for lookup in self.lookups for id_ in lookup.ids)
 
+    @property
+    def skipped(self) -> Positions | None:
+        """Positions that need not be read; None where it is not worth to state them."""
+        return self.positions
+
     def rows(self, schema: Schema, rows: pa.RecordBatch, positions: pa.Array | None) -> Mask | None:
         """Which rows of a batch are deleted; None for none. ``positions`` are theirs in the file."""
         mask: Mask | None = None
@@ -58,6 +66,29 @@ class TaskDeletes:
                 mask = np.zeros(rows.num_rows, bool) if mask is None else mask
                 mask[found] = True
         return mask
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyRows(TaskDeletes):
+    """All rows of a data file but those at ``positions``, as if they were deleted. ``count``: the rows of the file."""
+
+    count: int = -1
+
+    @property
+    def skipped(self) -> Positions | None:
+        """Positions that need not be read; None where it is not worth to state them."""
+        if not 0 <= self.count <= _MOST_SKIPPED:
+            return None
+        others = np.ones(self.count, bool)
+        others[self.positions[self.positions < self.count]] = False
+        return np.flatnonzero(others)
+
+    def rows(self, schema: Schema, rows: pa.RecordBatch, positions: pa.Array | None) -> Mask | None:
+        """Which rows of a batch are not among those."""
+        if positions is None or not rows.num_rows:
+            return None
+        chosen = deleted_positions(positions.to_numpy(), self.positions)
+        return np.ones(rows.num_rows, bool) if chosen is None else ~chosen
 
 
 class DeleteStore:

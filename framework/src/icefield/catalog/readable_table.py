@@ -1,0 +1,147 @@
+"""What is read of a table: its rows, what was appended, what changed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.metadata import TableMetadata
+from icefield.metadata.timestamps import Timestamp
+from icefield.scan import IncrementalAppendScan, IncrementalChangelogScan, SnapshotRange, TableScan
+from icefield.storage import FileIO
+
+_NO_STRINGS: Mapping[str, str] = {}
+
+
+class ReadableTable(ABC):
+    """A table whose metadata and files can be read."""
+
+    @property
+    @abstractmethod
+    def metadata(self) -> TableMetadata:
+        """Everything about this version."""
+
+    @property
+    @abstractmethod
+    def io(self) -> FileIO:
+        """The file IO of its files."""
+
+    @abstractmethod
+    def name(self) -> tuple[str, ...]:
+        """The levels of its namespace, and its own name."""
+
+    def scan(
+        self,
+        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        selected_fields: tuple[str, ...] = ("*",),
+        case_sensitive: bool = True,
+        snapshot_id: int | None = None,
+        options: Mapping[str, str] = _NO_STRINGS,
+        limit: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of: Timestamp | None = None,
+    ) -> TableScan:
+        """Read rows: those that match a filter, some columns of them, as of a snapshot, branch, tag or time.
+
+        ``as_of``: the version that was current then, by the snapshot log; ms since 1970 UTC, a ``datetime`` or a
+        string in ISO form.
+        """
+        scan = TableScan(
+            metadata=self.metadata,
+            io=self.io,
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            case_sensitive=case_sensitive,
+            snapshot_id=snapshot_id,
+            ref=ref,
+            limit=limit,
+            options=options,
+            identifier=self.name(),
+        )
+        return scan if as_of is None else scan.as_of(as_of)
+
+    def incremental_append_scan(
+        self,
+        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        selected_fields: tuple[str, ...] = ("*",),
+        case_sensitive: bool = True,
+        *,
+        from_snapshot_id_exclusive: int | None = None,
+        from_snapshot_id_inclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        from_timestamp: Timestamp | None = None,
+        to_timestamp: Timestamp | None = None,
+        ref: str | None = None,
+        options: Mapping[str, str] = _NO_STRINGS,
+        limit: int | None = None,
+    ) -> IncrementalAppendScan:
+        """Read the rows that appends added between two snapshots, whatever became of them later.
+
+        Without a beginning: from the oldest ancestor that is kept; without an end: to the head of ``ref`` (a branch or
+        tag; ``main``). Times: after the first, up to the second.
+        """
+        return IncrementalAppendScan(
+            metadata=self.metadata,
+            io=self.io,
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            case_sensitive=case_sensitive,
+            limit=limit,
+            options=options,
+            identifier=self.name(),
+            range=SnapshotRange(
+                from_snapshot_id_exclusive,
+                from_snapshot_id_inclusive,
+                to_snapshot_id_inclusive,
+                from_timestamp,
+                to_timestamp,
+                ref,
+            ),
+        )
+
+    def incremental_changelog_scan(
+        self,
+        row_filter: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 -- immutable
+        selected_fields: tuple[str, ...] = ("*",),
+        case_sensitive: bool = True,
+        *,
+        from_snapshot_id_exclusive: int | None = None,
+        from_snapshot_id_inclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        from_timestamp: Timestamp | None = None,
+        to_timestamp: Timestamp | None = None,
+        ref: str | None = None,
+        net_changes: bool = False,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] = (),
+        remove_carryovers: bool = True,
+        limit: int | None = None,
+    ) -> IncrementalChangelogScan:
+        """Read what changed between two snapshots: rows with ``_change_type``, ``_change_ordinal`` and
+        ``_commit_snapshot_id``.
+
+        The range is that of ``incremental_append_scan``; the options are those of ``IncrementalChangelogScan``.
+        """
+        return IncrementalChangelogScan(
+            metadata=self.metadata,
+            io=self.io,
+            row_filter=row_filter,
+            selected_fields=selected_fields,
+            case_sensitive=case_sensitive,
+            limit=limit,
+            identifier=self.name(),
+            range=SnapshotRange(
+                from_snapshot_id_exclusive,
+                from_snapshot_id_inclusive,
+                to_snapshot_id_inclusive,
+                from_timestamp,
+                to_timestamp,
+                ref,
+            ),
+            net_changes=net_changes,
+            compute_updates=compute_updates,
+            identifier_columns=identifier_columns,
+            remove_carryovers=remove_carryovers,
+        )

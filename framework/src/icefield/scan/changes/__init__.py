@@ -1,0 +1,1 @@
+"""Changes of rows from snapshot to snapshot: planned, read and matched."""

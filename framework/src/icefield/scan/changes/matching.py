@@ -1,0 +1,164 @@
+"""Matching rows that were deleted with rows that were inserted: those that were only carried over, and updates.
+
+Rows are columns with a number of the change for each: twice its ordinal, and one more for an insert. Copy-on-write
+deletes and inserts again every row of a file; what it left as it was cancels out here. See "Changelog" in Iceberg's
+documentation of Spark for what the change types mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from icefield.errors import InvalidArgument
+from icefield.partitioning.tuples import Ints
+from icefield.scan.changes.row_numbers import row_numbers, value_numbers
+from icefield.scan.deletes.keys import Mask, equal_keys, plain
+
+CHANGE_TYPES: Final = pa.array(["DELETE", "INSERT", "UPDATE_BEFORE", "UPDATE_AFTER"])
+DELETE, INSERT, UPDATE_BEFORE, UPDATE_AFTER = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The rows that are left, by their places, and the place of each one's type in ``CHANGE_TYPES``."""
+
+    places: Ints
+    types: npt.NDArray[np.int8]
+
+
+def settle(columns: Sequence[pa.Array], keys: Sequence[pa.Array], changes: Ints, *, net: bool, names: str) -> Settled:
+    """What is left of changes when equal rows have cancelled out: deletes, updates in pairs, inserts.
+
+    ``columns`` must be equal in equal rows. ``keys`` identify a row; without them there are no updates. ``changes``
+    are ascending but for the last bit of those of one snapshot. ``net``: whether changes of several snapshots cancel
+    out. ``names``: of the keys, for the error. Raises ``InvalidArgument`` for keys that several rows share.
+    """
+    left = _net(columns, changes) if net else differing(columns, changes & 1 == 1)
+    inserted = changes[left] & 1 == 1
+    if not keys or not inserted.any() or inserted.all():
+        order = np.argsort(inserted, kind="stable")
+        return Settled(left[order], inserted[order].astype(np.int8))
+    before, after = _updates([key.take(pa.array(left)) for key in keys], inserted, names)
+    updated = np.zeros(len(left), bool)
+    updated[before], updated[after] = True, True
+    deletes, inserts = np.flatnonzero(~updated & ~inserted), np.flatnonzero(~updated & inserted)
+    pairs = np.stack((before, after), axis=1).reshape(-1)
+    types = np.repeat(np.array([DELETE, INSERT], np.int8), [len(deletes), len(inserts)])
+    pair_types = np.tile(np.array([UPDATE_BEFORE, UPDATE_AFTER], np.int8), len(before))
+    return Settled(
+        left[np.concatenate((deletes, pairs, inserts))],
+        np.concatenate((types[: len(deletes)], pair_types, types[len(deletes) :])),
+    )
+
+
+def differing(columns: Sequence[pa.Array], inserted: Mask) -> Ints:
+    """The places of the rows that are left when every deleted row has cancelled out with an equal one inserted.
+
+    Column by column, rows that differ from all others of the other kind are set aside. Once each row has one other
+    that may equal it, the rest of the columns is compared in pairs.
+    """
+    left = np.arange(len(inserted))
+    numbers = np.zeros(len(left), np.int64)
+    aside: list[Ints] = []
+    for place, column in enumerate(columns):
+        codes, distinct = value_numbers(column if len(left) == len(inserted) else column.take(pa.array(left)))
+        if distinct > 1:
+            numbers = row_numbers([pa.array(numbers), pa.array(codes)], len(left)) if place else codes
+        kinds = inserted[left]
+        size = int(numbers.max(initial=0)) + 1
+        gone, come = np.bincount(numbers[~kinds], minlength=size), np.bincount(numbers[kinds], minlength=size)
+        met = (gone > 0) & (come > 0)
+        inside = met[numbers]
+        aside.append(left[~inside])
+        left, numbers = left[inside], numbers[inside]
+        if not len(left):
+            break
+        if gone[met].max() == 1 == come[met].max():
+            aside.append(_unequal_pairs(columns[place + 1 :], left, numbers, inserted))
+            left = left[:0]
+            break
+    if len(left):
+        aside.append(left[_uncancelled(numbers, inserted[left])])
+    return np.sort(np.concatenate(aside)) if aside else left[_uncancelled(numbers, inserted)]
+
+
+def _unequal_pairs(columns: Sequence[pa.Array], left: Ints, numbers: Ints, inserted: Mask) -> Ints:
+    """Of rows that share their number with one of the other kind, those that differ from it in some column."""
+    order = left[np.argsort(numbers, kind="stable")]
+    kinds = inserted[order]
+    gone, come = order[~kinds], order[kinds]
+    unequal = []
+    for column in columns:
+        if not len(gone):
+            break
+        same = _equal(column.take(pa.array(gone)), column.take(pa.array(come)))
+        unequal += [gone[~same], come[~same]]
+        gone, come = gone[same], come[same]
+    return np.concatenate(unequal) if unequal else left[:0]
+
+
+def _equal(one: pa.Array, other: pa.Array) -> Mask:
+    one, other = plain(one), plain(other)
+    if pa.types.is_nested(one.type):
+        codes, _ = value_numbers(pa.concat_arrays([one, other]))
+        return np.asarray(codes[: len(one)] == codes[len(one) :])
+    return equal_keys([one], [other])
+
+
+def _uncancelled(numbers: Ints, inserted: Mask) -> Mask:
+    """Which rows, in the order of time, are left when those of one number and different kind have cancelled out.
+
+    The latest are left.
+    """
+    size = int(numbers.max(initial=0)) + 1
+    surplus = np.bincount(numbers[inserted], minlength=size) - np.bincount(numbers[~inserted], minlength=size)
+    alive = np.flatnonzero(np.where(inserted, surplus[numbers] > 0, surplus[numbers] < 0))
+    order = alive[np.argsort(numbers[alive], kind="stable")][::-1]
+    grouped = numbers[order]
+    starts = np.flatnonzero(np.concatenate(([True], grouped[1:] != grouped[:-1]))) if len(order) else order
+    ranks = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    kept = np.zeros(len(numbers), bool)
+    kept[order[ranks < np.abs(surplus[grouped])]] = True
+    return kept
+
+
+def _net(columns: Sequence[pa.Array], changes: Ints) -> Ints:
+    """As ``differing`` for changes of several snapshots: within each of them first, then over all."""
+    numbers = row_numbers(columns, len(changes))
+    each = row_numbers([pa.array(numbers), pa.array(changes >> 1)], len(changes))
+    left = np.flatnonzero(_uncancelled(each, changes & 1 == 1))
+    return left[_uncancelled(row_numbers([pa.array(numbers[left])], len(left)), changes[left] & 1 == 1)]
+
+
+def _updates(keys: Sequence[pa.Array], inserted: Mask, names: str) -> tuple[Ints, Ints]:
+    """The places of rows before and after updates: a deleted and an inserted row with the same key."""
+    numbers = row_numbers(keys, len(inserted))
+    size = int(numbers.max(initial=0)) + 1
+    gone, come = np.bincount(numbers[~inserted], minlength=size), np.bincount(numbers[inserted], minlength=size)
+    both = (gone > 0) & (come > 0)
+    shared = both & ((gone > 1) | (come > 1))
+    if shared.any():
+        number = int(np.flatnonzero(shared)[0])
+        row = int(np.flatnonzero(numbers == number)[0])
+        values = ", ".join(_shown(key[row]) for key in keys)
+        raise InvalidArgument(
+            f"{names} do not identify a row: {gone[number]} rows with ({values}) were deleted and {come[number]} "
+            "inserted at once, so that it is not known which became which; give other identifier_columns, or "
+            "compute_updates=False"
+        )
+    places = np.flatnonzero(both[numbers])
+    order = places[np.argsort(numbers[places], kind="stable")]
+    return order[~inserted[order]], order[inserted[order]]
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value.as_py())[:100]
+    except (ValueError, OverflowError):
+        return str(value.cast(pa.string()))

@@ -1,0 +1,178 @@
+"""Planning changes: from some snapshots and a filter to the files whose rows each of them changed.
+
+A snapshot's own manifests name the data files that it added and removed. Where it added or removed delete files, the
+data files of its parent to which those apply are looked up in columns, and each comes with the deletes before and
+after.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from icefield.abc import ScanPlanned
+from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.manifest import (
+    PLAN_COLUMNS,
+    EntryStatus,
+    ManifestContent,
+    ManifestEntries,
+    ManifestFile,
+    ManifestList,
+    ManifestRequest,
+)
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Operation, Snapshot
+from icefield.scan.changed_manifests import changed_entries, entries_by, manifest_lists, written_manifests
+from icefield.scan.changes.tasks import ChangedFile
+from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
+from icefield.scan.manifest_filter import ManifestFilter, SpecPlan
+from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.planning import PlanReport, ScanPlanner
+from icefield.scan.pruning import decisive_statistics
+from icefield.scan.snapshot_range import kept_parent
+from icefield.schema import Schema
+from icefield.storage import FileIO
+
+
+class ChangelogPlanner:
+    """Plans the changes that some snapshots, oldest first, made to rows that match a filter.
+
+    ``row_filter`` is bound to ``schema``. ``identifier``: the table's name, for listeners. Snapshots that only
+    exchanged files for others with the same rows (``replace``) are left out.
+    """
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        io: FileIO,
+        snapshots: Sequence[Snapshot],
+        schema: Schema,
+        row_filter: BooleanExpression,
+        *,
+        identifier: tuple[str, ...] = (),
+        workers: int | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._io = io
+        self._snapshots = [one for one in snapshots if one.operation is not Operation.REPLACE]
+        self._schema = schema
+        self._filter = row_filter
+        self._identifier = identifier
+        self._matching = ManifestFilter(metadata, io, schema, row_filter, workers)
+        self._request = ManifestRequest(PLAN_COLUMNS, *decisive_statistics(row_filter))
+        self._indexes: dict[int, DeleteIndex | None] = {}
+        self.report = PlanReport()
+
+    def changes(self) -> Iterator[Iterator[ChangedFile]]:
+        """For each snapshot the files whose rows it changed, in the order of the snapshots; those that it added last.
+
+        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and ``NoSuchSnapshot`` where a parent has
+        expired whose deletes would have to be known.
+        """
+        for ordinal, (snapshot, listed) in enumerate(manifest_lists(self._metadata, self._io, self._snapshots)):
+            yield self._of_snapshot(ordinal, snapshot, listed)
+        self._tell()
+
+    def _of_snapshot(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
+        number = snapshot.snapshot_id
+        manifests = written_manifests(listed, ManifestContent.DATA, {number}, self._matching)
+        self.report.manifests_read += len(manifests)
+        for entries, plan in self._entries(manifests, number, EntryStatus.DELETED):
+            before = self._deletes_of(kept_parent(self._metadata, snapshot))
+            for task in _planned(entries, plan, before).tasks():
+                yield ChangedFile(task, None, ordinal, number)
+        yield from self._with_other_deletes(ordinal, snapshot, listed)
+        for entries, plan in self._entries(manifests, number, EntryStatus.ADDED):
+            for task in _planned(entries, plan, self._deletes_of(snapshot)).tasks():
+                yield ChangedFile(None, task, ordinal, number)
+
+    def _entries(
+        self, manifests: Sequence[ManifestFile], number: int, status: EntryStatus
+    ) -> Iterator[tuple[ManifestEntries, SpecPlan]]:
+        found = changed_entries(manifests, {number}, status, self._matching, self._filter, self._request)
+        for part, mask, plan in found:
+            entries = self._kept(part, mask)
+            if len(entries):
+                yield entries, plan
+
+    def _with_other_deletes(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
+        """The data files that stay and to which other deletes apply than before."""
+        number = snapshot.snapshot_id
+        changed = self._changed_deletes(number, listed)
+        if not changed:
+            return
+        # Which deletes a file had says the parent: what applied to it and has gone with its manifest counts as well.
+        before = self._deletes_of(kept_parent(self._metadata, snapshot))
+        after = self._deletes_of(snapshot)
+        chosen = listed.select(self._matching.choose(listed, ManifestContent.DATA), summaries=False)
+        self.report.manifests_read += len(chosen)
+        for part, live, plan in self._matching.matching(chosen, self._filter, self._request):
+            old = ~(entries_by(part, {number}) & (part.status() == EntryStatus.ADDED))
+            entries = part.select(PLAN_COLUMNS).filter(old if live is None else old & live)
+            concerned = np.zeros(len(entries), bool)
+            for index in changed:
+                assigned = index.assign(entries) if len(entries) else None
+                if assigned is not None:
+                    concerned |= assigned.counts() > 0
+            entries = self._kept(entries, concerned)
+            if not len(entries):
+                continue
+            pairs = zip(_planned(entries, plan, before).tasks(), _planned(entries, plan, after).tasks(), strict=True)
+            for one, other in pairs:
+                yield ChangedFile(one, other, ordinal, number)
+
+    def _changed_deletes(self, number: int, listed: ManifestList) -> list[DeleteIndex]:
+        """The delete files that a snapshot added, and those that it removed, as indexes."""
+        unfiltered = ManifestFilter(self._metadata, self._io, self._schema, AlwaysTrue())
+        manifests = written_manifests(listed, ManifestContent.DELETES, {number}, unfiltered)
+        if not manifests:
+            return []
+        request = ManifestRequest(PLAN_COLUMNS, DELETE_STATISTICS)
+        unpartitioned = {spec.spec_id for spec in self._metadata.partition_specs if spec.is_unpartitioned}
+        indexes = []
+        for status in (EntryStatus.ADDED, EntryStatus.DELETED):
+            found = changed_entries(manifests, {number}, status, unfiltered, AlwaysTrue(), request)
+            parts = [part.filter(mask) for part, mask, _ in found]
+            if any(len(part) for part in parts):
+                indexes.append(DeleteIndex(parts, unpartitioned))
+        return indexes
+
+    def _deletes_of(self, snapshot: Snapshot | None) -> DeleteIndex | None:
+        """The delete files of a snapshot; those of the last two are kept: one is the parent of the other."""
+        if snapshot is None:
+            return None
+        if snapshot.snapshot_id not in self._indexes:
+            planner = ScanPlanner(self._metadata, self._io, snapshot, self._schema, self._filter)
+            self._indexes[snapshot.snapshot_id] = planner.delete_index()
+            while len(self._indexes) > 2:
+                del self._indexes[next(iter(self._indexes))]
+        return self._indexes[snapshot.snapshot_id]
+
+    def _kept(self, part: ManifestEntries, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> ManifestEntries:
+        kept = part.select(PLAN_COLUMNS).filter(mask)
+        self.report.files_planned += len(kept)
+        self.report.files_skipped += len(part) - len(kept)
+        return kept
+
+    def _tell(self) -> None:
+        report = self.report
+        self._io.plugins.emit(
+            ScanPlanned(
+                table=self._identifier,
+                snapshot_id=self._snapshots[-1].snapshot_id if self._snapshots else -1,
+                row_filter=str(self._filter),
+                manifests_read=report.manifests_read,
+                manifests_skipped=report.manifests_skipped,
+                files_planned=report.files_planned,
+                files_skipped=report.files_skipped,
+                seconds=time.perf_counter() - report.started,
+            )
+        )
+
+
+def _planned(entries: ManifestEntries, plan: SpecPlan, deletes: DeleteIndex | None) -> PlannedFiles:
+    assigned = deletes.assign(entries) if deletes else None
+    return PlannedFiles(entries, plan.residuals, assigned)

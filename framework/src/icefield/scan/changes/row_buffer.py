@@ -1,0 +1,104 @@
+"""Rows that are compared with each other, in memory or, where they are many, divided by hash into temporary files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.scan.deletes.keys import Words
+
+_MOST_FILES: Final = 256
+_SHARE: Final = 4
+"""A file is to have a fourth of what is held: rows are compared in more memory than they take."""
+
+Hashes = Callable[[pa.RecordBatch], Words | None]
+
+
+class RowBuffer:
+    """Batches of one schema, handed out in parts such that rows with equal hashes are in one part.
+
+    ``hashes`` gives a hash for each row, or None where nothing can be hashed: then all is held in memory. Beyond
+    ``held_bytes`` rows go to files in a temporary folder, as many as ``expected_rows`` call for.
+    """
+
+    def __init__(self, schema: pa.Schema, hashes: Hashes, held_bytes: int, expected_rows: int) -> None:
+        self._schema = schema
+        self._hashes = hashes
+        self._most = held_bytes
+        self._expected = expected_rows
+        self._held: list[pa.RecordBatch] = []
+        self._bytes = self._rows = 0
+        self._stack = ExitStack()
+        self._folder: Path | None = None
+        self._writers: list[pa.RecordBatchStreamWriter] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def spilled_files(self) -> int:
+        """How many temporary files there are."""
+        return len(self._writers)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take a batch."""
+        if self._writers:
+            self._spill(batch)
+            return
+        self._held.append(batch)
+        self._bytes += batch.nbytes
+        self._rows += batch.num_rows
+        if self._bytes > self._most and self._hashes(batch.slice(0, 1)) is not None:
+            self._open()
+            for held in self._held:
+                self._spill(held)
+            self._held = []
+
+    def parts(self) -> Iterator[pa.Table]:
+        """All rows, in the order in which they came within each part."""
+        if not self._writers:
+            yield pa.Table.from_batches(self._held, schema=self._schema)
+            return
+        for writer in self._writers:
+            writer.close()
+        for number in range(len(self._writers)):
+            with pa.OSFile(str(self._path(number)), "rb") as source, pa.ipc.open_stream(source) as reader:
+                yield reader.read_all()
+            self._path(number).unlink()
+
+    def _open(self) -> None:
+        total = self._bytes * max(1.0, self._expected / self._rows)
+        count = int(min(_MOST_FILES, max(2, -(-total * _SHARE // max(1, self._most)))))
+        self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="icefield-changes-")))
+        for number in range(count):
+            sink = self._stack.enter_context(pa.OSFile(str(self._path(number)), "wb"))
+            self._writers.append(self._stack.enter_context(pa.ipc.new_stream(sink, self._schema)))
+
+    def _path(self, number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{number}.arrow"
+
+    def _spill(self, batch: pa.RecordBatch) -> None:
+        hashes = self._hashes(batch)
+        assert hashes is not None
+        files = (hashes >> np.uint64(32)) % np.uint64(len(self._writers))
+        order = np.argsort(files, kind="stable")
+        rows = batch.take(pa.array(order))
+        ends = np.cumsum(np.bincount(files.astype(np.int64), minlength=len(self._writers)))
+        start = 0
+        for writer, end in zip(self._writers, ends.tolist(), strict=True):
+            if end > start:
+                writer.write_batch(rows.slice(start, end - start))
+            start = end

@@ -1,0 +1,91 @@
+"""A number for each row, the same for equal rows: exact, for columns of every type, in whole columns.
+
+Null equals null. Floats are equal when their bits are, with one NaN, so that 0.0 and -0.0 differ. Maps are equal when
+their pairs are, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.partitioning.tuples import Ints
+from icefield.types.arrow.nested import map_entries, unwrap
+
+_LARGE: Final = 1 << 62
+
+
+def row_numbers(columns: Sequence[pa.Array], rows: int) -> Ints:
+    """Numbers from 0 for the rows of some columns; equal rows have the same one. Without columns all are equal."""
+    keys, size = np.zeros(rows, np.int64), 1
+    for column in columns:
+        codes, distinct = value_numbers(column)
+        if distinct <= 1:
+            continue
+        if size * distinct >= _LARGE:
+            keys, size = _dense(pa.array(keys))
+        keys, size = keys * distinct + codes, size * distinct
+    return _dense(pa.array(keys))[0] if size > max(rows, 1) else keys
+
+
+def value_numbers(column: pa.Array) -> tuple[Ints, int]:
+    """Numbers from 0 for the values of a column, and a number above them all."""
+    while isinstance(column, pa.ExtensionArray | pa.DictionaryArray):
+        column = unwrap(column)
+    kind = column.type
+    if pa.types.is_null(kind) or not len(column):
+        return np.zeros(len(column), np.int64), 1
+    if pa.types.is_struct(kind):
+        parts = [value_numbers(child) for child in column.flatten()]
+        if column.null_count:
+            parts.append((np.asarray(column.is_null()).astype(np.int64), 2))
+        return _joined(parts, len(column))
+    if pa.types.is_map(kind):
+        return _of_lists(map_entries(column))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _of_lists(column)
+    if pa.types.is_floating(kind):
+        column = _bits(column)
+    return _dense(column)
+
+
+def _dense(column: pa.Array) -> tuple[Ints, int]:
+    encoded = column.dictionary_encode()
+    distinct = len(encoded.dictionary)
+    if encoded.null_count == 0:
+        return encoded.indices.to_numpy().astype(np.int64), max(1, distinct)
+    return pc.fill_null(encoded.indices, distinct).to_numpy().astype(np.int64), distinct + 1
+
+
+def _joined(parts: Sequence[tuple[Ints, int]], rows: int) -> tuple[Ints, int]:
+    keys, size = np.zeros(rows, np.int64), 1
+    for codes, distinct in parts:
+        if size * distinct >= _LARGE:
+            keys, size = _dense(pa.array(keys))
+        keys, size = keys * distinct + codes, size * distinct
+    return _dense(pa.array(keys))
+
+
+def _of_lists(column: pa.Array) -> tuple[Ints, int]:
+    """A list is the numbers of its elements one after the other: as bytes, lists are told apart by Arrow."""
+    codes, _ = value_numbers(column.flatten())
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum(lengths))) * 8
+    values = pa.Array.from_buffers(
+        pa.large_binary(), len(column), [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(codes)]
+    )
+    if not column.null_count:
+        return _dense(values)
+    codes, distinct = _dense(values)
+    nulls = np.asarray(column.is_null())
+    return np.where(nulls, distinct, codes), distinct + 1
+
+
+def _bits(column: pa.Array) -> pa.Array:
+    nan = pa.scalar(float("nan"), column.type)
+    settled = pc.if_else(pc.fill_null(pc.is_nan(column), False), nan, column)
+    return settled.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
