@@ -57,6 +57,7 @@ def test_an_encrypted_table_is_loaded_and_what_is_plain_in_it_read(encrypted, ma
 WRITES = {
     "append": lambda t, f: t.append(rows([4])),
     "table statistics": lambda t, f: t.maintenance.compute_table_stats(),
+    "expiry": lambda t, f: t.maintenance.expire_snapshots(),
     "partition statistics": lambda t, f: t.maintenance.compute_partition_stats(),
     "stage": lambda t, f: t.append(rows([4]), branch=None),
     "overwrite": lambda t, f: t.overwrite(rows([4])),
