@@ -75,6 +75,11 @@ class JavaIceberg:
         """Delete the rows of a table without partitions that have these values in the named columns."""
         self._ask(do="deleteEqual", location=location, format=file_format, names=list(names), rows=list(rows))
 
+    def rewrite_manifests(self, location: str) -> int:
+        """Cluster the entries of data manifests by partition, and give how many manifests of data there are then."""
+        made: int = self._ask(do="rewriteManifests", location=location)["manifests"]
+        return made
+
     def partition_stats(self, location: str, *, compute: bool = False) -> tuple[str, list[dict[str, Any]]]:
         """The partition statistics file of the current snapshot and what it says; ``compute`` makes it first."""
         answer = self._ask(do="partitionStats", location=location, compute=compute)

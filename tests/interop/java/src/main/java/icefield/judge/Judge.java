@@ -90,6 +90,9 @@ public final class Judge {
         case "deleteEqual":
           deleteEqual(request);
           break;
+        case "rewriteManifests":
+          made.put("manifests", rewriteManifests(request));
+          break;
         case "partitionStats":
           made.setAll(Statistics.partitions(request, CONF));
           break;
@@ -263,6 +266,14 @@ public final class Judge {
       }
     }
     table.newRowDelta().addDeletes(writer.toDeleteFile()).commit();
+  }
+
+  /** Clusters the entries of data manifests by partition, and gives how many manifests of data the table has then. */
+  private static int rewriteManifests(JsonNode request) {
+    Table table = new HadoopTables(CONF).load(request.get("location").textValue());
+    table.rewriteManifests().clusterBy(file -> file.partition().toString()).commit();
+    table.refresh();
+    return table.currentSnapshot().dataManifests(table.io()).size();
   }
 
   /**
