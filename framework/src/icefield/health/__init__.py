@@ -1,7 +1,8 @@
 """Health: what plugins, catalogs and storage really do, found out by trying, with what to do about it.
 
 ``examine`` looks at everything that a catalog rests on; ``examine_storage`` at one file system, so that the author of a
-plugin can point it at a real store. Nothing that is made stays.
+plugin can point it at a real store. Nothing that is made stays. ``examine_table`` looks at a table's files, and changes
+none.
 """
 
 from icefield.health.catalogs import examine, examine_catalog
@@ -9,13 +10,17 @@ from icefield.health.commits import CommitExamination
 from icefield.health.findings import Finding, Result
 from icefield.health.plugins import examine_plugins
 from icefield.health.storage import examine_storage
+from icefield.health.tables import GroupOfChecks, Repair, examine_table
 
 __all__ = [
     "CommitExamination",
     "Finding",
+    "GroupOfChecks",
+    "Repair",
     "Result",
     "examine",
     "examine_catalog",
     "examine_plugins",
     "examine_storage",
+    "examine_table",
 ]

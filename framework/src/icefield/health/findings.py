@@ -22,12 +22,18 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: its name, how it ended, what was seen and, unless all is well, what to do."""
+    """One check: its name, how it ended, what was seen and, unless all is well, what to do.
+
+    Of a table also: the file that it is about, the section of the specification, and the repair that is known.
+    """
 
     check: str
     result: Result
     found: str = ""
     advice: str = ""
+    location: str = ""
+    section: str = ""
+    repair: Enum | None = None
 
 
 class Broken(Exception):

@@ -130,6 +130,15 @@ class Schema:
         """The id of the field that a field is in, or None for a column."""
         return self._parents.get(field_id)
 
+    def is_repeated(self, field_id: int) -> bool:
+        """Whether a field is inside a list or map, so that it has any number of values a row."""
+        parent = self.parent_of(field_id)
+        while parent is not None:
+            if isinstance(self.id_to_field[parent].field_type, (ListType, MapType)):
+                return True
+            parent = self.parent_of(parent)
+        return False
+
     def find_field(self, name_or_id: FieldName | int, case_sensitive: bool = True) -> NestedField:
         """The field of that id, full name or path.
 

@@ -23,8 +23,6 @@ from icefield.types import (
     GeographyType,
     GeometryType,
     IcebergType,
-    ListType,
-    MapType,
     StringType,
     UnknownType,
 )
@@ -157,7 +155,7 @@ def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> Enco
         if config.mode(id_).kind is MetricsKind.COUNTS:
             continue
         kind = schema.id_to_field[id_].field_type
-        if not kind.is_primitive or isinstance(kind, UnknownType) or _is_repeated(schema, id_):
+        if not kind.is_primitive or isinstance(kind, UnknownType) or schema.is_repeated(id_):
             continue
         length = config.mode(id_).length
         _put(lower, id_, kind, truncate_lower(kind, metrics.lower_bounds.get(id_), length))
@@ -175,15 +173,6 @@ def apply_modes(metrics: Metrics, config: MetricsConfig, schema: Schema) -> Enco
 
 def _only(counts: Mapping[int, int], ids: set[int]) -> dict[int, int]:
     return {id_: count for id_, count in counts.items() if id_ in ids}
-
-
-def _is_repeated(schema: Schema, field_id: int) -> bool:
-    parent = schema.parent_of(field_id)
-    while parent is not None:
-        if isinstance(schema.id_to_field[parent].field_type, (ListType, MapType)):
-            return True
-        parent = schema.parent_of(parent)
-    return False
 
 
 def _put(bounds: dict[int, bytes], field_id: int, kind: IcebergType, value: Any) -> None:

@@ -1,0 +1,82 @@
+"""What is looked at in storage: that each file is there with its size, and that deletion vectors can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from icefield.errors import IcefieldError
+from icefield.health.findings import Finding
+from icefield.health.tables import rules
+from icefield.health.tables.ledger import Ledger
+from icefield.health.tables.sampling import sampled
+from icefield.health.tables.subject import Subject
+from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestEntries
+from icefield.manifest import schemas as f
+from icefield.scan.deletes.positions import read_vector
+
+_RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, rules.VECTORS_DAMAGED)
+_AT_ONCE: Final = 64
+"""Files that are asked for together."""
+
+
+@dataclass(slots=True)
+class _Files:
+    """The live files of the heads, each once, by path: its size as the manifest has it."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    vectors: list[DataFile] = field(default_factory=list)
+
+    def add(self, entries: ManifestEntries) -> None:
+        """Take the live entries of a manifest."""
+        live = entries.filter(entries.status() != EntryStatus.DELETED)
+        paths = live.column(f.FILE_PATH).to_pylist()
+        self.sizes.update(zip(paths, live.column(f.FILE_SIZE).to_pylist(), strict=True))
+        is_data = np.asarray(live.column(f.CONTENT)) == DataFileContent.DATA
+        counts = live.column(f.RECORD_COUNT).to_pylist()
+        self.rows.update((path, count) for path, count, data in zip(paths, counts, is_data, strict=True) if data)
+        others = live.filter(~is_data)
+        self.vectors += [file for file in others.data_files() if file.is_deletion_vector]
+
+
+def examine_files(subject: Subject) -> Iterator[Finding]:
+    """The findings about the files themselves. One request a file, several at once; vectors are read by sample."""
+    ledger = Ledger(_RULES)
+    files = _Files()
+    for entries in subject.readable():
+        files.add(entries)
+    _look_at_sizes(subject, files, ledger)
+    for vector in sampled(files.vectors, subject.sample):
+        _look_at_vector(subject, vector, files, ledger)
+    yield from ledger.findings()
+
+
+def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
+    storage, paths = subject.io.storage(), list(files.sizes)
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        try:
+            found = storage.stat_many(some)
+        except IcefieldError as error:
+            ledger.skip(rules.FILES_MISSING, str(error))
+            return
+        for path, info in zip(some, found, strict=True):
+            if info is None:
+                ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there")
+            elif info.size != files.sizes[path]:
+                said = f"it has {info.size:,} bytes, and its manifest says {files.sizes[path]:,}"
+                ledger.breach(rules.FILE_SIZES, path, said)
+
+
+def _look_at_vector(subject: Subject, vector: DataFile, files: _Files, ledger: Ledger) -> None:
+    """Whether a vector decodes, deletes as many rows as its entry says, and none behind the end of its file."""
+    rows = files.rows.get(vector.referenced_data_file or "", -1)
+    of = DataFile(file_path=vector.referenced_data_file or "", file_format="", record_count=rows, file_size_in_bytes=0)
+    try:
+        read_vector(subject.io, vector, of)
+    except IcefieldError as error:
+        ledger.breach(rules.VECTORS_DAMAGED, vector.file_path, str(error))

@@ -1,0 +1,53 @@
+"""What an examination of a table has found so far, by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from icefield.health.findings import Finding, Result
+from icefield.health.tables.rules import Rule
+from icefield.secrets import without_userinfo
+
+MOST_SHOWN: Final = 10
+"""How many breaches of one rule are shown; the others are counted."""
+
+
+@dataclass(slots=True)
+class _Breaches:
+    shown: list[tuple[str, str]] = field(default_factory=list)
+    count: int = 0
+
+
+class Ledger:
+    """The breaches of some rules. What is shown of each is bounded; every breach is counted."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._breaches = {rule: _Breaches() for rule in rules}
+        self._skipped: dict[Rule, str] = {}
+
+    def breach(self, rule: Rule, location: str, found: str, count: int = 1) -> None:
+        """Note that a file breaks a rule. ``count`` is of how many breaches this is one."""
+        breaches = self._breaches[rule]
+        breaches.count += count
+        if len(breaches.shown) < MOST_SHOWN:
+            breaches.shown.append((without_userinfo(location), found))
+
+    def skip(self, rule: Rule, why: str) -> None:
+        """Note that a rule could not be looked at."""
+        self._skipped[rule] = why
+
+    def findings(self) -> Iterator[Finding]:
+        """What is to be said of each rule: that it is kept, or each breach with what to do."""
+        for rule, breaches in self._breaches.items():
+            if rule in self._skipped:
+                yield Finding(rule.name, Result.SKIPPED, self._skipped[rule])
+                continue
+            if not breaches.count:
+                yield Finding(rule.name, Result.OK)
+            more = breaches.count - len(breaches.shown)
+            for number, (location, found) in enumerate(breaches.shown):
+                last = more > 0 and number == len(breaches.shown) - 1
+                said = f"{found} (and {more:,} more)" if last else found
+                yield Finding(rule.name, rule.result, said, rule.advice, location, rule.section, repair=rule.repair)

@@ -1,0 +1,138 @@
+"""What is looked at in the metadata file: ids, versions, snapshots, logs and statistics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from icefield.errors import IcefieldError
+from icefield.health.findings import Finding
+from icefield.health.tables import rules
+from icefield.health.tables.ledger import Ledger
+from icefield.health.tables.subject import Subject
+from icefield.metadata import PartitionStatisticsFile, StatisticsFile
+from icefield.partitioning.spec import takes_name_of_column
+
+_RULES: Final = (
+    rules.LAST_COLUMN_ID,
+    rules.LAST_PARTITION_ID,
+    rules.LATER_DEFAULTS,
+    rules.LATER_TYPES,
+    rules.PARTITION_NAMES,
+    rules.SNAPSHOT_NUMBERS,
+    rules.SNAPSHOT_SCHEMAS,
+    rules.NEXT_ROW_ID,
+    rules.LOGGED_SNAPSHOTS,
+    rules.LOGGED_METADATA,
+    rules.STATISTICS_OF_NOTHING,
+    rules.STATISTICS_FILES,
+)
+_V3: Final = 3
+
+
+def examine_metadata(subject: Subject) -> Iterator[Finding]:
+    """The findings about the metadata file itself and the files that it alone names."""
+    ledger = Ledger(_RULES)
+    _last_ids(subject, ledger)
+    _later_features(subject, ledger)
+    _snapshots(subject, ledger)
+    _logs(subject, ledger)
+    _statistics(subject, ledger)
+    yield from ledger.findings()
+
+
+def _last_ids(subject: Subject, ledger: Ledger) -> None:
+    """The numbers as the file has them: decoding raises those that are too low."""
+    raw: dict[str, Any] = msgspec.json.decode(subject.io.read_metadata(subject.metadata_location))
+    metadata, where = subject.metadata, subject.metadata_location
+    highest = max(schema.highest_field_id for schema in metadata.schemas)
+    stated = raw.get("last-column-id")
+    if isinstance(stated, int) and stated < highest:
+        ledger.breach(rules.LAST_COLUMN_ID, where, f"last-column-id is {stated}, and a column has id {highest}")
+    numbers = [field.field_id for spec in metadata.partition_specs for field in spec.fields]
+    stated = raw.get("last-partition-id")
+    if isinstance(stated, int) and numbers and stated < max(numbers):
+        found = f"last-partition-id is {stated}, and a partition field has id {max(numbers)}"
+        ledger.breach(rules.LAST_PARTITION_ID, where, found)
+
+
+def _later_features(subject: Subject, ledger: Ledger) -> None:
+    metadata, where = subject.metadata, subject.metadata_location
+    version = metadata.format_version
+    for schema in metadata.schemas if version < _V3 else ():
+        for field in schema.id_to_field.values():
+            name = schema.find_column_name(field.field_id)
+            if field.has_default:
+                ledger.breach(rules.LATER_DEFAULTS, where, f"column '{name}' has a default in format version {version}")
+            needed = 1 if field.field_type.is_nested else field.field_type.min_format_version
+            if needed > version:
+                found = f"column '{name}' is {field.field_type}, which needs format version {needed}, not {version}"
+                ledger.breach(rules.LATER_TYPES, where, found)
+    for spec in metadata.partition_specs:
+        for partition in spec.fields:
+            if takes_name_of_column(partition, metadata.schema()):
+                found = f"partition field '{partition.name}' of spec {spec.spec_id} has the name of another column"
+                ledger.breach(rules.PARTITION_NAMES, where, found)
+
+
+def _snapshots(subject: Subject, ledger: Ledger) -> None:
+    metadata, where = subject.metadata, subject.metadata_location
+    schemas = {schema.schema_id for schema in metadata.schemas}
+    numbers: Counter[int] = Counter()
+    for snapshot in metadata.snapshots:
+        if snapshot.schema_id is not None and snapshot.schema_id not in schemas:
+            found = f"snapshot {snapshot.snapshot_id} has schema {snapshot.schema_id}, which the table does not have"
+            ledger.breach(rules.SNAPSHOT_SCHEMAS, where, found)
+        number = snapshot.sequence_number or 0
+        parent = metadata.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+        if number and parent is not None and (parent.sequence_number or 0) >= number:
+            found = f"snapshot {snapshot.snapshot_id} has number {number}, and its parent {parent.sequence_number}"
+            ledger.breach(rules.SNAPSHOT_NUMBERS, where, found)
+        numbers[number] += bool(number)
+        end = (snapshot.first_row_id or 0) + (snapshot.added_rows or 0)
+        if metadata.next_row_id is not None and end > metadata.next_row_id:
+            found = f"next-row-id is {metadata.next_row_id}, and snapshot {snapshot.snapshot_id} gave ids up to {end}"
+            ledger.breach(rules.NEXT_ROW_ID, where, found)
+    for number, count in numbers.items():
+        if count > 1:
+            ledger.breach(rules.SNAPSHOT_NUMBERS, where, f"{count} snapshots have the sequence number {number}")
+
+
+def _logs(subject: Subject, ledger: Ledger) -> None:
+    metadata, where = subject.metadata, subject.metadata_location
+    for entry in metadata.snapshot_log:
+        if metadata.snapshot_by_id(entry.snapshot_id) is None:
+            found = f"the log says that snapshot {entry.snapshot_id} was current, and the table does not have it"
+            ledger.breach(rules.LOGGED_SNAPSHOTS, where, found)
+    for logged in metadata.metadata_log:
+        if not _is_there(subject, logged.metadata_file):
+            ledger.breach(rules.LOGGED_METADATA, logged.metadata_file, "the log names it, and it is gone")
+
+
+def _statistics(subject: Subject, ledger: Ledger) -> None:
+    entries: list[StatisticsFile | PartitionStatisticsFile] = []
+    entries += subject.metadata.statistics
+    entries += subject.metadata.partition_statistics
+    for entry in entries:
+        if subject.metadata.snapshot_by_id(entry.snapshot_id) is None:
+            found = f"statistics of snapshot {entry.snapshot_id}, which the table does not have"
+            ledger.breach(rules.STATISTICS_OF_NOTHING, entry.statistics_path, found)
+            continue
+        try:
+            size = subject.io.stat(entry.statistics_path).size
+        except IcefieldError as error:
+            ledger.breach(rules.STATISTICS_FILES, entry.statistics_path, str(error))
+            continue
+        if size != entry.file_size_in_bytes:
+            found = f"it has {size:,} bytes, and the metadata says {entry.file_size_in_bytes:,}"
+            ledger.breach(rules.STATISTICS_FILES, entry.statistics_path, found)
+
+
+def _is_there(subject: Subject, location: str) -> bool:
+    try:
+        return subject.io.exists(location)
+    except IcefieldError:
+        return False

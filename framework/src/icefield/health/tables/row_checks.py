@@ -1,0 +1,192 @@
+"""What is looked at in data files: that counts, bounds, partitions and sort orders say what the rows are.
+
+Files are read whole, without their deletes: metrics are of all rows of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
+from icefield.health.findings import Finding
+from icefield.health.tables import rules
+from icefield.health.tables.ledger import Ledger
+from icefield.health.tables.sampling import sampled
+from icefield.health.tables.subject import Subject
+from icefield.manifest import DataFile, DataFileContent, EntryStatus
+from icefield.manifest import schemas as f
+from icefield.metadata.metrics import Metrics, MetricsCollector
+from icefield.partitioning import NullOrder, SortDirection, SortField, SortOrder
+from icefield.partitioning.sources import source_column
+from icefield.partitioning.spec import normalised_key, partition_batch
+from icefield.scan import FileScanTask, TableScan
+from icefield.scan.reading import read_task
+from icefield.schema import Schema, schema_to_arrow
+from icefield.types.values import from_arrow_array, from_bytes
+
+_RULES: Final = (
+    rules.FILES_DAMAGED,
+    rules.RECORD_COUNTS,
+    rules.BOUNDS,
+    rules.NULL_COUNTS,
+    rules.PARTITION_VALUES,
+    rules.SORTED,
+)
+_UNKNOWN: Final = -1
+
+
+def examine_rows(subject: Subject) -> Iterator[Finding]:
+    """The findings about the rows of some data files, or of all: see ``Subject.sample``."""
+    ledger = Ledger(_RULES)
+    files: dict[str, DataFile] = {}
+    for entries in subject.readable():
+        live = entries.status() != EntryStatus.DELETED
+        is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
+        files.update((file.file_path, file) for file in entries.filter(live & is_data).data_files())
+    for file in sampled(list(files.values()), subject.sample):
+        _FileExamination(subject, file, ledger).run()
+    yield from ledger.findings()
+
+
+class _FileExamination:
+    """One data file, read from end to end."""
+
+    def __init__(self, subject: Subject, file: DataFile, ledger: Ledger) -> None:
+        self._subject, self._file, self._ledger = subject, file, ledger
+        self._schema = subject.metadata.schema()
+        self._spec = subject.metadata.spec_by_id(file.spec_id)
+        self._order = self._known_order()
+        self._keys: list[pa.RecordBatch] = []
+
+    def run(self) -> None:
+        """Read the file, and compare."""
+        scan = TableScan(metadata=self._subject.metadata, io=self._subject.io, identifier=())
+        context = replace(scan.context, projection=self._schema)
+        collector = MetricsCollector(schema_to_arrow(self._schema))
+        # A count that is not known: reading refuses a file that has another, and here it is to be compared.
+        task = FileScanTask(replace(self._file, record_count=_UNKNOWN))
+        try:
+            for batch in read_task(task, context):
+                collector.update(batch)
+                self._look_at_partition(batch)
+                self._gather_keys(batch)
+        except IcefieldError as error:
+            self._ledger.breach(rules.FILES_DAMAGED, self._file.file_path, str(error))
+            return
+        self._compare(collector.metrics())
+        self._look_at_order()
+
+    def _breach(self, rule: rules.Rule, found: str) -> None:
+        self._ledger.breach(rule, self._file.file_path, found)
+
+    def _compare(self, held: Metrics) -> None:
+        file = self._file
+        if file.record_count != held.record_count:
+            self._breach(
+                rules.RECORD_COUNTS, f"it holds {held.record_count:,} rows, and its manifest says {file.record_count:,}"
+            )
+        for number, stated in file.null_value_counts.items():
+            found = held.null_value_counts.get(number)
+            # A column that is repeated has as many values as the writer saw, by rules that differ.
+            if found is not None and found != stated and not self._schema.is_repeated(number):
+                name = self._schema.find_column_name(number)
+                self._breach(
+                    rules.NULL_COUNTS, f"column '{name}' has {found:,} nulls, and its manifest says {stated:,}"
+                )
+        for number, encoded in file.lower_bounds.items():
+            self._compare_bound(number, encoded, held.lower_bounds.get(number), upper=False)
+        for number, encoded in file.upper_bounds.items():
+            self._compare_bound(number, encoded, held.upper_bounds.get(number), upper=True)
+
+    def _compare_bound(self, number: int, encoded: bytes, value: Any, *, upper: bool) -> None:
+        column = self._schema.id_to_field.get(number)
+        if column is None or value is None or self._schema.is_repeated(number):
+            return
+        try:
+            stated = from_bytes(column.field_type, encoded)
+        except InvalidArgument as error:
+            self._breach(rules.BOUNDS, f"the bound of column '{self._schema.find_column_name(number)}': {error}")
+            return
+        try:
+            bounds = stated >= value if upper else stated <= value
+        except TypeError:
+            return  # points have no order
+        if not bounds:
+            side = "greatest" if upper else "least"
+            name = self._schema.find_column_name(number)
+            self._breach(rules.BOUNDS, f"column '{name}' has {value!r}, and its manifest says {side} {stated!r}")
+
+    def _look_at_partition(self, batch: pa.RecordBatch) -> None:
+        """Whether each row has the partition of its file."""
+        try:
+            tuples = partition_batch(self._spec, self._schema, batch)
+        except (InvalidArgument, UnsupportedFeature):
+            return  # a source that was dropped, or a transform that is not known
+        for place, field in enumerate(self._spec.fields):
+            kind = self._spec.partition_type(self._schema).fields[place].field_type
+            own = normalised_key([self._file.partition[place]])
+            for value in from_arrow_array(kind, pc.unique(tuples.field(place))):
+                if normalised_key([value]) != own:
+                    said = f"partition field '{field.name}' of a row is {value!r}, and of its file {own[0]!r}"
+                    self._breach(rules.PARTITION_VALUES, said)
+                    return
+
+    def _known_order(self) -> SortOrder | None:
+        """The order that the file claims, where all of it can be computed."""
+        if not self._file.sort_order_id:
+            return None
+        orders = {order.order_id: order for order in self._subject.metadata.sort_orders}
+        order = orders.get(self._file.sort_order_id)
+        if order is None or not all(part.source_id in self._schema.id_to_field for part in order.fields):
+            return None
+        return order
+
+    def _gather_keys(self, batch: pa.RecordBatch) -> None:
+        if self._order is None:
+            return
+        try:
+            columns = [_key(self._schema, part, batch) for part in self._order.fields]
+        except (InvalidArgument, UnsupportedFeature, pa.ArrowNotImplementedError):
+            self._order = None
+            return
+        self._keys.append(pa.RecordBatch.from_arrays(columns, names=[str(place) for place in range(len(columns))]))
+
+    def _look_at_order(self) -> None:
+        if self._order is None or not self._keys:
+            return
+        keys = pa.Table.from_batches(self._keys)
+        length = max(keys.num_rows - 1, 0)
+        before, equal = np.zeros(length, bool), np.ones(length, bool)
+        for part, column in zip(self._order.fields, keys.columns, strict=True):
+            ranks = _ranks(column, part)
+            before |= equal & (ranks[:-1] < ranks[1:])
+            equal &= ranks[:-1] == ranks[1:]
+        wrong = np.flatnonzero(~(before | equal))
+        if len(wrong):
+            found = f"it claims sort order {self._order.order_id}, and row {wrong[0] + 1} is before the one above it"
+            self._breach(rules.SORTED, found)
+
+
+def _key(schema: Schema, part: SortField, batch: pa.RecordBatch) -> pa.Array:
+    kind = schema.id_to_field[part.source_id].field_type
+    values = part.transform.apply(source_column(schema, part.source_id, batch), kind)
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
+def _ranks(column: pa.ChunkedArray, part: SortField) -> npt.NDArray[np.int64]:
+    """The place of each value in the order of one field; equal values share one. NaN is above all numbers."""
+    descending = part.direction is SortDirection.DESC
+    array = column.combine_chunks()
+    ranks = np.asarray(pc.rank(array, sort_keys="ascending", tiebreaker="dense")).astype(np.int64)
+    ranks = -ranks if descending else ranks
+    if array.null_count:
+        nulls = np.asarray(array.is_null())
+        ranks[nulls] = np.iinfo(np.int64).min if part.null_order is NullOrder.NULLS_FIRST else np.iinfo(np.int64).max
+    return ranks

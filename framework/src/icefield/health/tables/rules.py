@@ -1,0 +1,128 @@
+"""The rules that a table must keep, and those that it had better keep: where the spec has each, and its repair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from icefield.health.findings import Result
+
+
+class Repair(Enum):
+    """What puts a table right again without making up what is lost."""
+
+    REMOVE_STATISTICS = "remove the statistics files from the metadata"
+    UPGRADE = "upgrade the table to format version 3"
+    REWRITE_MANIFESTS = "write the manifests anew"
+    REWRITE_DATA_FILES = "write the data files anew"
+    REMOVE_DANGLING_DELETES = "remove the delete files that delete nothing"
+    FORGET_MISSING_FILES = "take the missing data files out of the table; their rows are lost already"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its name, where the spec states it, what to do where it is broken, and how grave that is."""
+
+    name: str
+    section: str
+    advice: str
+    result: Result = Result.FAILED
+    repair: Repair | None = None
+
+
+_META, _SNAPSHOTS, _MANIFESTS, _LISTS = "Table Metadata", "Snapshots", "Manifests", "Manifest Lists"
+_DELETES, _LINEAGE, _SCAN = "Delete Formats", "Row Lineage", "Scan Planning"
+_OLDER = "register the version of the table before the change that broke it"
+_AGAIN = "write the manifests anew: `icefield doctor --repair`, or `icefield rewrite-manifests`"
+_FILES_AGAIN = "write these files anew: `icefield doctor --repair`, or `icefield rewrite-data-files`"
+_RESTORE = "restore the file from a copy; or take it out of the table with `--repair`, which gives its rows up"
+_UPKEEP = "Maintenance"
+
+LAST_COLUMN_ID: Final = Rule("last-column-id", _META, "commit any change: the number is raised with it")
+LAST_PARTITION_ID: Final = Rule("last-partition-id", _META, "commit any change: the number is raised with it")
+LATER_DEFAULTS: Final = Rule(
+    "defaults-below-v3",
+    "Default values",
+    "upgrade the table to format version 3, or drop the defaults",
+    repair=Repair.UPGRADE,
+)
+LATER_TYPES: Final = Rule(
+    "types-below-v3", "Schemas", "upgrade the table to format version 3, or drop the columns", repair=Repair.UPGRADE
+)
+PARTITION_NAMES: Final = Rule(
+    "partition-names", "Partitioning", "rename the partition field: Java refuses a table with such a name"
+)
+STATISTICS_OF_NOTHING: Final = Rule(
+    "statistics-snapshots", _META, "remove the entries: they are of no use", Result.WARNING, Repair.REMOVE_STATISTICS
+)
+STATISTICS_FILES: Final = Rule(
+    "statistics-files", _META, "remove the entry, and compute the statistics again", repair=Repair.REMOVE_STATISTICS
+)
+LOGGED_SNAPSHOTS: Final = Rule(
+    "snapshot-log", _META, "time travel by timestamp fails there; expire snapshots once to trim the log", Result.WARNING
+)
+LOGGED_METADATA: Final = Rule(
+    "metadata-log", _META, "nothing rests on it but a rollback by registering", Result.WARNING
+)
+SNAPSHOT_NUMBERS: Final = Rule("snapshot-sequence-numbers", _SNAPSHOTS, _OLDER)
+SNAPSHOT_SCHEMAS: Final = Rule("snapshot-schemas", _SNAPSHOTS, "time travel to it takes the current schema")
+SNAPSHOT_TOTALS: Final = Rule(
+    "snapshot-totals", _SNAPSHOTS, "engines that take counts from summaries are wrong by it", Result.WARNING
+)
+NEXT_ROW_ID: Final = Rule("next-row-id", _LINEAGE, _OLDER + ": the next commit would give row ids twice")
+
+MANIFEST_LISTS: Final = Rule("manifest-lists", _LISTS, "restore the file from a copy, or roll back and expire")
+MANIFEST_FILES: Final = Rule("manifest-files", _MANIFESTS, "restore the file from a copy, or roll back and expire")
+MANIFEST_LENGTHS: Final = Rule("manifest-lengths", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
+MANIFEST_COUNTS: Final = Rule("manifest-counts", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
+MANIFEST_NUMBERS: Final = Rule("manifest-sequence-numbers", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
+MANIFEST_PARTITIONS: Final = Rule("manifest-partitions", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
+
+ENTRY_NUMBERS: Final = Rule("entry-sequence-numbers", "Sequence Numbers", _OLDER)
+LISTED_TWICE: Final = Rule("listed-twice", _SNAPSHOTS, _OLDER + ": the rows of the file are read twice")
+SORT_ORDERS: Final = Rule("sort-orders", "Sorting", _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+EQUALITY_IDS: Final = Rule("equality-ids", _DELETES, _OLDER + ": no reader can tell what the file deletes")
+VECTOR_VERSION: Final = Rule(
+    "vectors-below-v3", _DELETES, "upgrade the table to format version 3", repair=Repair.UPGRADE
+)
+VECTOR_FIELDS: Final = Rule("vector-fields", _DELETES, _OLDER)
+VECTORS_TWICE: Final = Rule("vectors-twice", _DELETES, _OLDER + ": readers apply one of the two")
+DANGLING: Final = Rule(
+    "dangling-deletes",
+    _SCAN,
+    "`icefield rewrite-deletes` takes them out of the table",
+    Result.WARNING,
+    Repair.REMOVE_DANGLING_DELETES,
+)
+ROW_IDS_MISSING: Final = Rule("row-ids-missing", _LINEAGE, _OLDER)
+ROW_IDS_TWICE: Final = Rule("row-ids-twice", _LINEAGE, _FILES_AGAIN + "; their rows get new ids")
+BOUNDS_CROSSED: Final = Rule("bounds-crossed", _MANIFESTS, _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+COUNTS_IMPOSSIBLE: Final = Rule("counts-impossible", _MANIFESTS, _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+
+FILES_MISSING: Final = Rule("files-missing", _SNAPSHOTS, _RESTORE, repair=Repair.FORGET_MISSING_FILES)
+FILE_SIZES: Final = Rule("file-sizes", _MANIFESTS, "see whether the file was written over; restore it from a copy")
+VECTORS_DAMAGED: Final = Rule("vectors-damaged", _DELETES, "restore the file from a copy, or roll back")
+FILES_DAMAGED: Final = Rule("files-damaged", _SNAPSHOTS, _RESTORE)
+RECORD_COUNTS: Final = Rule("record-counts", _MANIFESTS, _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+BOUNDS: Final = Rule(
+    "bounds", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.REWRITE_DATA_FILES
+)
+NULL_COUNTS: Final = Rule(
+    "null-counts", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.REWRITE_DATA_FILES
+)
+SORTED: Final = Rule("sorted-rows", "Sorting", _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+PARTITION_VALUES: Final = Rule(
+    "partition-values",
+    "Partitioning",
+    _FILES_AGAIN + ": filters skip rows that match",
+    repair=Repair.REWRITE_DATA_FILES,
+)
+
+SMALL_FILES: Final = Rule("small-files", _UPKEEP, "`icefield rewrite-data-files` joins them", Result.WARNING)
+DELETE_DEBT: Final = Rule("delete-debt", _UPKEEP, "`icefield rewrite-data-files` applies the deletes", Result.WARNING)
+SMALL_MANIFESTS: Final = Rule("small-manifests", _UPKEEP, "`icefield rewrite-manifests` joins them", Result.WARNING)
+OLD_SNAPSHOTS: Final = Rule(
+    "old-snapshots", _UPKEEP, "`icefield expire-snapshots` frees what they hold", Result.WARNING
+)
+ORPHANS: Final = Rule("orphan-files", _UPKEEP, "`icefield remove-orphans` lists and removes them", Result.WARNING)

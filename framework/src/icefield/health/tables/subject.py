@@ -1,0 +1,60 @@
+"""The table that is examined: its metadata, and the manifests at the heads of its branches and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from icefield.errors import IcefieldError
+from icefield.manifest import ALL_COLUMNS, ManifestEntries, ManifestFile, read_manifest, read_manifest_list
+from icefield.metadata import TableMetadata
+from icefield.metadata.snapshots import Snapshot
+from icefield.storage import FileIO
+from icefield.types import StructType
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One version of a table. ``sample`` is how many files are opened; None for all of them."""
+
+    metadata: TableMetadata
+    io: FileIO
+    metadata_location: str
+    sample: int | None = 16
+
+    def heads(self) -> list[Snapshot]:
+        """The snapshot of each branch and tag, each once, that of ``main`` first."""
+        numbers = [ref.snapshot_id for ref in self.metadata.refs.values()]
+        current = self.metadata.current_snapshot_id
+        ordered = dict.fromkeys([] if current is None else [current, *numbers])
+        found = (self.metadata.snapshot_by_id(number) for number in (ordered or dict.fromkeys(numbers)))
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+        """The manifests of a snapshot; none where its list cannot be read, which another check says."""
+        try:
+            return read_manifest_list(self.io, snapshot, self.metadata).manifests
+        except IcefieldError:
+            return ()
+
+    def head_manifests(self) -> list[ManifestFile]:
+        """The manifests of all heads, each once."""
+        found = {manifest.manifest_path: manifest for head in self.heads() for manifest in self.manifests(head)}
+        return list(found.values())
+
+    def entries(self, manifest: ManifestFile) -> ManifestEntries:
+        """Every column of the entries of a manifest. Raises ``IcefieldError`` for one that cannot be read."""
+        return read_manifest(self.io, manifest, self.partition_type(manifest.partition_spec_id), columns=ALL_COLUMNS)
+
+    def readable(self) -> Iterator[ManifestEntries]:
+        """The entries of the heads' manifests, but for those that cannot be read, which another check says."""
+        for manifest in self.head_manifests():
+            try:
+                yield self.entries(manifest)
+            except IcefieldError:
+                continue
+
+    def partition_type(self, spec_id: int) -> StructType:
+        """The partition tuple of a spec. Raises ``IcefieldError`` for a spec that the table does not have."""
+        spec = self.metadata.spec_by_id(spec_id)
+        return spec.partition_type(self.metadata.schema(), self.metadata.schemas)
