@@ -20,7 +20,7 @@ from icefield.partitioning.tuples import Ints
 from icefield.scan.changes.row_numbers import row_numbers, value_numbers
 from icefield.scan.deletes.keys import Mask, equal_keys, plain
 
-CHANGE_TYPES: Final = pa.array(["DELETE", "INSERT", "UPDATE_BEFORE", "UPDATE_AFTER"])
+CHANGE_TYPES: Final = ("DELETE", "INSERT", "UPDATE_BEFORE", "UPDATE_AFTER")
 DELETE, INSERT, UPDATE_BEFORE, UPDATE_AFTER = range(4)
 
 

@@ -112,7 +112,7 @@ class ChangelogReader:
         made = []
         for field in self._context.changes.fields:
             if field.field_id == CHANGE_TYPE.field_id:
-                made.append(CHANGE_TYPES.take(pa.array(types)))
+                made.append(pa.array(CHANGE_TYPES).take(pa.array(types)))
             elif field.field_id == CHANGE_ORDINAL.field_id:
                 made.append(pa.array(ordinals.astype(np.int32)))
             else:
