@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from icefield.manifest import DataFile
-from icefield.scan.changes.matching import CHANGE_TYPES, DELETE, INSERT, settle
+from icefield.scan.changes.matching import CHANGE_TYPES, DELETE, INSERT, differing, settle
 from icefield.scan.changes.row_buffer import RowBuffer
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
 from icefield.scan.column_projection import ColumnProjection
@@ -25,7 +26,10 @@ from icefield.types import VariantType
 from icefield.types.arrow.pieces import one_array
 from icefield.types.reserved import CHANGE_ORDINAL, CHANGE_TYPE
 
-_CHANGE = pa.field("change", pa.int64(), nullable=False)
+_WORKERS: Final = 2
+"""Threads that read files whose rows are compared: as one task they are compared by one."""
+
+_CHANGE: Final = pa.field("change", pa.int64(), nullable=False)
 
 
 def read_changes(
@@ -72,13 +76,28 @@ class ChangelogReader:
         snapshots = {changed.ordinal: changed.snapshot_id for changed in task.files}
         schema = schema_to_arrow(context.matched).append(_CHANGE)
         expected = sum(max(0, changed.task.file.record_count) for changed in task.files)
-        with RowBuffer(schema, self._hashes, context.held_bytes, expected) as buffer:
-            for changed in task.files:
-                for inserted, rows in _changed_rows(self._matched, changed):
-                    change = pa.array(np.full(rows.num_rows, 2 * changed.ordinal + inserted, np.int64))
-                    buffer.add(pa.RecordBatch.from_arrays([*rows.columns, change], schema=schema))
+
+        def read(changed: ChangedFile) -> Iterator[pa.RecordBatch]:
+            for inserted, rows in _changed_rows(self._matched, changed):
+                change = pa.array(np.full(rows.num_rows, 2 * changed.ordinal + inserted, np.int64))
+                yield pa.RecordBatch.from_arrays([*rows.columns, change], schema=schema)
+
+        with RowBuffer(schema, self._compacted, self._hashes, context.held_bytes, expected) as buffer:
+            for batch in in_order(_interleaved(task.files), read, _WORKERS):
+                buffer.add(batch)
             for part in buffer.parts():
                 yield from self._settled(part, snapshots)
+
+    def _compacted(self, part: pa.Table) -> pa.RecordBatch:
+        """Rows without those of one snapshot that were carried over."""
+        columns = [one_array(column) for column in part.columns]
+        changes = columns[-1].to_numpy()
+        compared = [columns[place] for place in self._context.compared]
+        if self._context.net:
+            compared.insert(0, pa.array(changes >> 1))
+        return pa.RecordBatch.from_arrays(columns, schema=part.schema).take(
+            pa.array(differing(compared, changes & 1 == 1))
+        )
 
     def _settled(self, part: pa.Table, snapshots: dict[int, int]) -> Iterator[pa.RecordBatch]:
         context = self._context
@@ -86,6 +105,9 @@ class ChangelogReader:
             return
         columns = [one_array(column) for column in part.columns]
         changes = columns.pop().to_numpy()
+        if context.net and np.any(changes[1:] < changes[:-1]):
+            order = pa.array(np.argsort(changes, kind="stable"))
+            columns, changes = [column.take(order) for column in columns], changes[order.to_numpy()]
         rows = pa.RecordBatch.from_arrays(columns, schema=schema_to_arrow(context.matched))
         names = ", ".join(context.matched.find_column_name(id_) or str(id_) for id_ in context.keys)
         settled = settle(
@@ -130,6 +152,20 @@ class ChangelogReader:
         if not self._hashed:
             return None
         return hash_keys([plain(rows.column(place)) for place, _ in self._hashed], [kind for _, kind in self._hashed])
+
+
+def _interleaved(files: Sequence[ChangedFile]) -> list[ChangedFile]:
+    """Files such that those that went and those that came in their place are next to each other, by their rows.
+
+    A rewrite keeps the order of rows mostly: what it carried over comes soon after it has gone.
+    """
+    seen: dict[tuple[int, bool], int] = {}
+    places = []
+    for at, changed in enumerate(files):
+        side = changed.ordinal, changed.before is None
+        places.append((changed.ordinal, seen.get(side, 0), at))
+        seen[side] = seen.get(side, 0) + max(1, changed.task.file.record_count)
+    return [files[at] for _, _, at in sorted(places)]
 
 
 def _changed_rows(reader: TaskReader, changed: ChangedFile) -> Iterator[tuple[bool, pa.RecordBatch]]:

@@ -1,4 +1,7 @@
-"""Rows that are compared with each other, in memory or, where they are many, divided by hash into temporary files."""
+"""Rows that are compared with each other, in memory or, where they are many, divided by hash into temporary files.
+
+What a rewrite carried over mostly comes close together, and is let go as soon as some rows have come.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,33 @@ _MOST_FILES: Final = 256
 _SHARE: Final = 4
 """A file is to have a fourth of what is held: rows are compared in more memory than they take."""
 
+_COMPACTED: Final = 8
+"""Rows are compacted at first when an eighth of what may be held has come."""
+
 Hashes = Callable[[pa.RecordBatch], Words | None]
+Compact = Callable[[pa.Table], pa.RecordBatch]
 
 
 class RowBuffer:
     """Batches of one schema, handed out in parts such that rows with equal hashes are in one part.
 
-    ``hashes`` gives a hash for each row, or None where nothing can be hashed: then all is held in memory. Beyond
-    ``held_bytes`` rows go to files in a temporary folder, as many as ``expected_rows`` call for.
+    ``compact`` leaves out rows that need not be handed out. ``hashes`` gives a hash for each row, or None where nothing
+    can be hashed: then all is held in memory. When more than ``held_bytes`` are left, rows go to files in a temporary
+    folder, as many as ``expected_rows`` call for.
     """
 
-    def __init__(self, schema: pa.Schema, hashes: Hashes, held_bytes: int, expected_rows: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, compact: Compact, hashes: Hashes, held_bytes: int, expected_rows: int
+    ) -> None:
         self._schema = schema
+        self._compact = compact
         self._hashes = hashes
+        self._next = held_bytes // _COMPACTED
+        self._come = 0
         self._most = held_bytes
         self._expected = expected_rows
         self._held: list[pa.RecordBatch] = []
-        self._bytes = self._rows = 0
+        self._bytes = 0
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._writers: list[pa.RecordBatchStreamWriter] = []
@@ -59,9 +72,14 @@ class RowBuffer:
             return
         self._held.append(batch)
         self._bytes += batch.nbytes
-        self._rows += batch.num_rows
-        if self._bytes > self._most and self._hashes(batch.slice(0, 1)) is not None:
-            self._open()
+        self._come += batch.num_rows
+        if self._bytes <= self._next:
+            return
+        left = self._compact(pa.Table.from_batches(self._held, schema=self._schema))
+        self._held, self._bytes = [left], left.nbytes
+        self._next = max(self._next, min(2 * self._bytes, self._most))
+        if 2 * self._bytes > self._most and self._hashes(left.slice(0, 1)) is not None:
+            self._open(left.num_rows / self._come)
             for held in self._held:
                 self._spill(held)
             self._held = []
@@ -78,8 +96,9 @@ class RowBuffer:
                 yield reader.read_all()
             self._path(number).unlink()
 
-    def _open(self) -> None:
-        total = self._bytes * max(1.0, self._expected / self._rows)
+    def _open(self, share: float) -> None:
+        rows = self._held[0].num_rows
+        total = self._bytes * max(1.0, self._expected * share / max(1, rows))
         count = int(min(_MOST_FILES, max(2, -(-total * _SHARE // max(1, self._most)))))
         self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="icefield-changes-")))
         for number in range(count):

@@ -17,6 +17,8 @@ from icefield.partitioning.tuples import Ints
 from icefield.types.arrow.nested import map_entries, unwrap
 
 _LARGE: Final = 1 << 62
+_CLOSE: Final = 4
+"""How many numbers there may be for each row."""
 
 
 def row_numbers(columns: Sequence[pa.Array], rows: int) -> Ints:
@@ -29,7 +31,7 @@ def row_numbers(columns: Sequence[pa.Array], rows: int) -> Ints:
         if size * distinct >= _LARGE:
             keys, size = _dense(pa.array(keys))
         keys, size = keys * distinct + codes, size * distinct
-    return _dense(pa.array(keys))[0] if size > max(rows, 1) else keys
+    return _dense(pa.array(keys))[0] if size > _CLOSE * max(rows, 1) else keys
 
 
 def value_numbers(column: pa.Array) -> tuple[Ints, int]:
@@ -54,6 +56,12 @@ def value_numbers(column: pa.Array) -> tuple[Ints, int]:
 
 
 def _dense(column: pa.Array) -> tuple[Ints, int]:
+    if pa.types.is_signed_integer(column.type) and len(column) and not column.null_count:
+        # Numbers that lie close together need no hash table.
+        values = column.to_numpy()
+        least, greatest = int(values.min()), int(values.max())
+        if greatest - least < _CLOSE * len(values):
+            return values.astype(np.int64) - least, greatest - least + 1
     encoded = column.dictionary_encode()
     distinct = len(encoded.dictionary)
     if encoded.null_count == 0:
