@@ -121,7 +121,7 @@ def read_i32s(data: bytes, at: int, wanted: Container[int]) -> tuple[dict[int, i
                 at += 1
             at += 1
             if kind == I32 and not depth and number in wanted:
-                found[number] = read_int(data[start:at])
+                found[number] = read_i32(data[start:at])
         elif kind == STRUCT:
             depth += 1
             if depth > _DEEPEST:
@@ -176,6 +176,11 @@ def write_struct(fields: Fields) -> bytes:
 def read_int(data: bytes) -> int:
     """An integer of any width as it stands in a field."""
     return _unzigzag(read_varint(data, 0)[0])
+
+
+def read_i32(data: bytes) -> int:
+    """An integer as it stands in a field, cut to 32 bits as pyarrow cuts one that is written with more."""
+    return _unzigzag(read_varint(data, 0)[0] & 0xFFFFFFFF)
 
 
 def write_int(value: int) -> bytes:

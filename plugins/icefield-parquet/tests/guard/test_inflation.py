@@ -15,7 +15,7 @@ from icefield.toolkit import as_input_file
 from icefield.types import NestedField
 from icefield_parquet.parquet_format import ParquetFormat
 from parquet_files import write
-from parquet_thrift import BINARY, I32, STRUCT, Struct
+from parquet_thrift import BINARY, I32, STRUCT, Struct, varint, zigzag
 
 INT64, BYTES = 2, 6
 GZIP, ZSTD = 2, 6
@@ -66,6 +66,7 @@ def bombs():
     packed, gzipped = zeros(HUGE), zeros(HUGE, GZIP)
     medium, small = 32 << 20, pa.compress(b"\1\0", "zstd", asbytes=True)
     text = zeros(medium)
+    more = varint((1 << 34) + (len(zeros(12)) << 1))
     return {
         "a page of few values": file(page(9, packed, HUGE), rows=9),
         "a page of many values": file(page(HUGE // 8, packed, HUGE), rows=HUGE // 8, claimed=HUGE),
@@ -75,6 +76,11 @@ def bombs():
             page(9, small, 2, encoding=NUMBERS),
             rows=9,
             dictionary=True,
+        ),
+        "a page behind one whose size has more than 32 bits": file(
+            page(1, zeros(12), 12).replace(b"\x15" + zigzag(len(zeros(12))), b"\x15" + more, 1),
+            page(8, packed, HUGE),
+            rows=9,
         ),
         "one string": file(page(1, packed, HUGE), rows=1, kind=BYTES, claimed=HUGE),
         "one string that the footer hides": file(page(1, packed, HUGE), rows=1, kind=BYTES),
@@ -91,6 +97,7 @@ def bombs():
         "a page of many values",
         "gzip",
         "a dictionary",
+        "a page behind one whose size has more than 32 bits",
         "one string",
         "one string that the footer hides",
         "many strings",

@@ -16,7 +16,8 @@ from typing import Any, Final
 from icefield.abc import InputFile
 
 from icefield_parquet.guard.expansion import TooMany
-from icefield_parquet.thrift import read_i32s
+from icefield_parquet.guard.pages import pages
+from icefield_parquet.row_groups import chunk_range
 
 _CODECS: Final = frozenset({"GZIP", "BROTLI", "ZSTD"})
 _MOST_TIMES: Final = 256
@@ -27,10 +28,6 @@ _FREE_PAGE: Final = 64 << 20
 
 _FREE_CHUNK: Final = 256 << 20
 """As ``_FREE_PAGE``, of a column chunk whose values have no fixed width."""
-
-_UNPACKED, _PACKED = _SIZES = 2, 3  # fields of a page header
-_USUAL_HEADER: Final = 256
-_LONGEST_HEADER: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +49,8 @@ def claim_of(chunk: Any, *, is_string: bool) -> Claim | None:
     packed, unpacked = chunk.total_compressed_size, chunk.total_uncompressed_size
     if is_string and _is_too_much(unpacked, packed, _FREE_CHUNK):
         raise TooMany(f"{packed} bytes claim to hold {unpacked}, which is more than {_MOST_TIMES} times as many")
-    start = chunk.data_page_offset
-    if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < start:
-        start = chunk.dictionary_page_offset
-    return Claim(start, start + packed, unpacked)
+    start, end = chunk_range(chunk)
+    return Claim(start, end, unpacked)
 
 
 def check_inflation(source: InputFile, claim: Claim) -> None:
@@ -63,35 +58,14 @@ def check_inflation(source: InputFile, claim: Claim) -> None:
 
     What is not understood is left to pyarrow.
     """
-    place, left = claim.start, claim.unpacked + _FREE_PAGE
-    while place < claim.end:
-        try:
-            unpacked, packed, header = _page(source, place)
-        except (IndexError, ValueError):
-            return
+    left = claim.unpacked + _FREE_PAGE
+    for _, unpacked, packed, _, _ in pages(source, claim.start, claim.end):
         if _is_too_much(unpacked, packed, _FREE_PAGE):
             raise ValueError(f"a page of {packed} bytes claims to hold {unpacked}")
         left -= unpacked
         if left < 0:
             raise ValueError(f"pages that hold more than the {claim.unpacked} bytes of their column chunk")
-        place += header + packed
 
 
 def _is_too_much(unpacked: int, packed: int, free: int) -> bool:
-    return unpacked > max(free, _MOST_TIMES * packed)
-
-
-def _page(source: InputFile, place: int) -> tuple[int, int, int]:
-    """How many bytes the page at a place holds, how many it takes, and how many its header takes."""
-    try:
-        return _header(source.read_at(place, _USUAL_HEADER))
-    except IndexError:
-        return _header(source.read_at(place, _LONGEST_HEADER))
-
-
-def _header(data: bytes) -> tuple[int, int, int]:
-    sizes, end = read_i32s(data, 0, _SIZES)
-    unpacked, packed = sizes.get(_UNPACKED, -1), sizes.get(_PACKED, -1)
-    if unpacked < 0 or packed < 0:
-        raise ValueError("a page header without its sizes")
-    return unpacked, packed, end
+    return unpacked > free and unpacked > _MOST_TIMES * packed

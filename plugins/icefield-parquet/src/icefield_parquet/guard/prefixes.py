@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from icefield.abc import InputFile
 
-from icefield_parquet.guard.expansion import counted, page_int
 from icefield_parquet.guard.one_page import decoded_page
-from icefield_parquet.thrift import FALSE, STRUCT, Fields, read_struct, read_varint
+from icefield_parquet.guard.pages import DATA_V2, Page
+from icefield_parquet.thrift import FALSE, I32, Fields, read_i32, read_struct, read_varint
 
 ENCODING: Final = 7
 """Strings by what they share with the string before."""
@@ -26,9 +27,7 @@ ENCODING: Final = 7
 _NUMBERS: Final = 5
 """The encoding of a page of numbers by their differences."""
 
-_UNPACKED: Final = 2
-_DATA, _DATA_V2 = 5, 8
-_ENCODING_OF: Final = {_DATA: 2, _DATA_V2: 4}
+_HEADER_V2 = 8
 _DEFINITIONS, _REPETITIONS, _IS_PACKED = 5, 6, 7
 _LEVELS_LENGTH: Final = 4
 _INT32: Final = 1
@@ -42,20 +41,12 @@ class Shared:
     together: int
 
 
-def encoding_of(header: Fields) -> int:
-    """The encoding of a data page's values; -1 for any other page."""
-    kind = next((number for number in _ENCODING_OF if number in header), None)
-    if kind is None or header[kind][0] != STRUCT:
-        return -1
-    return page_int(read_struct(header[kind][1], 0)[0], _ENCODING_OF[kind])
-
-
-def shared(page: bytes, header: Fields, codec: str | None, levels: int) -> Shared:
+def shared(source: InputFile, page: Page, codec: str | None, levels: int) -> Shared:
     """What the strings of a page take. ``levels`` are the kinds of levels before its values, of pages of version 1.
 
     Raises ``LookupError``, ``ValueError`` or an error of pyarrow where the page is not understood.
     """
-    values = _values(page, header, codec, levels)
+    values = _values(source, page, codec, levels)
     _, at = read_varint(values, 0)
     _, at = read_varint(values, at)
     count, _ = read_varint(values, at)
@@ -67,18 +58,27 @@ def shared(page: bytes, header: Fields, codec: str | None, levels: int) -> Share
     return Shared(int(prefixes.max()) + len(values), int(prefixes.sum()) + len(values))
 
 
-def _values(page: bytes, header: Fields, codec: str | None, levels: int) -> bytes:
-    size = counted(page_int(header, _UNPACKED))
-    if _DATA_V2 in header:
-        inner = read_struct(header[_DATA_V2][1], 0)[0]
-        before = sum(counted(page_int(inner, number)) for number in (_DEFINITIONS, _REPETITIONS) if number in inner)
+def _values(source: InputFile, page: Page, codec: str | None, levels: int) -> bytes:
+    data = source.read_at(page.body, page.packed)
+    if page.kind == DATA_V2:
+        header, _ = read_struct(source.read_at(page.place, page.header), 0)
+        inner, _ = read_struct(header[_HEADER_V2][1], 0)
+        before = sum(_level_bytes(inner, number) for number in (_DEFINITIONS, _REPETITIONS))
         is_packed = inner.get(_IS_PACKED, (0, b""))[0] != FALSE
-        return _unpacked(page[before:], size - before, codec if is_packed else None)
-    data = _unpacked(page, size, codec)
+        return _unpacked(data[before:], page.unpacked - before, codec if is_packed else None)
+    data = _unpacked(data, page.unpacked, codec)
     at = 0
     for _ in range(levels):
         at += _LEVELS_LENGTH + int.from_bytes(data[at : at + _LEVELS_LENGTH], "little")
     return data[at:]
+
+
+def _level_bytes(header: Fields, number: int) -> int:
+    kind, data = header.get(number, (I32, b"\0"))
+    size = read_i32(data) if kind == I32 else -1
+    if size < 0:
+        raise ValueError("levels of a negative size")
+    return size
 
 
 def _unpacked(data: bytes, size: int, codec: str | None) -> bytes:

@@ -21,10 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield.abc import InputFile
 
-from icefield_parquet.guard.expansion import TooMany, counted, page_header, page_int
+from icefield_parquet.guard.expansion import TooMany
 from icefield_parquet.guard.one_page import decoded_page
-from icefield_parquet.guard.prefixes import ENCODING, Shared, encoding_of, shared
-from icefield_parquet.thrift import Fields, read_struct
+from icefield_parquet.guard.pages import DICTIONARY, Page, pages
+from icefield_parquet.guard.prefixes import ENCODING, Shared, shared
+from icefield_parquet.row_groups import chunk_range
 
 MOST_BYTES: Final = 1 << 30
 """What strings may take that are decoded together, if all of them were as long as the longest."""
@@ -35,8 +36,6 @@ BYTES_AT_ONCE: Final = 64 << 20
 _FREE_PART: Final = 16
 """Strings that cannot take more than this part of ``MOST_BYTES`` are not measured."""
 
-_TYPE, _UNPACKED, _PACKED, _DICTIONARY, _VALUES = 1, 2, 3, 7, 1  # fields of a page header
-_DICTIONARY_PAGE: Final = 2
 _LENGTH: Final = 4
 """Bytes before each string of a page, which hold its length."""
 
@@ -74,12 +73,9 @@ def string_chunk(footer: Any, group: int, column: int) -> StringChunk:
     """The strings of a column chunk."""
     row_group, described = footer.row_group(group), footer.schema.column(column)
     chunk = row_group.column(column)
-    start = chunk.data_page_offset
-    if chunk.dictionary_page_offset and 0 < chunk.dictionary_page_offset < start:
-        start = chunk.dictionary_page_offset
+    start, end = chunk_range(chunk)
     repeated = described.max_repetition_level > 0
     levels = repeated + (described.max_definition_level > 0)
-    end = start + chunk.total_compressed_size
     rows = row_group.num_rows
     return StringChunk(start, end, chunk.compression, chunk.num_values, rows, group, column, levels, repeated)
 
@@ -139,33 +135,32 @@ def fewer_rows(total: int, rows: int) -> int | None:
 def _walk(source: InputFile, strings: StringChunk) -> tuple[int, Shared]:
     """The longest entry of the dictionary of a chunk, and what strings take that repeat the front of others."""
     free = MOST_BYTES // max(1, strings.values) // _FREE_PART
-    place, entry, longest, together = strings.start, 0, 0, 0
-    while place < strings.end:
+    entry, longest, together = 0, 0, 0
+    for page in pages(source, strings.start, strings.end):
+        if page.kind != DICTIONARY and (page.encoding != ENCODING or page.unpacked <= free):
+            continue
         try:
-            header, size = page_header(source, place)
-            packed, kind = counted(page_int(header, _PACKED)), page_int(header, _TYPE)
-            if kind == _DICTIONARY_PAGE:
-                entry = max(entry, _longest(source, place + size, header, strings.codec, free))
-            elif encoding_of(header) == ENCODING and counted(page_int(header, _UNPACKED)) > free:
-                found = shared(source.read_at(place + size, packed), header, _CODECS.get(strings.codec), strings.levels)
+            if page.kind == DICTIONARY:
+                entry = max(entry, _longest(source, page, strings.codec, free))
+            else:
+                found = shared(source, page, _CODECS.get(strings.codec), strings.levels)
                 longest, together = max(longest, found.longest), together + found.together
         except (LookupError, ValueError, OverflowError, OSError, pa.ArrowException):
             break
-        place += size + packed
     return entry, Shared(longest, together)
 
 
-def _longest(source: InputFile, place: int, header: Fields, codec: str, free: int) -> int:
-    unpacked, packed = counted(page_int(header, _UNPACKED)), page_int(header, _PACKED)
-    count = counted(page_int(read_struct(header[_DICTIONARY][1], 0)[0], _VALUES))
-    most = max(0, unpacked - _LENGTH * count)
-    if most <= free or count == 1:
+def _longest(source: InputFile, page: Page, codec: str, free: int) -> int:
+    most = max(0, page.unpacked - _LENGTH * page.values)
+    if page.values < 0:
+        raise ValueError("a dictionary of a negative size")
+    if most <= free or page.values == 1:
         return most
-    data = source.read_at(place, packed)
+    data = source.read_at(page.body, page.packed)
     try:
         if codec != "UNCOMPRESSED":
-            data = pa.decompress(data, unpacked, codec=_CODECS[codec], asbytes=True)
-        return _longest_of(data, count)
+            data = pa.decompress(data, page.unpacked, codec=_CODECS[codec], asbytes=True)
+        return _longest_of(data, page.values)
     except (KeyError, ValueError, OSError, pa.ArrowException):
         return most
 

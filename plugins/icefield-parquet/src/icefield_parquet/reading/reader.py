@@ -389,15 +389,18 @@ class ParquetReader(FormatReader):
 
     def _claims(self, groups: list[int], wanted: list[Leaf]) -> list[Claim]:
         claims: list[Claim] = []
+        row_groups = [self._footer.row_group(group) for group in groups]
         for leaf in wanted:
-            for group in groups:
+            is_string = _is_string_like(leaf)
+            for row_group in row_groups:
                 try:
-                    claim = claim_of(self._footer.row_group(group).column(leaf.index), is_string=_is_string_like(leaf))
+                    claim = claim_of(row_group.column(leaf.index), is_string=is_string)
                 except TooMany as error:
                     raise UnsupportedFeature(
                         f"{self._location}: column '{leaf.field.name}': {error}", location=self._location
                     ) from None
-                claims += [] if claim is None else [claim]
+                if claim is not None:
+                    claims.append(claim)
         return claims
 
     def _reading(self, what: str) -> AbstractContextManager[None]:
