@@ -15,7 +15,7 @@ from icefield.manifest import schemas as f
 from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, MAP_TYPES, struct_array
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.manifest_file import ManifestFile
-from icefield.manifest.statistics import map_column, map_dicts
+from icefield.manifest.statistics import map_column, map_columns, map_dicts
 from icefield.types import IcebergType
 
 _STATISTICS_NAMES: Final[Mapping[int, str]] = {
@@ -104,6 +104,14 @@ class ManifestEntries:
                 return None
             self.statistics[key] = map_column(maps, field_id)
         return self.statistics[key]
+
+    def gather(self, kind: int, field_ids: Iterable[int]) -> None:
+        """Take the statistics of several fields out of a map, so that ``statistic`` and ``bound`` have them at hand."""
+        maps = self.columns.get(kind)
+        missing = [number for number in field_ids if (kind, number) not in self.statistics]
+        if maps is not None and missing:
+            for number, found in map_columns(maps, missing).items():
+                self.statistics[(kind, number)] = found
 
     def bound(
         self, kind: int, field_id: int, iceberg_type: IcebergType, decode: Callable[[IcebergType, pa.Array], pa.Array]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
@@ -44,6 +44,38 @@ def map_column(maps: pa.Array, key: int) -> pa.Array | None:
     if maps.null_count:
         chosen[maps.is_null().to_numpy(zero_copy_only=False)] = -1
     return values.take(pa.array(chosen, mask=chosen < 0))
+
+
+def map_columns(maps: pa.Array, wanted: Iterable[int]) -> dict[int, pa.Array | None]:
+    """``map_column`` of several keys, in little more time than of one where all maps have the same keys in one order.
+
+    That is so in most manifests: the files of a table mostly have statistics of the same columns.
+    """
+    offsets, keys, values = map_parts(maps)
+    rows, first, last = len(maps), int(offsets[0]), int(offsets[-1])
+    width = (last - first) // rows if rows else 0
+    if not width or not _is_regular(offsets, keys[first:last], rows, width):
+        return {key: map_column(maps, key) for key in wanted}
+    places = {key: place for place, key in enumerate(keys[first : first + width].tolist())}
+    steps = first + width * np.arange(rows)
+    numbers = values.to_numpy() if values.null_count == 0 and pa.types.is_integer(values.type) else None
+    found: dict[int, pa.Array | None] = {}
+    for key in wanted:
+        place = places.get(key)
+        if place is None:
+            found[key] = None
+        elif numbers is not None:
+            found[key] = pa.array(np.ascontiguousarray(numbers[first + place : last : width]))
+        else:
+            found[key] = values.take(pa.array(steps + place))
+    return found
+
+
+def _is_regular(offsets: Any, keys: Any, rows: int, width: int) -> bool:
+    """Whether each of the maps has the keys of the first, in its order."""
+    if width * rows != len(keys) or not (np.diff(offsets) == width).all():
+        return False
+    return bool((keys.reshape(rows, width) == keys[:width]).all())
 
 
 def map_parts(maps: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], pa.Array]:

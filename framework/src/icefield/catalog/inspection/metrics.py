@@ -49,6 +49,8 @@ class MetricColumns:
 
     def column(self, entries: ManifestEntries, wanted: pa.StructType) -> pa.StructArray:
         """The metrics of each file, as far as they are wanted."""
+        for kind, ids in self.request(wanted).items():
+            entries.gather(kind, ids)
         columns = [struct_array(self._of(entries, column), list(column.type), len(entries)) for column in wanted]
         return struct_array(columns, list(wanted), len(entries))
 

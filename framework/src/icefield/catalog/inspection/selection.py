@@ -35,11 +35,16 @@ class Selection:
         names = (selected_fields,) if isinstance(selected_fields, str) else tuple(selected_fields)
         if not names:
             raise InvalidArgument("selected_fields names no column; ('*',) is all of them")
+        expression = as_expression(row_filter)
+        self.row_filter: BooleanExpression
+        if isinstance(expression, AlwaysTrue) and "*" in names:
+            self.row_filter, self.schema, self.tested, self.read = expression, full, pa.schema([]), full
+            return
         fields = Schema(*from_arrow_fields(list(full), count(1).__next__))
-        self.row_filter = bind(fields, as_expression(row_filter), case_sensitive)
+        self.row_filter = bind(fields, expression, case_sensitive)
         selected = fields.select(*names, case_sensitive=case_sensitive)
         tested = field_ids(self.row_filter)
-        self.schema = pa.schema(_pruned(full, selected.fields))
+        self.schema: pa.Schema = pa.schema(_pruned(full, selected.fields))
         self.tested = pa.schema(_pruned(full, fields.select_ids(tested).fields))
         leaves = {number for number in selected.field_ids if _has_no_fields(selected.find_field(number))}
         self.read = pa.schema(_pruned(full, fields.select_ids(leaves | tested).fields))
@@ -57,6 +62,8 @@ class Selection:
         """The rows that match, in the columns to give, given the columns ``read`` of them at least."""
         if self.is_filtered:
             batch = batch.filter(pa.array(self.matches(batch)))
+        if self.schema is self.read:
+            return batch
         arrays = [narrow(batch.column(field.name), field.type) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.catalog.inspection.source import Source
 from icefield.manifest import ManifestList
@@ -14,22 +15,28 @@ from icefield.manifest.entries import values_of
 from icefield.manifest.manifest_list import CONTAINS_NAN, CONTAINS_NULL, LOWER, SPEC_ID, UPPER
 from icefield.manifest.schemas import PARTITIONS
 from icefield.partitioning.transforms import Transform
-from icefield.types import IcebergType, NestedField, StringType
+from icefield.partitioning.transforms.temporal import DayTransform, TemporalTransform
+from icefield.types import IcebergType, NestedField
 from icefield.types.values import from_bytes_array
 
-_PARTS: Final = {
-    "contains_null": (CONTAINS_NULL, pa.bool_()),
-    "contains_nan": (CONTAINS_NAN, pa.bool_()),
-    "lower_bound": (LOWER, pa.string()),
-    "upper_bound": (UPPER, pa.string()),
-}
+_PARTS: Final = (CONTAINS_NULL, CONTAINS_NAN, LOWER, UPPER)
+_TYPE: Final = pa.struct(
+    [
+        pa.field("contains_null", pa.bool_(), nullable=False),
+        pa.field("contains_nan", pa.bool_()),
+        pa.field("lower_bound", pa.string()),
+        pa.field("upper_bound", pa.string()),
+    ]
+)
+_YEARS_OF_FOUR_DIGITS: Final = (-719_162, 2_932_896)
+"""The days from 0001-01-01 to 9999-12-31."""
 
 Rows = npt.NDArray[Any]
 
 
 def summary_type() -> pa.StructType:
     """The summary of one partition field."""
-    return pa.struct([pa.field(name, kind, name != "contains_null") for name, (_, kind) in _PARTS.items()])
+    return _TYPE
 
 
 def summary_lists(source: Source, manifests: ManifestList, rows: Rows) -> pa.Array:
@@ -44,18 +51,19 @@ def summary_lists(source: Source, manifests: ManifestList, rows: Rows) -> pa.Arr
         counts[own] = np.minimum(counts[own], len(source.partition_type(spec_id).fields))
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     targets: list[Rows] = []
-    found: dict[str, list[pa.Array]] = {name: [] for name in _PARTS}
+    found: list[list[pa.Array]] = [[] for _ in _PARTS]
     for spec_id in np.unique(specs).tolist():
         transforms = [field.transform for field in source.metadata.spec_by_id(spec_id).fields]
         for place, field in enumerate(source.partition_type(spec_id).fields):
             at = np.flatnonzero((specs == spec_id) & (counts > place))
             targets.append(offsets[at] + place)
-            for name, (kind, _) in _PARTS.items():
-                part = manifests.summary_column(place, kind, rows[at])
-                found[name].append(_shown(part, field, transforms[place]) if kind in (LOWER, UPPER) else part)
+            null, nan, lower, upper = (manifests.summary_column(place, kind, rows[at]) for kind in _PARTS)
+            shown = _shown(pa.concat_arrays([lower, upper]), field, transforms[place])
+            for into, part in zip(found, (null, nan, shown[: len(at)], shown[len(at) :]), strict=True):
+                into.append(part)
     # Each summary was found by spec and field, and belongs next to the others of its manifest.
     order = pa.array(np.argsort(np.concatenate(targets))) if targets else pa.array([], pa.int64())
-    columns = [_together(found[name], kind).take(order) for name, (_, kind) in _PARTS.items()]
+    columns = [_together(arrays, field.type).take(order) for arrays, field in zip(found, summary_type(), strict=True)]
     # Nothing is known of nulls where the flag is missing, so they may be there.
     columns[0] = columns[0].fill_null(True)
     values = pa.StructArray.from_arrays(columns, fields=list(summary_type()))
@@ -77,18 +85,38 @@ def _together(arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
 
 
 def _shown(encoded: pa.Array, field: NestedField, transform: Transform) -> pa.Array:
-    """Bounds as people read them, each distinct one made once."""
+    """Bounds as people read them."""
     kind = field.field_type
     values = from_bytes_array(kind, encoded)
-    if isinstance(kind, StringType) and values.type == pa.string():
-        return values
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), pa.string())
+    if isinstance(transform, DayTransform):
+        days = values.view(pa.int32())
+        return _dates(days) if _are_common(days) else _one_by_one(encoded, kind, transform)
+    if not isinstance(transform, TemporalTransform):
+        if pa.types.is_string(values.type):
+            return values
+        if pa.types.is_integer(values.type):
+            return values.cast(pa.string())
+        if pa.types.is_date32(values.type) and _are_common(values.view(pa.int32())):
+            return _dates(values.view(pa.int32()))
+    return _one_by_one(encoded, kind, transform)
+
+
+def _are_common(days: pa.Array) -> bool:
+    """Whether Arrow writes these dates as everybody does."""
+    first, last = _YEARS_OF_FOUR_DIGITS
+    extremes = pc.min_max(days).as_py()
+    return extremes["min"] is None or (first <= extremes["min"] and extremes["max"] <= last)
+
+
+def _dates(days: pa.Array) -> pa.Array:
+    return days.view(pa.date32()).cast(pa.string())
+
+
+def _one_by_one(encoded: pa.Array, kind: IcebergType, transform: Transform) -> pa.Array:
+    """By the transform, which makes a string of each distinct value."""
     distinct = encoded.dictionary_encode()
-    strings = _strings(from_bytes_array(kind, distinct.dictionary), kind, transform)
-    return strings.take(distinct.indices)
-
-
-def _strings(values: pa.Array, kind: IcebergType, transform: Transform) -> pa.Array:
-    shown = [None if value is None else transform.to_display(kind, value) for value in values_of(values)]
-    return pa.array(shown, pa.string())
+    values = values_of(from_bytes_array(kind, distinct.dictionary))
+    shown = [None if value is None else transform.to_display(kind, value) for value in values]
+    return pa.array(shown, pa.string()).take(distinct.indices)
