@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from icefield.catalog.inspection.metadata_table import MetadataTable
 from icefield.catalog.inspection.selection import Selection
-from icefield.expressions import BooleanExpression
+from icefield.expressions import AlwaysFalse, BooleanExpression
 
 
 class MetadataScan:
@@ -41,8 +42,7 @@ class MetadataScan:
 
         Raises ``InvalidMetadata`` for a damaged manifest or manifest list, as it is reached.
         """
-        batches = (batch for batch in self._table.batches(self._selection) if batch.num_rows)
-        return pa.RecordBatchReader.from_batches(self.schema, batches)
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(self._selection))
 
     def to_arrow(self) -> pa.Table:
         """The rows as one table."""
@@ -51,10 +51,15 @@ class MetadataScan:
     def count(self) -> int:
         """How many rows there are; of the columns only those are read that the filter needs, or one."""
         row_filter, case_sensitive = self._given
-        name = (self._selection.tested if self._selection.is_filtered else self._table.schema).names[0]
+        name = (self._selection.tested.names or self._table.schema.names)[0]
         only = Selection(self._table.schema, row_filter, (name,), case_sensitive)
-        return sum(batch.num_rows for batch in self._table.batches(only))
+        return sum(batch.num_rows for batch in self._batches(only))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The rows for another library, by Arrow's stream interface."""
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
+    def _batches(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+        if isinstance(selection.row_filter, AlwaysFalse):  # by the columns' types alone
+            return iter(())
+        return (batch for batch in self._table.batches(selection) if batch.num_rows)

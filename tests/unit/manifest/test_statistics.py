@@ -1,0 +1,43 @@
+"""Statistics maps taken apart: one column a key, whatever the maps look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from icefield.manifest.columns import MAP_TYPES
+from icefield.manifest.schemas import LOWER_BOUNDS, VALUE_COUNTS
+from icefield.manifest.statistics import map_column, map_columns
+
+KEYS = st.integers(1, 4)
+IRREGULAR = st.lists(st.none() | st.lists(KEYS, max_size=4), max_size=6)
+REGULAR = st.tuples(st.lists(KEYS, min_size=1, max_size=4), st.integers(1, 6)).map(lambda one: [one[0]] * one[1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (MAP_TYPES[VALUE_COUNTS], lambda number: number),
+        (MAP_TYPES[LOWER_BOUNDS], lambda number: b"x" * (number % 3)),
+    ],
+    ids=["counts", "bounds"],
+)
+@given(keys=IRREGULAR | REGULAR, cut=st.integers(0, 3))
+def test_columns_of_several_keys_are_those_of_each_key(kind: Any, value: Any, keys: Any, cut: int) -> None:
+    rows = [
+        None if row is None else [(key, value(10 * number + place)) for place, key in enumerate(row)]
+        for number, row in enumerate(keys)
+    ]
+    maps = pa.array(rows, kind).slice(cut)
+    found = map_columns(maps, [1, 2, 5])
+    for key, column in found.items():
+        alone = map_column(maps, key)
+        assert (column is None) == (alone is None)
+        wanted = [None if row is None else dict(row).get(key) for row in rows[cut:]]
+        if column is None:
+            assert wanted == [None] * len(maps)
+        else:
+            assert column.to_pylist() == alone.to_pylist() == wanted
