@@ -44,7 +44,7 @@ class Selection:
         self.row_filter = bind(fields, expression, case_sensitive)
         selected = fields.select(*names, case_sensitive=case_sensitive)
         tested = field_ids(self.row_filter)
-        self.schema: pa.Schema = pa.schema(_pruned(full, selected.fields))
+        self.schema = pa.schema(_pruned(full, selected.fields))
         self.tested = pa.schema(_pruned(full, fields.select_ids(tested).fields))
         leaves = {number for number in selected.field_ids if _has_no_fields(selected.find_field(number))}
         self.read = pa.schema(_pruned(full, fields.select_ids(leaves | tested).fields))
