@@ -214,8 +214,8 @@ def test_a_partition_that_is_filtered_opens_its_manifests_only():
         assert made.inspect.scan(name, row_filter=row_filter).count() == 1
 
 
-def test_a_stream_comes_in_pieces_and_reads_ahead_only_so_far(monkeypatch):
-    made = new_table("kind", catalog=None)
+def test_a_stream_comes_in_pieces_of_bounded_size(monkeypatch):
+    made = new_table("kind")
     for number in range(6):
         made.append(rows([number], f"k{number}"))
     whole = made.inspect.files()
@@ -225,6 +225,25 @@ def test_a_stream_comes_in_pieces_and_reads_ahead_only_so_far(monkeypatch):
         batches = list(stream)
     assert [batch.num_rows for batch in batches] == [1] * 6
     assert pa.Table.from_batches(batches).equals(whole.combine_chunks())
+
+
+def test_a_large_manifest_comes_in_several_batches(monkeypatch):
+    made = new_table("id")
+    made.append(rows(range(9)))
+    whole = made.inspect.entries().combine_chunks()
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1)
+    monkeypatch.setattr(pieces, "_LEAST_ROWS", 4)
+    batches = list(made.inspect.scan("entries").to_arrow_batch_reader())
+    assert [batch.num_rows for batch in batches] == [4, 4, 1]
+    assert pa.Table.from_batches(batches).equals(whole)
+
+
+def test_an_empty_table_has_empty_metadata_tables_of_all_columns():
+    empty = new_table("kind")
+    for name in NAMES:
+        found = empty.inspect.scan(name)
+        assert found.to_arrow().schema == found.schema
+        assert found.count() == (1 if name == "metadata_log_entries" else 0)
 
 
 def test_other_libraries_take_a_scan_as_a_stream(table):

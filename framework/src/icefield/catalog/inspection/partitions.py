@@ -74,8 +74,8 @@ class PartitionsTable(MetadataTable):
             # Bounds of a delete file's columns say nothing of the rows that it deletes.
             row_filter = self._data_filter if content is ManifestContent.DATA else AlwaysTrue()
             request = ManifestRequest(COLUMNS, needed_statistics(row_filter))
-            for found, _ in chosen.matching_groups(files, row_filter, request):
-                total.add_live(pieces([part.select(COLUMNS).filter(mask) for part, mask in found]))
+            matching = chosen.matching(files, row_filter, request)
+            total.add_live(pieces(part.select(COLUMNS).filter(mask) for part, mask, _ in matching))
 
     def _batch(self, found: PartitionSums) -> pa.RecordBatch:
         columns = {"partition": found.partition, "spec_id": pa.array(found.spec_ids.astype(np.int32))}

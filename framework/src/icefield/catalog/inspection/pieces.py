@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -16,13 +16,13 @@ PIECE_BYTES: Final = 16 * 1024 * 1024
 _LEAST_ROWS: Final = 256
 
 
-def pieces(parts: Sequence[ManifestEntries]) -> Iterator[ManifestEntries]:
-    """The entries of manifests of one spec, in order: small manifests together, a large one in several pieces."""
+def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
+    """The entries of manifests, in order: small manifests of one spec together, a large one in several pieces."""
     waiting: list[ManifestEntries] = []
     size = 0
     for part in parts:
         own = part.nbytes
-        if waiting and (size + own > PIECE_BYTES or part.partition.type != waiting[0].partition.type):
+        if waiting and (size + own > PIECE_BYTES or not _alike(part, waiting[0])):
             yield _joined(waiting)
             waiting, size = [], 0
         if own > PIECE_BYTES:
@@ -35,6 +35,10 @@ def pieces(parts: Sequence[ManifestEntries]) -> Iterator[ManifestEntries]:
             size += own
     if waiting:
         yield _joined(waiting)
+
+
+def _alike(one: ManifestEntries, other: ManifestEntries) -> bool:
+    return one.spec_id == other.spec_id and one.partition.type == other.partition.type
 
 
 def _part(entries: ManifestEntries, start: int, count: int) -> ManifestEntries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -111,8 +112,8 @@ class Source:
         reader = ManifestReader(self.io)
         for manifests in self._manifests(snapshots, choice):
             typed = [(one, self.partition_type(one.partition_spec_id)) for one in manifests]
-            for group in manifest_groups(reader, typed, request, manifest_workers()):
-                yield from pieces(group)
+            groups = manifest_groups(reader, typed, request, manifest_workers())
+            yield from pieces(chain.from_iterable(groups))
 
     def partition_type(self, spec_id: int) -> StructType:
         """The partition tuple of a spec. Raises ``InvalidMetadata`` for a spec that the table does not have."""
