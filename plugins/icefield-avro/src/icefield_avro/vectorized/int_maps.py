@@ -17,10 +17,10 @@ from icefield_avro.skipping import Skip
 from icefield_avro.varints import Malformed, Truncated, read_long
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven, fence_of
 from icefield_avro.vectorized.chains import Chain
-from icefield_avro.vectorized.nested import ENOUGH, ArrayStep, Gathered, Items, holds_arrays
+from icefield_avro.vectorized.nested import ArrayStep, Gathered, Items, holds_arrays
 from icefield_avro.vectorized.patterns import Pattern
 from icefield_avro.vectorized.rows import Rows, from_children, from_items, from_values, no_items
-from icefield_avro.vectorized.steps import Read, SizedStep, Step, VarintStep
+from icefield_avro.vectorized.steps import ENOUGH, Read, SizedStep, Step, VarintStep
 
 _U64 = np.uint64
 _WIDEST = 1024  # bytes of entries that are compared at once

@@ -16,7 +16,7 @@ from icefield_avro.vectorized.byte_buffer import ByteBuffer
 from icefield_avro.vectorized.chains import Chain, starts_of_longs
 from icefield_avro.vectorized.rows import Finish, Rows, from_children, from_items, no_items
 from icefield_avro.vectorized.slices import items_from_slices
-from icefield_avro.vectorized.steps import FixedStep, OptionalStep, Read, Step, VarintStep, strides
+from icefield_avro.vectorized.steps import ENOUGH, FixedStep, OptionalStep, Read, Step, VarintStep, strides
 
 _FEW_ROWS: Final = 6
 _MANY_ITEMS: Final = 64
@@ -27,7 +27,6 @@ _ROWS_OF_MANY_BLOCKS: Final = 16
 _NO_LIMIT: Final = 1 << 62
 _LEAST_ALIKE: Final = 8
 _PATIENCE: Final = 16
-ENOUGH: Final = 4  # times that something was tried in vain
 
 
 class RecordStep:

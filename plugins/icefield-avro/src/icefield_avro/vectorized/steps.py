@@ -20,6 +20,8 @@ from icefield_avro.vectorized.byte_buffer import ByteBuffer, Unproven
 from icefield_avro.vectorized.rows import Finish, Rows, from_values, nulls
 from icefield_avro.vectorized.slices import from_slices
 
+ENOUGH: Final = 4  # times in a row that something was tried in vain
+
 Read = tuple[Finish, Vector]
 
 _OFTEN: Final = 8
@@ -215,7 +217,8 @@ class OptionalStep:
         self.inner = inner
         self.leaf: LeafStep | None = inner if isinstance(inner, FixedStep | VarintStep | SizedStep) else None
         self.arrow = arrow
-        self.is_short_varint = isinstance(inner, VarintStep)
+        self._is_varint = isinstance(inner, VarintStep)
+        self._long = 0  # how many times in a row some integer was long; those of wrong guesses often are
         self.value = 2 * node.value_branch  # as the byte that is found
         self.null = -1 if node.null_branch is None else 2 * node.null_branch
 
@@ -232,11 +235,12 @@ class OptionalStep:
         return after, present, count
 
     def skip(self, buffer: ByteBuffer, at: Vector) -> Vector:
-        if self.is_short_varint:
+        if self._is_varint and self._long < ENOUGH:
             ends = buffer.ends_of_optional_longs(at, self.value, self.null)
             if ends is not None:
+                self._long = 0
                 return ends
-            self.is_short_varint = False  # a hint for the next time: not to try
+            self._long += 1
         after, present, count = self._branches(buffer, at)
         if present is None:
             return self.inner.skip(buffer, after)
