@@ -105,7 +105,7 @@ def lived(seed: int, version: int, raised: bool, granularity: str = "partition",
     return table
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 2**20),
     version=st.sampled_from([(2, False), (2, True), (3, False)]),
