@@ -11,7 +11,7 @@ from icefield.abc import CommitStrategy
 from icefield.errors import IcefieldError
 from icefield.maintenance.deleting import delete_files
 from icefield.maintenance.places import Places, PlaceSet
-from icefield.maintenance.reachable import files, manifest_lists, new_manifests
+from icefield.maintenance.reachable import files, manifests_of
 from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import version_of
@@ -29,12 +29,8 @@ def delete_files_of(io: FileIO, metadata: TableMetadata, metadata_location: str,
     Data files stay when ``gc.enabled`` is false. A file that cannot be read or deleted is logged and passed over: the
     table is gone already. The metadata goes last, so that what is left can still be found.
     """
-    places, seen = Places(io, metadata.location), PlaceSet()
-    manifests = [
-        manifest
-        for _, listed in manifest_lists(io, metadata, metadata.snapshots, lenient=True)
-        for manifest in new_manifests(listed, places, seen)
-    ]
+    places = Places(io, metadata.location)
+    manifests = manifests_of(io, metadata, metadata.snapshots, places, PlaceSet(), lenient=True)
     if get_bool(metadata.properties, GC_ENABLED):
         delete_files(io, _content(io, places, manifests))
     delete_files(io, [manifest.manifest_path for manifest in manifests])

@@ -40,7 +40,7 @@ def _deleted(io: FileIO, chunks: Iterator[list[str]]) -> Iterator[tuple[list[str
     first = next(chunks, None)
     if first is None:
         return
-    if not _is_remote(io, first[0]):
+    if not is_remote(io, first[0]):
         yield first, _delete(io, first)
         for chunk in chunks:
             yield chunk, _delete(io, chunk)
@@ -70,7 +70,8 @@ def _delete(io: FileIO, locations: Sequence[str]) -> int:
     return sum(_delete(io, [location]) for location in locations)
 
 
-def _is_remote(io: FileIO, location: str) -> bool:
+def is_remote(io: FileIO, location: str) -> bool:
+    """Whether a request for a file there may wait for a network."""
     try:
         return FileSystemAbility.REMOTE in io.file_system(location).abilities
     except IcefieldError:

@@ -25,7 +25,9 @@ from icefield.toolkit.authority import scheme_of, split_location
 Hashes = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
-_UNUSUAL: Final = r"//|/\.\.?/"
+_UNUSUAL: Final = r"[^:/]//|/\.\.?/"
+"""Two slashes that are not those of a scheme, and ``.`` and ``..`` between slashes."""
+
 _REMEMBERED: Final = 1 << 16
 
 
@@ -63,8 +65,7 @@ class Places:
         """Whether all are below the table's location, and spelled in the one way."""
         if not pc.all(pc.starts_with(locations, self._root)).as_py():
             return False
-        rest = pc.binary_replace_slice(locations, 0, len(self._root.encode()), "/")
-        return not pc.any(pc.match_substring_regex(rest, _UNUSUAL)).as_py()
+        return not pc.any(pc.match_substring_regex(locations, _UNUSUAL)).as_py()
 
     def _by_folder(self, locations: pa.StringArray) -> pa.StringArray:
         parts = pc.split_pattern(locations, "/", max_splits=1, reverse=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import IcefieldError
+from icefield.maintenance.deleting import is_remote
 from icefield.maintenance.places import Places, PlaceSet
 from icefield.manifest import (
     DataFileContent,
@@ -75,26 +76,42 @@ CONTENT_KINDS: Final = (
 
 _PATHS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH}))
 _PATHS_AND_KINDS: Final = ManifestRequest(frozenset({f.STATUS, f.FILE_PATH, f.CONTENT, f.FILE_FORMAT}))
+_ROWS_TOGETHER: Final = 1 << 14
 _NO_PARTITION: Final = StructType()
 
 _log = logging.getLogger(__name__)
 
 
-def manifest_lists(
-    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], *, lenient: bool
-) -> Iterator[tuple[Snapshot, ManifestList]]:
-    """The manifest list of each snapshot, read ahead by threads.
+def manifests_of(
+    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], places: Places, seen: PlaceSet, *, lenient: bool
+) -> list[ManifestFile]:
+    """The manifests of snapshots that are not among those seen before, each once, without partition summaries.
 
     Raises ``FileMissing``, ``InvalidMetadata``; a list that cannot be read is logged and left out when ``lenient``.
     """
+    found: list[ManifestFile] = []
+    for lists in _together(_manifest_lists(io, metadata, snapshots, lenient)):
+        # Hashing many short columns by themselves takes several times as long.
+        new = seen.add_new(places.hashes(pa.concat_arrays([listed.columns[PATH] for listed in lists])))
+        ends = np.cumsum([len(listed) for listed in lists])
+        cuts = np.searchsorted(new, ends)
+        for listed, end, rows in zip(lists, ends, np.split(new, cuts[:-1]), strict=True):
+            found += listed.select(rows - (end - len(listed)), summaries=False)
+    return found
 
+
+def _manifest_lists(
+    io: FileIO, metadata: TableMetadata, snapshots: Iterable[Snapshot], lenient: bool
+) -> Iterator[ManifestList]:
     def read(snapshot: Snapshot) -> ManifestList | IcefieldError:
         try:
-            return read_manifest_list(io, snapshot, metadata)
+            return read_manifest_list(io, snapshot, metadata, summaries=False)
         except IcefieldError as error:
             return error
 
-    for snapshot, found in _ahead(snapshots, read, manifest_workers()):
+    # Threads wait for a store; where nothing waits, they would hold up the one that decodes.
+    workers = manifest_workers() if is_remote(io, metadata.location) else 1
+    for snapshot, found in _ahead(snapshots, read, workers):
         try:
             if isinstance(found, IcefieldError):
                 raise found
@@ -105,13 +122,20 @@ def manifest_lists(
             _log.warning("cannot list the files of snapshot %d: %s", snapshot.snapshot_id, error)
             continue
         if decoded:
-            yield snapshot, found
+            yield found
 
 
-def new_manifests(found: ManifestList, places: Places, seen: PlaceSet) -> list[ManifestFile]:
-    """The manifests of a list that were not seen before."""
-    rows = seen.add_new(places.hashes(found.columns[PATH]))
-    return found.select(rows, summaries=False)
+def _together(lists: Iterable[ManifestList]) -> Iterator[list[ManifestList]]:
+    found: list[ManifestList] = []
+    rows = 0
+    for each in lists:
+        found.append(each)
+        rows += len(each)
+        if rows >= _ROWS_TOGETHER:
+            yield found
+            found, rows = [], 0
+    if found:
+        yield found
 
 
 def live_paths(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterator[pa.StringArray]:
@@ -168,7 +192,10 @@ def _kinds(part: ManifestEntries) -> Kinds:
 
 
 def _ahead(items: Iterable[T], read: Callable[[T], U], workers: int) -> Iterator[tuple[T, U]]:
-    """What ``read`` gives for each item, in order, some items ahead of the consumer."""
+    """What ``read`` gives for each item, in order, some items ahead of the consumer where there are workers."""
+    if workers == 1:
+        yield from ((item, read(item)) for item in items)
+        return
     with ThreadPoolExecutor(workers, thread_name_prefix="icefield-lists") as pool:
         waiting: deque[tuple[T, Future[U]]] = deque()
         for item in items:

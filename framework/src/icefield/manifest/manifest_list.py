@@ -73,7 +73,7 @@ class ManifestList:
     decoded when a column is first asked for.
     """
 
-    __slots__ = ("_columns", "_format", "_manifests", "location", "paths_are_distinct", "raw")
+    __slots__ = ("_columns", "_format", "_manifests", "_summaries", "location", "paths_are_distinct", "raw")
 
     def __init__(
         self,
@@ -82,11 +82,13 @@ class ManifestList:
         raw: bytes | None = None,
         file_format: ManifestFormat | None = None,
         columns: dict[int, pa.Array] | None = None,
+        summaries: bool = True,
     ) -> None:
         self.location = location
         self.raw = raw
         self.paths_are_distinct = False
         self._format = file_format
+        self._summaries = summaries
         self._columns = columns
         self._manifests: tuple[ManifestFile, ...] | None = None
 
@@ -112,7 +114,7 @@ class ManifestList:
         """The fields by id; ``PARTITIONS`` holds the summaries. Raises ``InvalidMetadata`` for a damaged list."""
         if self._columns is None:
             assert self._format is not None
-            self._columns = _decode(self._format, self.raw or b"", self.location)
+            self._columns = _decode(self._format, self.raw or b"", self.location, self._summaries)
         return self._columns
 
     @property
@@ -172,8 +174,8 @@ MANIFEST_LISTS: Final[ByteBoundedCache[ManifestList]] = ByteBoundedCache(64 * 10
 """Every manifest list that was read or written in this process, up to a bound."""
 
 
-def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata) -> ManifestList:
-    """The manifests of a snapshot.
+def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata, *, summaries: bool = True) -> ManifestList:
+    """The manifests of a snapshot. Without ``summaries`` nothing is known of their partitions, and nothing is cached.
 
     An old v1 snapshot may name its manifests itself: their lengths and specs are then read from the manifests.
     Raises ``InvalidMetadata`` for a damaged list, and for a snapshot of v2 or later that has none.
@@ -190,10 +192,9 @@ def read_manifest_list(io: FileIO, snapshot: Snapshot, metadata: _Metadata) -> M
     key = (scope, io.resolve(location))
     found = MANIFEST_LISTS.get(key) if scope is not None else None
     if found is None:
-        found = ManifestList(
-            location, raw=io.read(location, limit=MAX_MANIFEST_BYTES), file_format=io.manifest_format()
-        )
-        if scope is not None:
+        raw = io.read(location, limit=MAX_MANIFEST_BYTES)
+        found = ManifestList(location, raw=raw, file_format=io.manifest_format(), summaries=summaries)
+        if scope is not None and summaries:
             MANIFEST_LISTS.put(key, found)
     return found
 
@@ -239,11 +240,12 @@ def _summary_values(summary: FieldSummary) -> dict[str, Any]:
     }
 
 
-def _decode(file_format: ManifestFormat, raw: bytes, location: str) -> dict[int, pa.Array]:
+def _decode(file_format: ManifestFormat, raw: bytes, location: str, summaries: bool) -> dict[int, pa.Array]:
     refuse_encrypted("manifest list", location, raw)
     with damaged_file("manifest list", location):
         with file_format.open_reader(BytesInput(raw), location, size=len(raw)) as reader:
-            wanted = [f for f in reader.schema if identify(f, _NAMES) in _RULES]
+            left_out = () if summaries else (PARTITIONS,)
+            wanted = [f for f in reader.schema if (number := identify(f, _NAMES)) in _RULES and number not in left_out]
             fields = pa.schema(wanted)
             batches = gathered(reader.read(ReadRequest(columns=fields)), len(raw))
         table = pa.Table.from_batches(batches, schema=batches[0].schema if batches else fields)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from icefield.maintenance.candidates import Candidates
 from icefield.maintenance.places import Places, PlaceSet
-from icefield.maintenance.reachable import FileKind, Kinds, files, live_paths, manifest_lists, new_manifests
+from icefield.maintenance.reachable import FileKind, Kinds, files, live_paths, manifests_of
 from icefield.manifest import ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import METADATA_DELETE_AFTER_COMMIT, get_bool
@@ -91,12 +91,8 @@ def unreachable(io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: 
     if not gone:
         return found
     seen = PlaceSet()
-    kept_manifests: list[ManifestFile] = []
-    for _, listed in manifest_lists(io, kept, kept.snapshots, lenient=False):
-        kept_manifests += new_manifests(listed, places, seen)
-    doomed: list[ManifestFile] = []
-    for _, listed in manifest_lists(io, kept, gone.snapshots, lenient=True):
-        doomed += new_manifests(listed, places, seen)
+    kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
+    doomed = manifests_of(io, kept, gone.snapshots, places, seen, lenient=True)
     for locations, kinds in files(io, [one for one in doomed if _may_hold_files(one)], live=True):
         found.content.add(locations, kinds)
     naming = found.naming
