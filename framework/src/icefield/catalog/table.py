@@ -169,7 +169,10 @@ class Table(ReadableTable):
     @property
     def maintenance(self) -> MaintenanceTable:
         """Upkeep of the table: expiry of snapshots, statistics of its columns and partitions."""
-        return MaintenanceTable(self.metadata, self.io, self.transaction, self.metadata_location)
+        newest = None if self._handle.strategy is None else self._newest
+        return MaintenanceTable(
+            self.metadata, self.io, self.transaction, self.metadata_location, newest, self._handle.name
+        )
 
     # -- changing -------------------------------------------------------------------------------------------------
 
@@ -178,10 +181,7 @@ class Table(ReadableTable):
 
         Raises ``NoSuchTable`` when the table was dropped, ``InvalidMetadata`` when another was created under its name.
         """
-        state = load_table(self._handle, self._state, read_again=True)
-        if state is None:
-            raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
-        self._at_state(self._handle, state)
+        self._at_state(self._handle, self._current())
         return self
 
     def transaction(self) -> Transaction[Table]:
@@ -395,6 +395,16 @@ class Table(ReadableTable):
     def remove_properties(self, *keys: str) -> Table:
         """Remove table properties."""
         return self.transaction().remove_properties(*keys).commit_transaction()
+
+    def _current(self) -> TableState:
+        state = load_table(self._handle, self._state, read_again=True)
+        if state is None:
+            raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
+        return state
+
+    def _newest(self) -> tuple[TableMetadata, str]:
+        state = self._current()
+        return state.metadata, state.pointer.location
 
     def _commit(self, action: Action) -> None:
         with self.transaction() as tx:

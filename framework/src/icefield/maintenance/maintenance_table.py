@@ -23,6 +23,10 @@ from icefield.maintenance.deletes import (
 )
 from icefield.maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
+from icefield.maintenance.orphans import RemoveOrphanFilesResult
+from icefield.maintenance.orphans.belonging import PrefixMismatch
+from icefield.maintenance.orphans.prefixes import Prefixes
+from icefield.maintenance.orphans.remove import remove_orphans
 from icefield.maintenance.partition_stats import computed_from, computed_in_full, nearest_known
 from icefield.maintenance.target import Target
 from icefield.manifest import ManifestFile
@@ -47,8 +51,10 @@ class MaintenanceTable:
         io: FileIO,
         begin: Callable[[], Transaction[Any]],
         metadata_location: str | None = None,
+        newest: Callable[[], tuple[TableMetadata, str]] | None = None,
+        name: tuple[str, ...] = (),
     ) -> None:
-        self._target = Target(metadata, io, begin, metadata_location)
+        self._target = Target(metadata, io, begin, metadata_location, newest, name)
         self._metadata = metadata
         self._io = io
         self._begin = begin
@@ -84,6 +90,45 @@ class MaintenanceTable:
         now = time.time_ns() // 1_000_000
         asked = Retention.asked(now, older_than, retain_last, snapshot_ids)
         return expire(self._target, asked, dry_run=dry_run, clean_files=clean_files)
+
+    def remove_orphan_files(
+        self,
+        older_than: datetime | int | None = None,
+        location: str | None = None,
+        *,
+        dry_run: bool = True,
+        allow_recent: bool = False,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch: PrefixMismatch = "error",
+    ) -> RemoveOrphanFilesResult:
+        """Find the files below the table that no version of it refers to, and with ``dry_run=False`` delete them.
+
+        ``older_than``: files that were written before it, a datetime or ms since 1970 UTC; three days ago, unless
+        given, and no later than a day ago unless ``allow_recent``: younger files may be those of a writer that has not
+        committed yet. The age of a file is by its store's clock or this machine's, whichever makes it younger; a file
+        without a time is left. ``location`` is the folder to look into, the table's unless given. Left are also: the
+        versions of a table whose file system is its catalog, what begins with a dot or an underscore and is no
+        partition, and whatever is in the folder of another table.
+
+        Locations that differ in how they name one store count as one, as far as the file systems and location maps
+        that are in use say so; ``equal_schemes`` (``{"viewfs": "hdfs"}``) and ``equal_authorities`` (``{"nn1,nn2":
+        "nameservice"}``) say more. Of what is left in doubt ``prefix_mismatch`` says whether it is refused, left
+        (``"ignore"``) or taken for an orphan (``"delete"``).
+
+        Raises ``InvalidArgument``, also for a table with ``gc.enabled=false``, ``NotSupportedByCatalog`` for a table
+        without a catalog unless it is a dry run, ``FileMissing`` or ``InvalidMetadata`` where a snapshot cannot be
+        read: then nothing is deleted. A file that cannot be deleted is logged and counted.
+        """
+        return remove_orphans(
+            self._target,
+            older_than=older_than,
+            location=location,
+            dry_run=dry_run,
+            allow_recent=allow_recent,
+            prefixes=Prefixes(equal_schemes, equal_authorities),
+            mismatch=prefix_mismatch,
+        )
 
     def compute_partition_stats(
         self, snapshot_id: int | None = None, *, file_format: str | None = None, incremental: bool = True

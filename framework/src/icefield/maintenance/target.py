@@ -19,3 +19,7 @@ class Target:
     io: FileIO
     begin: Callable[[], Transaction[Any]]
     metadata_location: str | None = None
+    newest: Callable[[], tuple[TableMetadata, str]] | None = None
+    """Loads the version that is current now, with where its metadata file is. None where nothing can be changed."""
+
+    name: tuple[str, ...] = ()

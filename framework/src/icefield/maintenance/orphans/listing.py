@@ -1,0 +1,67 @@
+"""The files below a location that may be orphans: old enough, and nobody else's by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from icefield.abc import FileInfo
+from icefield.maintenance.orphans.result import SCHEMA
+from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT
+
+_AT_ONCE: Final = 8192
+_HIDDEN: Final = r"(^|/)[._][^/=]*(/|$)"
+"""What engines and file systems keep for themselves; a partition folder such as ``_kind=a`` is not hidden."""
+_OF_A_TABLE: Final = r"(^|/)" + METADATA_FOLDER + r"/[^/]*\.metadata\.json(\.gz)?$"
+_OWN_VERSIONS: Final = (
+    "^" + METADATA_FOLDER + r"/(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HINT.replace(".", r"\.") + ")$"
+)
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a listing of ``root`` has shown so far. ``others`` are folders below that hold tables of their own."""
+
+    root: str
+    limit_ms: int
+    listed: int = 0
+    others: set[str] = field(default_factory=set)
+
+    def candidates(self, found: Iterable[FileInfo]) -> Iterator[pa.RecordBatch]:
+        """The files that may be orphans, in batches; one without a time, or of the future, is none."""
+        start = len(self.root.rstrip("/").encode()) + 1
+        infos = iter(found)
+        while some := [*islice(infos, _AT_ONCE)]:
+            self.listed += len(some)
+            locations = pa.array([info.location for info in some], pa.string())
+            below = pc.binary_replace_slice(locations, 0, start, "")
+            self._note_tables(below)
+            times = pa.array([info.modified_ms for info in some], pa.int64())
+            old = np.asarray(pc.fill_null(pc.less(times, self.limit_ms), False))
+            own = np.asarray(pc.match_substring_regex(below, f"{_HIDDEN}|{_OWN_VERSIONS}"))
+            chosen = np.flatnonzero(old & ~own)
+            if len(chosen):
+                sizes = pa.array([info.size for info in some], pa.int64())
+                rows = pa.array(chosen)
+                yield pa.record_batch([each.take(rows) for each in (locations, sizes, times)], schema=SCHEMA)
+
+    def without_others(self, orphans: pa.Table) -> pa.Table:
+        """The files that are in no folder of another table."""
+        for folder in sorted(self.others):
+            prefix = f"{self.root.rstrip('/')}/{folder}"
+            orphans = orphans.filter(pc.invert(pc.starts_with(orphans.column("location"), prefix)))
+        return orphans
+
+    def _note_tables(self, below: pa.StringArray) -> None:
+        """Remember the folders below that have metadata files: their tables are not this one's to clean."""
+        found = below.filter(pc.match_substring_regex(below, _OF_A_TABLE))
+        for path in found.to_pylist():
+            folder = path.rpartition(f"{METADATA_FOLDER}/")[0]
+            if folder:
+                self.others.add(folder)

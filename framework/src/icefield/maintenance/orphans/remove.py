@@ -1,0 +1,88 @@
+"""Finding the orphan files of a table, and removing them."""
+
+# See docs/decisions/0079.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import pyarrow as pa
+
+from icefield.abc import UpkeepProgress
+from icefield.errors import InvalidArgument
+from icefield.maintenance.deleting import delete_files
+from icefield.maintenance.orphans import clock
+from icefield.maintenance.orphans.belonging import Belonging, PrefixMismatch
+from icefield.maintenance.orphans.listing import Listing
+from icefield.maintenance.orphans.prefixes import Prefixes
+from icefield.maintenance.orphans.result import SCHEMA, RemoveOrphanFilesResult
+from icefield.maintenance.places import Places
+from icefield.maintenance.target import Target
+from icefield.metadata import TableMetadata
+from icefield.metadata.properties import GC_ENABLED, get_bool
+from icefield.storage import FileIO
+from icefield.storage.locations import LocationProvider
+
+
+def remove_orphans(
+    target: Target,
+    *,
+    older_than: datetime | int | None,
+    location: str | None,
+    dry_run: bool,
+    allow_recent: bool,
+    prefixes: Prefixes,
+    mismatch: PrefixMismatch,
+) -> RemoveOrphanFilesResult:
+    """See ``MaintenanceTable.remove_orphan_files``."""
+    if mismatch not in ("error", "ignore", "delete"):
+        raise InvalidArgument(f"prefix_mismatch is 'error', 'ignore' or 'delete', not {mismatch!r}")
+    _refuse_shared(target.metadata)
+    if target.newest is None and not dry_run:
+        target.begin()  # which says that the table can only be read
+    name = target.name
+    io, root = target.io, location or target.metadata.location
+    now = clock.local_now_ms()
+    limit = clock.limit_ms(older_than, now, allow_recent=allow_recent)
+    if not dry_run:
+        # The files' times are the store's. Where its clock is behind, so much younger the files are.
+        folder = LocationProvider.from_metadata(target.metadata).metadata_folder
+        limit = min(limit, limit - (now - clock.store_now_ms(io, folder)))
+    listing = Listing(root, limit)
+    held = Belonging(io, Places(io, target.metadata.location), prefixes)
+    held.add(target.metadata, target.metadata_location)
+    batches = []
+    for batch in listing.candidates(io.list_files(root)):
+        left = held.orphans(batch, mismatch)
+        batches += [left] if left.num_rows else []
+        io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "list", listing.listed, None))
+    # Only now: what was committed while files were listed belongs to the table.
+    if target.newest is not None:
+        metadata, metadata_location = target.newest()
+        _refuse_shared(metadata)
+        held.add(metadata, metadata_location)
+    kept = [held.orphans(batch, mismatch) for batch in batches]
+    orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
+    undeleted = 0 if dry_run else _delete(io, name, orphans)
+    return RemoveOrphanFilesResult(orphans=orphans, dry_run=dry_run, undeleted=undeleted, listed=listing.listed)
+
+
+def _refuse_shared(metadata: TableMetadata) -> None:
+    if not get_bool(metadata.properties, GC_ENABLED):
+        raise InvalidArgument(
+            "the table has gc.enabled=false, which says that others may use its files; orphans of such a table are not "
+            "removed. Set the property to true where it is the only one"
+        )
+
+
+def _delete(io: FileIO, name: tuple[str, ...], orphans: pa.Table) -> int:
+    def notify(done: int) -> None:
+        io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "delete", done, orphans.num_rows))
+
+    return delete_files(io, _locations(orphans), notify)
+
+
+def _locations(orphans: pa.Table) -> Iterator[str]:
+    for batch in orphans.to_batches(max_chunksize=8192):
+        yield from batch.column(0).to_pylist()
