@@ -1,4 +1,4 @@
-"""Manifests and delete files are rewritten by processes that die at any step, and beside others that write."""
+"""Manifests, data and delete files are rewritten by processes that die at any step, and beside others that write."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ def remove_dangling(table: Table) -> Any:
     return table.maintenance.remove_dangling_deletes()
 
 
-ALL = (rewrite_manifests, rewrite_deletes, convert, remove_dangling)
+def compact(table: Table) -> Any:
+    return table.maintenance.rewrite_data_files(min_input_files=2, delete_file_threshold=1)
+
+
+ALL = (rewrite_manifests, rewrite_deletes, convert, remove_dangling, compact)
 
 
 BESIDE = [("create", "3"), ("create", "2"), ("sql", "3")]

@@ -1,5 +1,6 @@
 """Upkeep: expiry of snapshots, manifests and delete files rewritten, and statistics of tables and partitions."""
 
+from icefield.maintenance.compaction import RewriteDataFilesResult, RewrittenGroup
 from icefield.maintenance.deletes import (
     ConvertEqualityDeletesResult,
     RemoveDanglingDeletesResult,
@@ -14,6 +15,8 @@ __all__ = [
     "ExpireSnapshotsResult",
     "MaintenanceTable",
     "RemoveDanglingDeletesResult",
+    "RewriteDataFilesResult",
     "RewriteDeletesResult",
     "RewriteManifestsResult",
+    "RewrittenGroup",
 ]

@@ -12,6 +12,8 @@ from icefield.errors import NoSuchSnapshot
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.maintenance import partition_stats_file as stats_file
 from icefield.maintenance import table_stats
+from icefield.maintenance.compaction import RewriteDataFilesResult, RewriteDataPolicy, rewrite_data_files
+from icefield.maintenance.compaction.policy import Strategy
 from icefield.maintenance.deletes import (
     ConvertEqualityDeletes,
     ConvertEqualityDeletesResult,
@@ -35,6 +37,7 @@ from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import WRITE_FORMAT_DEFAULT, get_str
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
+from icefield.partitioning.sort_order import SortOrder
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
 from icefield.transaction.action import Action
@@ -191,6 +194,77 @@ class MaintenanceTable:
             made = table_stats.write_sketches(self._io, location, snapshot, wanted, known)
             tx.update_statistics().set_statistics(made).commit()
         return made
+
+    def rewrite_data_files(
+        self,
+        strategy: Strategy = "binpack",
+        sort_order: SortOrder | Sequence[str] | None = None,
+        zorder_columns: Sequence[str] = (),
+        where: str | BooleanExpression | None = None,
+        *,
+        target_file_size_bytes: int | None = None,
+        min_file_size_bytes: int | None = None,
+        max_file_size_bytes: int | None = None,
+        min_input_files: int = 5,
+        delete_file_threshold: int | None = None,
+        delete_ratio_threshold: float = 0.3,
+        max_file_group_size_bytes: int | None = None,
+        partial_progress: bool = False,
+        max_commits: int = 10,
+        rewrite_all: bool = False,
+        use_starting_sequence_number: bool = True,
+        remove_dangling_deletes: bool = False,
+        output_spec_id: int | None = None,
+        branch: str = MAIN_BRANCH,
+        dry_run: bool = False,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> RewriteDataFilesResult:
+        """Write the rows of small, too large and much deleted data files into files of about the target size.
+
+        ``strategy``: ``binpack`` keeps the order of the rows, ``sort`` sorts them by ``sort_order`` (columns such as
+        ``"day desc nulls-last"``; the table's order by default), ``zorder`` clusters them by all ``zorder_columns``.
+        Files that may hold rows of ``where`` are looked at. Those below ``min_file_size_bytes`` (75 % of the target),
+        or above ``max_file_size_bytes`` (180 %), with ``delete_file_threshold`` delete files, or of whose rows
+        ``delete_ratio_threshold`` are deleted, or of another partition spec, are put into groups by partition, of at
+        most ``max_file_group_size_bytes`` (10 GiB; what is sorted, in memory, 512 MiB). Rewritten are groups of
+        ``min_input_files``, and those that make up a file or hold one that is much deleted or of another spec;
+        ``rewrite_all`` takes every file. The target is ``write.target-file-size-bytes`` by default.
+
+        Deleted rows are left out; others keep their ids. New files have the data sequence number of the snapshot that
+        was read, unless ``use_starting_sequence_number`` is False: equality deletes that others commit meanwhile apply
+        to them. A group whose files others changed meanwhile is planned anew, a few times, and counted as failed then.
+        All groups are one commit; with ``partial_progress`` they are up to ``max_commits``, and a group that fails
+        does not hinder others. ``remove_dangling_deletes`` afterwards drops deletes that apply to no file any more.
+
+        Raises ``InvalidArgument``, ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table
+        and a spec with an unknown transform, ``CommitFailed`` where others commit faster.
+        """
+        policy = RewriteDataPolicy(
+            strategy=strategy,
+            sort_order=sort_order if sort_order is None or isinstance(sort_order, SortOrder) else tuple(sort_order),
+            zorder_columns=tuple(zorder_columns),
+            row_filter=_expression(where),
+            target_bytes=target_file_size_bytes,
+            min_bytes=min_file_size_bytes,
+            max_bytes=max_file_size_bytes,
+            min_input_files=min_input_files,
+            delete_file_threshold=delete_file_threshold,
+            delete_ratio_threshold=delete_ratio_threshold,
+            max_group_bytes=max_file_group_size_bytes,
+            partial_progress=partial_progress,
+            max_commits=max_commits,
+            rewrite_all=rewrite_all,
+            use_starting_sequence_number=use_starting_sequence_number,
+            output_spec_id=output_spec_id,
+        )
+        result = rewrite_data_files(
+            self._target, policy, branch=branch, snapshot_properties=snapshot_properties, dry_run=dry_run
+        )
+        if not remove_dangling_deletes or dry_run:
+            return result
+        removed = self.remove_dangling_deletes(branch=branch, snapshot_properties=snapshot_properties)
+        gone = removed.removed_position_delete_files + removed.removed_deletion_vectors
+        return replace(result, removed_delete_files=gone + removed.removed_equality_delete_files)
 
     def rewrite_manifests(
         self,

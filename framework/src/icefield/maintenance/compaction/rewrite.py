@@ -1,0 +1,160 @@
+"""A rewrite of data files from its plan to its last commit."""
+
+# See docs/decisions/0080.
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from icefield.errors import CommitFailed, CommitStateUnknown, IcefieldError
+from icefield.maintenance.compaction.committing import RewriteGroups
+from icefield.maintenance.compaction.planning import FileGroup, RewritePlan
+from icefield.maintenance.compaction.policy import RewriteDataPolicy
+from icefield.maintenance.compaction.result import RewriteDataFilesResult, RewrittenGroup
+from icefield.maintenance.compaction.running import GroupRunner, WrittenGroup
+from icefield.maintenance.compaction.strategies import chosen_strategy
+from icefield.maintenance.target import Target
+from icefield.metadata import TableMetadata
+from icefield.metadata.encryption import refuse_plain_files
+from icefield.metadata.snapshots import Snapshot
+from icefield.scan import TableScan
+from icefield.transaction.history import head_of
+
+_log = logging.getLogger(__name__)
+
+_ROUNDS: Final = 4
+"""How often files are planned anew that others changed while they were rewritten."""
+
+
+def rewrite_data_files(
+    target: Target,
+    policy: RewriteDataPolicy,
+    *,
+    branch: str,
+    snapshot_properties: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> RewriteDataFilesResult:
+    """Rewrite what the policy chooses, and say what was done. Errors as of ``MaintenanceTable.rewrite_data_files``."""
+    rewrite = _Rewrite(target, policy, branch, snapshot_properties or {})
+    if dry_run:
+        planned = [WrittenGroup(group, ()).result for group in rewrite.plan(target.metadata, None)]
+        return RewriteDataFilesResult(groups=tuple(planned), dry_run=True)
+    rewrite.run()
+    return rewrite.result
+
+
+@dataclass(slots=True)
+class _Rewrite:
+    target: Target
+    policy: RewriteDataPolicy
+    branch: str
+    snapshot_properties: Mapping[str, str]
+    done: list[RewrittenGroup] = field(default_factory=list)
+    failed: list[FileGroup] = field(default_factory=list)
+    snapshots: list[int] = field(default_factory=list)
+
+    @property
+    def result(self) -> RewriteDataFilesResult:
+        return RewriteDataFilesResult(
+            groups=tuple(self.done),
+            failed_groups=len(self.failed),
+            failed_data_files=sum(len(group.tasks) for group in self.failed),
+            failed_bytes=sum(group.nbytes for group in self.failed),
+            snapshot_ids=tuple(self.snapshots),
+        )
+
+    def plan(self, metadata: TableMetadata, only: pa.Array | None) -> list[FileGroup]:
+        """The groups of a version of the table."""
+        refuse_plain_files(metadata)
+        sizes, spec = self.policy.sizes(metadata), self.policy.spec(metadata)
+        chosen_strategy(self.policy, metadata)
+        if head_of(metadata, self.branch) is None:
+            return []
+        return RewritePlan(self._scan(metadata), self.policy, spec, sizes, only).groups()
+
+    def run(self) -> None:
+        """Rewrite, and what was lost to others again."""
+        metadata, only = self.target.metadata, None
+        for _ in range(_ROUNDS):
+            groups = self.plan(metadata, only)
+            since = head_of(metadata, self.branch)
+            if not groups or since is None:
+                return
+            lost: list[FileGroup] = []
+            for part in self._commits(metadata, groups):
+                lost += self._rewritten(metadata, since, part)
+            if not lost:
+                return
+            # What is left of the files that others changed; those that have gone need nothing any more.
+            only = pa.array([path for group in lost for path in group.paths], pa.string())
+            with self.target.begin() as tx:
+                metadata = tx.shape
+        self.failed += lost
+
+    def _commits(self, metadata: TableMetadata, groups: Sequence[FileGroup]) -> list[Sequence[FileGroup]]:
+        """The groups of each commit."""
+        # The first commit gives rows their ids that had none, also those that a later commit was to replace.
+        unnumbered = metadata.format_version >= 3 and any(group.has_unnumbered_rows for group in groups)
+        if not self.policy.partial_progress or unnumbered:
+            return [groups]
+        size = -(-len(groups) // self.policy.max_commits)
+        return [groups[start : start + size] for start in range(0, len(groups), size)]
+
+    def _rewritten(self, metadata: TableMetadata, since: Snapshot, groups: Sequence[FileGroup]) -> list[FileGroup]:
+        """Write groups and commit them; gives those that were lost to others."""
+        failed: list[FileGroup] = []
+        try:
+            action, lost = self._committed(metadata, since, groups, failed)
+        except CommitStateUnknown:
+            raise
+        except (CommitFailed, OSError) as error:
+            if not self.policy.partial_progress:
+                raise
+            _log.warning("%d groups of files could not be rewritten: %s", len(groups), error)
+            self.failed += groups
+            return []
+        self.failed += failed
+        if action is not None:
+            self.done += [each.result for each in action.won]
+            self.snapshots += [] if action.committed_id is None else [action.committed_id]
+        return lost
+
+    def _committed(
+        self, metadata: TableMetadata, since: Snapshot, groups: Sequence[FileGroup], failed: list[FileGroup]
+    ) -> tuple[RewriteGroups | None, list[FileGroup]]:
+        runner = GroupRunner(
+            self._scan(metadata),
+            self.policy.spec(metadata),
+            self.policy.sizes(metadata),
+            chosen_strategy(self.policy, metadata),
+        )
+        with self.target.begin() as tx:
+            written: list[WrittenGroup] = []
+            for group in groups:
+                try:
+                    written.append(runner.run(group, tx.context.written.add))
+                except (IcefieldError, OSError) as error:
+                    if not self.policy.partial_progress:
+                        raise
+                    _log.warning("a group of %d files could not be rewritten: %s", len(group.tasks), error)
+                    failed.append(group)
+            if not written:
+                return None, []
+            action = RewriteGroups(
+                tx.stage,
+                written,
+                since,
+                keep_sequence_number=self.policy.use_starting_sequence_number,
+                branch=self.branch,
+                snapshot_properties=self.snapshot_properties,
+            )
+            action.commit()
+        return action, [each.group for each in action.lost]
+
+    def _scan(self, metadata: TableMetadata) -> TableScan:
+        return TableScan(metadata=metadata, io=self.target.io, ref=self.branch)

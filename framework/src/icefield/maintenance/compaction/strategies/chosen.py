@@ -1,0 +1,20 @@
+"""The strategy that a policy asks for."""
+
+from __future__ import annotations
+
+from icefield.maintenance.compaction.policy import RewriteDataPolicy
+from icefield.maintenance.compaction.strategies.binpack import BinPack
+from icefield.maintenance.compaction.strategies.ordering import Ordering
+from icefield.maintenance.compaction.strategies.sort import Sort
+from icefield.maintenance.compaction.strategies.zorder import ZOrder
+from icefield.metadata import TableMetadata
+
+
+def chosen_strategy(policy: RewriteDataPolicy, metadata: TableMetadata) -> Ordering:
+    """The order of the rows. Raises ``InvalidArgument`` for columns that do not serve it."""
+    match policy.strategy:
+        case "sort":
+            return Sort(metadata, policy.sort_order)
+        case "zorder":
+            return ZOrder(metadata, policy.zorder_columns)
+    return BinPack()

@@ -1,0 +1,298 @@
+"""Data files are packed, sorted and clustered; rows and row ids stay the same whatever others do meanwhile."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from math import copysign
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from icefield.catalog import Table
+from icefield.errors import InvalidArgument, StorageError
+from icefield.maintenance.compaction import RewriteDataFilesResult, running
+from icefield.maintenance.compaction.planning import pack
+from icefield.maintenance.compaction.policy import Sizes
+from icefield.maintenance.compaction.strategies.zorder import interleaved, scaled
+from icefield.maintenance.compaction.strategies.zorder_keys import ordered_key
+from icefield.metadata.snapshots import Operation
+from naive_filters import POOLS
+from tables import again, ids, meddled, new_table, orphans, rows
+
+LINEAGE = ("id", "kind", "value", "_row_id", "_last_updated_sequence_number")
+MERGE_ON_READ = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
+STRATEGIES: list[dict[str, Any]] = [
+    {},
+    {"strategy": "sort", "sort_order": ["value desc nulls-first", "id"]},
+    {"strategy": "zorder", "zorder_columns": ["id", "kind", "value"]},
+]
+
+
+def compacted(table: Table, **options: Any) -> RewriteDataFilesResult:
+    return table.maintenance.rewrite_data_files(**{"min_input_files": 2, **options})
+
+
+def live(table: Table) -> list[str]:
+    columns = LINEAGE if table.format_version > 2 else LINEAGE[:3]
+    return sorted(map(str, table.scan(selected_fields=columns).to_arrow().to_pylist()))
+
+
+def paths(table: Table) -> set[str]:
+    return set(table.inspect.data_files()["file_path"].to_pylist())
+
+
+def lived(seed: int, version: int, raised: bool, kind: str) -> Table:
+    """A table after random changes, and one of its spec."""
+    draw = random.Random(seed)
+    mode = MERGE_ON_READ if version > 1 else {}
+    given = {"format-version": str(version), "write.format.default": kind, **mode}
+    table = new_table(["kind"], properties=given)
+    table.append(rows(range(20), "a"))
+    for step in range(1, 6):
+        if raised and step == 3:
+            with table.transaction() as tx:
+                tx.upgrade_table_version(3)
+        some = sorted({draw.randrange(20 * step) for _ in range(5)})
+        match draw.randrange(5):
+            case 0 | 1:
+                table.append(rows(range(20 * step, 20 * step + 20), draw.choice(["a", "b", None]), draw.random()))
+            case 2:
+                table.delete(f"id in ({', '.join(map(str, some))})")
+            case 3 if table.format_version > 1:
+                table.delete_by_equality(rows(some, draw.choice("ab")).select(["id", "kind"]), ["id", "kind"])
+            case 4 if draw.random() < 0.4 and table.spec().fields:
+                with table.update_spec() as spec:
+                    spec.remove_field("kind")
+            case _:
+                table.update(f"id = {some[0]}", {"value": float(step)})
+    return table
+
+
+@settings(deadline=None, max_examples=6)
+@given(
+    seed=st.integers(0, 2**20),
+    version=st.sampled_from([(1, False), (2, False), (2, True), (3, False)]),
+    kind=st.sampled_from(["parquet", "avro", "orc"]),
+    strategy=st.sampled_from(STRATEGIES),
+    everything=st.booleans(),
+    partial=st.booleans(),
+)
+def test_rows_and_their_ids_stay_the_same(
+    seed: int, version: tuple[int, bool], kind: str, strategy: dict[str, Any], everything: bool, partial: bool
+) -> None:
+    table = lived(seed, *version, kind)
+    table.refresh()
+    if version[1]:
+        table.append(rows([9999]))  # which gives the older rows their ids
+    before, old = live(table), paths(table)
+    planned = compacted(table, **strategy, rewrite_all=everything, dry_run=True)
+    made = compacted(table, **strategy, rewrite_all=everything, partial_progress=partial, remove_dangling_deletes=True)
+    assert live(again(table).refresh()) == before
+    assert planned.rewritten_data_files == made.rewritten_data_files
+    assert made.failed_groups == 0
+    assert not orphans(table)
+    if made.snapshot_id is None:
+        assert paths(table) == old
+        return
+    assert len(paths(table)) == len(old) - made.rewritten_data_files + made.added_data_files
+    assert [table.metadata.snapshot_by_id(each).operation for each in made.snapshot_ids] == (  # type: ignore[union-attr]
+        [Operation.REPLACE] * len(made.snapshot_ids)
+    )
+    if everything:
+        assert not paths(table) & old
+        assert set(table.inspect.data_files()["spec_id"].to_pylist()) <= {table.spec().spec_id}
+        assert table.inspect.delete_files().num_rows == 0
+    else:
+        assert compacted(table, **strategy).snapshot_id is None, "a second run finds nothing to do"
+
+
+def test_equality_deletes_that_others_commit_meanwhile_apply_to_the_new_files() -> None:
+    table = new_table(properties={"format-version": "2"})
+    for start in range(3):
+        table.append(rows(range(10 * start, 10 * start + 10)))
+    holder = meddled(table, lambda other: (other.delete_by_equality(rows([3, 15]), ["id"]), other.append(rows([99]))))
+    made = compacted(holder)
+    assert (made.rewritten_data_files, made.added_data_files, made.failed_groups) == (3, 1, 0)
+    assert ids(table.refresh()) == [*(one for one in range(30) if one not in (3, 15)), 99]
+    assert len(made.snapshot_ids) == 1
+    assert not orphans(table)
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("number", [True, False])
+def test_a_group_that_lost_to_a_delete_is_rewritten_again_and_the_others_are_committed(
+    version: str, number: bool
+) -> None:
+    table = new_table(["kind"], properties={"format-version": version, **MERGE_ON_READ})
+    for start in range(6):
+        table.append(rows(range(10 * start, 10 * start + 10), "ab"[start % 2]))
+    holder = meddled(table, lambda other: other.delete("id in (1, 2) and kind = 'a'"))
+    made = compacted(holder, use_starting_sequence_number=number)
+    assert [(group.partition, group.rewritten_data_files) for group in made.groups] == [("kind=b", 3), ("kind=a", 3)]
+    assert len(made.snapshot_ids) == 2
+    assert ids(table.refresh()) == [0, *range(3, 60)]
+    assert len(paths(table)) == 2
+    assert not orphans(table)
+
+
+def test_a_group_that_lost_all_the_time_has_failed_and_leaves_no_file() -> None:
+    table = new_table(properties={"format-version": "3", **MERGE_ON_READ})
+    for start in range(3):
+        table.append(rows(range(100 * start, 100 * start + 100)))
+    deleting = [lambda other, n=n: other.delete(f"id = {n}") for n in range(9)]
+    made = compacted(meddled(table, *deleting))
+    assert (made.snapshot_id, made.rewritten_data_files, made.failed_groups, made.failed_data_files) == (None, 0, 1, 3)
+    assert len(paths(table.refresh())) == 3
+    assert not orphans(table)
+
+
+def test_new_files_of_another_spec_do_not_escape_equality_deletes() -> None:
+    table = new_table(["kind"], properties={"format-version": "2"})
+    for start in range(3):
+        table.append(rows(range(10 * start, 10 * start + 10)))
+    with table.update_spec() as spec:
+        spec.remove_field("kind")
+    deletes = rows([3, 25]).select(["id", "kind"])
+    holder = meddled(table, lambda other: other.delete_by_equality(deletes, ["id", "kind"]))
+    made = compacted(holder)
+    assert (made.rewritten_data_files, made.failed_groups) == (3, 0)
+    assert ids(table.refresh()) == [one for one in range(30) if one not in (3, 25)]
+    assert set(table.inspect.data_files()["spec_id"].to_pylist()) == {table.spec().spec_id}
+
+
+def test_partial_progress_commits_what_can_be_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def table_of(kinds: str) -> Table:
+        table = new_table(["kind"])
+        for number, kind in enumerate(kinds * 2):
+            table.append(rows([number], kind))
+        return table
+
+    run = running.GroupRunner.run
+
+    def failing(self: Any, group: Any, note: Any) -> Any:
+        if group.partition == "kind=b":
+            raise StorageError("the disk is full")
+        return run(self, group, note)
+
+    monkeypatch.setattr(running.GroupRunner, "run", failing)
+    whole, parts = table_of("abcd"), table_of("abcd")
+    with pytest.raises(StorageError, match="the disk is full"):
+        compacted(whole)
+    assert len(paths(whole.refresh())) == 8
+    assert not orphans(whole)
+    made = compacted(parts, partial_progress=True, max_commits=2)
+    assert (made.rewritten_data_files, made.failed_data_files, len(made.snapshot_ids)) == (6, 2, 2)
+    assert len(paths(parts)) == 5
+    assert not orphans(parts)
+
+
+def test_files_are_chosen_by_size_number_and_deletes() -> None:
+    table = new_table(["kind"], properties={"format-version": "3", **MERGE_ON_READ})
+    for start in range(4):
+        table.append(rows(range(10 * start, 10 * start + 10), "a"))
+    table.append(rows(range(40, 50), "b"))
+    assert table.maintenance.rewrite_data_files().snapshot_id is None, "4 files are fewer than min_input_files"
+    assert compacted(table, where="kind = 'b'", dry_run=True).groups == ()
+    assert compacted(table, where="kind = 'a'", dry_run=True).rewritten_data_files == 4
+    size = int(table.inspect.data_files()["file_size_in_bytes"][0].as_py())
+    assert compacted(table, dry_run=True, max_file_group_size_bytes=2 * size + 9).rewritten_data_files == 4
+    assert len(compacted(table, dry_run=True, max_file_group_size_bytes=2 * size + 9).groups) == 2
+    assert compacted(table, dry_run=True, target_file_size_bytes=size).groups == ()
+    table.delete("id in (40, 41)")
+    assert compacted(table, where="kind = 'b'", dry_run=True).groups == (), "a fifth of the rows is less than 0.3"
+    assert compacted(table, where="id = 45", delete_file_threshold=1, dry_run=True).rewritten_data_files == 1
+    made = compacted(table, where="id = 45", delete_ratio_threshold=0.2)
+    assert made.rewritten_data_files == 1
+    assert table.inspect.delete_files().num_rows == 0
+    assert ids(table) == [*range(40), *range(42, 50)]
+
+
+def test_sorted_files_state_the_order_of_the_table_only_where_it_is_theirs() -> None:
+    table = new_table(properties={"format-version": "2"})
+    with table.update_sort_order() as order:
+        order.desc("id")
+    for start in range(3):
+        table.append(rows(range(start, 30, 3)))
+
+    def order_ids() -> set[Any]:
+        return set(table.inspect.data_files()["sort_order_id"].to_pylist())
+
+    compacted(table, strategy="sort", sort_order=["id desc"], rewrite_all=True)
+    assert table.scan().to_arrow()["id"].to_pylist() == [*range(29, -1, -1)]
+    assert order_ids() == {table.sort_order().order_id}
+    compacted(table, strategy="sort", sort_order=["id"], rewrite_all=True)
+    assert table.scan().to_arrow()["id"].to_pylist() == [*range(30)]
+    assert table.sort_order().order_id not in order_ids()
+    compacted(table, strategy="sort", rewrite_all=True)
+    assert order_ids() == {table.sort_order().order_id}
+    compacted(table, rewrite_all=True)
+    assert table.sort_order().order_id not in order_ids()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"strategy": "shuffle"}, "a strategy is one of"),
+        ({"strategy": "sort"}, "nothing to sort by"),
+        ({"strategy": "zorder"}, "zorder_columns"),
+        ({"strategy": "zorder", "zorder_columns": ["nope"]}, "nope"),
+        ({"sort_order": ["id"]}, "sort_order goes with"),
+        ({"min_input_files": 0}, "min_input_files"),
+        ({"target_file_size_bytes": 10, "max_file_size_bytes": 5}, "max_file_size_bytes"),
+        ({"output_spec_id": 7}, "no partition spec 7"),
+        ({"delete_ratio_threshold": 0.0}, "delete_ratio_threshold"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], said: str) -> None:
+    table = new_table()
+    table.append(rows([1]))
+    with pytest.raises(InvalidArgument, match=said):
+        table.maintenance.rewrite_data_files(**options)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in POOLS if not kind.startswith(("struct", "list", "map"))])
+def test_keys_are_ordered_as_the_values_are(kind: str) -> None:
+    values = [value for value in POOLS[kind] if value is not None and value == value]
+    values.sort(key=lambda value: (value, copysign(1, value)) if isinstance(value, float) else value)
+    array = pa.array(values)
+    key, valid = ordered_key([array])
+    assert valid is None
+    assert (np.diff(key.astype(object)) >= 0).all()
+    key, valid = ordered_key([pa.concat_arrays([pa.nulls(2, array.type), array]).slice(1)])
+    spread = scaled(key, valid, 16)
+    assert spread[0] == 0
+    assert (np.diff(spread.astype(np.int64)) >= 0).all()
+
+
+def test_bits_are_interleaved_from_the_highest_down() -> None:
+    draw = np.random.default_rng(7)
+    for count in (2, 3, 5):
+        bits = 64 // count
+        keys = [draw.integers(0, 1 << bits, 9).astype(np.uint64) for _ in range(count)]
+        wanted = []
+        for row in zip(*(key.tolist() for key in keys), strict=True):
+            texts = [f"{value:0{bits}b}" for value in row]
+            wanted.append(int("".join("".join(each) for each in zip(*texts, strict=True)), 2))
+        assert interleaved(keys, bits).tolist() == wanted
+
+
+def test_a_z_order_brings_near_rows_into_one_file() -> None:
+    table = new_table(schema=pa.schema([("x", pa.int64()), ("y", pa.date32())]))
+    grid = [(x, date.fromordinal(730_000 + y)) for x in range(64) for y in range(64, 128)]
+    random.Random(5).shuffle(grid)
+    table.append(pa.table({"x": [x for x, _ in grid], "y": [y for _, y in grid]}))
+    compacted(table, strategy="zorder", zorder_columns=["x", "y"], rewrite_all=True)
+    first = table.scan().to_arrow().slice(0, 64 * 64 // 16)
+    assert (pc.max(first["x"]).as_py(), pc.max(first["y"]).as_py()) == (15, date.fromordinal(730_079))
+
+
+def test_sizes_are_packed_where_they_fit_first() -> None:
+    assert pack([5, 6, 4, 5, 20, 1], 10, 10) == [[0, 2, 5], [1], [3], [4]]
+    assert pack([6, 7, 8, 4], 10, 1) == [[0], [1], [2], [3]]
+    assert Sizes(100, 75, 180, 1000).output(210) == 111, "no third file of 10 bytes"
+    assert Sizes(100, 75, 180, 1000).output(290) == 100
