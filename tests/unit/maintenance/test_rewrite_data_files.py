@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import date
 from math import copysign
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield import load_catalog
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, StorageError
 from icefield.maintenance.compaction import RewriteDataFilesResult, running
@@ -22,6 +24,8 @@ from icefield.maintenance.compaction.strategies.zorder import interleaved, scale
 from icefield.maintenance.compaction.strategies.zorder_keys import ordered_key
 from icefield.metadata.snapshots import Operation
 from naive_filters import POOLS
+from peers import duckdb_connection, duckdb_rows
+from pyiceberg.table import StaticTable
 from tables import again, ids, meddled, new_table, orphans, rows
 
 LINEAGE = ("id", "kind", "value", "_row_id", "_last_updated_sequence_number")
@@ -296,3 +300,23 @@ def test_sizes_are_packed_where_they_fit_first() -> None:
     assert pack([6, 7, 8, 4], 10, 1) == [[0], [1], [2], [3]]
     assert Sizes(100, 75, 180, 1000).output(210) == 111, "no third file of 10 bytes"
     assert Sizes(100, 75, 180, 1000).output(290) == 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_pyiceberg_and_duckdb_read_the_same_rows_afterwards(
+    tmp_path: Path, version: str, strategy: dict[str, Any]
+) -> None:
+    catalog = load_catalog("test", type="directory", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    properties = {"format-version": version, **MERGE_ON_READ}
+    table = new_table(["kind"], catalog=catalog, properties=properties)
+    for start in range(4):
+        table.append(rows(range(10 * start, 10 * start + 10), "ab"[start % 2]))
+    table.delete("id in (3, 14, 15)")
+    assert compacted(table, **strategy).rewritten_data_files == 4
+    wanted = [one for one in range(40) if one not in (3, 14, 15)]
+    assert sorted(duckdb_rows(duckdb_connection(), table)["id"].to_pylist()) == wanted
+    theirs = StaticTable.from_metadata(table.metadata_location)
+    assert sorted(theirs.scan().to_arrow()["id"].to_pylist()) == wanted
