@@ -35,11 +35,12 @@ def run(arguments: Sequence[str] | None) -> int:
         if isinstance(failure := _output_failure(), OSError):
             raise SystemExit(_without_output(failure)) from None
         raise
+    context = Context(given)
     try:
-        given.run(Context(given), given)
+        given.run(context, given)
         sys.stdout.flush()  # here, where a failure can be met with grace
     except KeyboardInterrupt:
-        print_error("interrupted")
+        print_error(context.listener.interrupted())
         _drop_output()
         return 130
     except IcefieldError as error:

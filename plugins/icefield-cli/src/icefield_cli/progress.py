@@ -21,6 +21,7 @@ class Progress:
     def __init__(self, what: str, *, shown: bool, first_seconds: float = _FIRST_SECONDS) -> None:
         self._what = what
         self._done = 0
+        self._step = ""
         self._over = Event()
         self._first = first_seconds
         self._thread = Thread(target=self._show, daemon=True) if shown else None
@@ -29,6 +30,10 @@ class Progress:
     def advance(self, number: int) -> None:
         """Note that so many more were done."""
         self._done += number
+
+    def reach(self, step: str, done: int, total: int | None) -> None:
+        """Note how far a step has come, of how much, where that is known."""
+        self._step = f" {step} {done:,}" if total is None else f" {step} {done:,} of {total:,}"
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
@@ -46,7 +51,7 @@ class Progress:
     def _show(self) -> None:
         wait, shown = self._first, False
         while not self._over.wait(wait):
-            done = f" {self._done:,}" if self._done else ""
+            done = f" {self._done:,}" if self._done else self._step
             print(f"\r\x1b[K{self._what}{done} … {time.monotonic() - self._started:.0f} s", end="", file=sys.stderr)
             sys.stderr.flush()
             wait, shown = _EVERY_SECONDS, True

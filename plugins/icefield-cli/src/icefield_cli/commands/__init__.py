@@ -1,12 +1,17 @@
 """One command a module: NAME, ``arguments(parser)`` and ``run(context, given)``; the docstring is its help."""
 
 from icefield_cli.commands import (
+    branch,
+    changes,
+    cherry_pick,
+    compute_stats,
     create_namespace,
     create_table,
     describe,
     doctor,
     drop_namespace,
     drop_table,
+    expire_snapshots,
     files,
     history,
     manifests,
@@ -17,11 +22,16 @@ from icefield_cli.commands import (
     properties,
     refs,
     register,
+    remove_orphans,
     rename_table,
+    rewrite_deletes,
+    rewrite_manifests,
+    rollback,
     scan,
     schema,
     snapshots,
     tables,
+    tag,
 )
 
 COMMANDS = (
@@ -46,6 +56,16 @@ COMMANDS = (
     drop_table,
     rename_table,
     register,
+    changes,
+    branch,
+    tag,
+    rollback,
+    cherry_pick,
+    expire_snapshots,
+    remove_orphans,
+    rewrite_manifests,
+    rewrite_deletes,
+    compute_stats,
 )
 
 __all__ = ["COMMANDS"]

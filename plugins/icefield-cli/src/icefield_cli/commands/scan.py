@@ -45,11 +45,12 @@ def run(context: Context, given: argparse.Namespace) -> None:
         context.record({"rows": number})
         return
     with context.progress("rows", prints=True) as progress, scan.to_arrow_batch_reader() as reader:
-        rows = rows_of(_counted(reader, progress), scan.projection)
+        rows = rows_of(counted(reader, progress), scan.projection)
         context.rows(rows, [field.name for field in scan.projection.fields])
 
 
-def _counted(batches: pa.RecordBatchReader, progress: Progress) -> Iterator[pa.RecordBatch]:
+def counted(batches: pa.RecordBatchReader, progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches, counted as they pass."""
     for batch in batches:
         yield batch
         progress.advance(batch.num_rows)

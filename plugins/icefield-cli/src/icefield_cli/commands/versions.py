@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 from typing import Any
 
 from icefield import Table
 from icefield.scan import TableScan
+
+from icefield_cli.times import instant
 
 
 def add_version_options(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +17,7 @@ def add_version_options(parser: argparse.ArgumentParser) -> None:
     versions.add_argument("--snapshot", type=int, metavar="ID", help="an earlier snapshot by its id")
     versions.add_argument("--ref", metavar="NAME", help="a branch or tag")
     versions.add_argument(
-        "--as-of", type=_instant, metavar="TIME", help="as it was at a time, such as 2024-01-31T12:00:00+00:00"
+        "--as-of", type=instant, metavar="TIME", help="as it was at a time, such as 2024-01-31T12:00:00+00:00"
     )
 
 
@@ -24,13 +25,3 @@ def scan_of(table: Table, given: argparse.Namespace, **options: Any) -> TableSca
     """A scan of the version that was asked for."""
     scan = table.scan(snapshot_id=given.snapshot, ref=given.ref, **options)
     return scan if given.as_of is None else scan.as_of(given.as_of)
-
-
-def _instant(given: str) -> int:
-    """Milliseconds since 1970; a time without a zone is in UTC."""
-    try:
-        found = dt.datetime.fromisoformat(given)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{given}' is no time in ISO form") from None
-    found = found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)
-    return (found - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)

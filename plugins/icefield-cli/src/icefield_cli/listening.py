@@ -1,0 +1,39 @@
+"""What a command hears from the library while it works: commits that were made, and how far upkeep has come."""
+
+from __future__ import annotations
+
+from icefield import hookimpl
+from icefield.abc import CommitMade, Event, UpkeepProgress
+
+from icefield_cli.progress import Progress
+
+
+class Listener:
+    """Hears the events of one command."""
+
+    def __init__(self) -> None:
+        self.commits: list[CommitMade] = []
+        self.progress: Progress | None = None
+        self._upkeep: str | None = None
+
+    @hookimpl
+    def icefield_events(self, event: Event) -> None:
+        """See ``icefield.plugins.hookspecs``."""
+        if isinstance(event, CommitMade):
+            self.commits.append(event)
+        elif isinstance(event, UpkeepProgress) and self.progress is not None:
+            self.progress.reach(event.step, event.done, event.total)
+
+    def begin(self, operation: str, progress: Progress) -> None:
+        """Say which change of a table begins, so that an interrupt can tell how far it had come."""
+        self._upkeep, self.progress = operation, progress
+
+    def interrupted(self) -> str:
+        """What there is to say of an interrupt. A commit counts that the catalog has confirmed."""
+        if self._upkeep is None:
+            return "interrupted"
+        again = f"{self._upkeep} can be run again, and finishes what is left"
+        if not self.commits:
+            return f"interrupted before a commit was confirmed; {again}"
+        made = [f"snapshot {commit.snapshot_id}" for commit in self.commits if commit.snapshot_id is not None]
+        return f"interrupted after a commit was made{f' ({made[-1]} is current)' if made else ''}; {again}"

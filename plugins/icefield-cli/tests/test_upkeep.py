@@ -1,0 +1,225 @@
+"""The commands that look after a table, on a catalog of each kind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import icefield
+import pyarrow as pa
+import pytest
+from icefield_cli.progress import Progress
+
+Run = Callable[..., Any]
+
+
+def rows(table: icefield.Table, *given: tuple[int, str]) -> pa.Table:
+    ids_, kinds = zip(*given, strict=True)
+    return pa.table({"id": ids_, "kind": kinds}, schema=table.scan().to_arrow().schema)
+
+
+def ids(catalog: icefield.Catalog) -> list[int]:
+    return sorted(catalog.load_table("db.events").scan().to_arrow()["id"].to_pylist())
+
+
+@pytest.fixture
+def deleted(events: icefield.Table) -> icefield.Table:
+    """Its first rows are gone, so that expiry finds a file to delete."""
+    events.delete("id = 1")
+    return events
+
+
+def test_a_sound_table_passes_its_examination_group_by_group(run: Run, events: icefield.Table) -> None:
+    ran = run("doctor", "db.events", "--whole")
+    assert (ran.status, ran.err) == (0, "")
+    assert [line.split()[0] for line in ran.lines] == ["metadata", "manifests", "entries", "files", "rows", "upkeep"]
+    assert all(line.endswith(" s") for line in ran.lines)
+    found = run("doctor", "db.events", "--output", "json").objects
+    assert {row["result"] for row in found} <= {"ok", "skipped"}
+    assert {"group", "seconds", "check", "found", "advice", "location", "section", "repair"} <= {*found[0]}
+
+
+def test_a_missing_data_file_fails_the_examination_and_is_named(
+    run: Run, events: icefield.Table, tmp_path: Path
+) -> None:
+    lost = next((tmp_path / "warehouse").rglob("*.parquet"))
+    lost.unlink()
+    ran = run("doctor", "db.events")
+    assert ran.status == 1
+    assert "checks failed" in ran.err
+    at = next(at for at, line in enumerate(ran.lines) if line.startswith("  failed"))
+    assert lost.name in "".join(ran.lines[at : at + 3])
+    assert any(line.lstrip().startswith("-> ") for line in ran.lines[at:])
+    failed = [row for row in run("doctor", "db.events", "--output", "json").objects if row["result"] == "failed"]
+    assert lost.name in failed[0]["location"]
+    assert failed[0]["advice"]
+
+
+def test_options_of_the_other_examination_are_refused(run: Run, events: icefield.Table) -> None:
+    assert "for catalogs" in run("doctor", "db.events", "--read-only").err
+    assert "name one" in run("doctor", "--whole").err
+
+
+def test_expiry_deletes_what_its_dry_run_names(
+    run: Run, catalog: icefield.Catalog, deleted: icefield.Table, tmp_path: Path
+) -> None:
+    time.sleep(0.002)
+    options = ("expire-snapshots", "db.events", "--older-than", "0s", "--retain-last", "1")
+    named = run(*options, "--dry-run", "--files", "--output", "json").objects
+    data = [row["location"] for row in named if row["kind"] == "data"]
+    assert len(data) == 1
+    assert run(*options, "--dry-run").out.startswith("would expire 2 snapshots of db.events; files: ")
+    assert Path(data[0].removeprefix("file://")).exists()
+    made = run(*options, "--output", "json").object
+    assert (made["operation"], made["data_files"], len(made["snapshot_ids"])) == ("expire-snapshots", 1, 2)
+    assert not Path(data[0].removeprefix("file://")).exists()
+    assert run(*options).out == "expired 0 snapshots of db.events; files: 0\n"
+    assert ids(catalog) == [2]
+
+
+def test_orphans_are_listed_and_only_deleted_when_that_is_asked_for(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    orphan = Path(events.location().removeprefix("file://")) / "data" / "lost.parquet"
+    orphan.write_bytes(b"lost")
+    time.sleep(0.01)
+    options = ("remove-orphans", "db.events", "--older-than", "0s", "--allow-recent")
+    listed = run(*options, "--output", "json").objects
+    assert [(Path(row["location"]).name, row["size"]) for row in listed] == [("lost.parquet", 4)]
+    assert orphan.exists()
+    removed = run(*options, "--delete")
+    assert removed.out.startswith("deleted 1 orphan files of db.events; bytes: 4\n"), removed.err
+    assert not orphan.exists()
+    assert ids(catalog) == [1, 2]
+
+
+def test_manifests_are_rewritten_after_a_dry_run_that_changes_nothing(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    before = catalog.load_table("db.events").metadata.current_snapshot_id
+    assert run("rewrite-manifests", "db.events", "--dry-run").lines[0] == "would rewrite 2 manifests of db.events"
+    assert catalog.load_table("db.events").metadata.current_snapshot_id == before
+    made = run("rewrite-manifests", "db.events", "--cluster-by", "kind", "--output", "json").object
+    assert (made["rewritten_manifests"], made["added_manifests"], made["entries"]) == (2, 1, 2)
+    assert run("rewrite-manifests", "db.events").out == "rewrote 0 manifests of db.events\n  kept manifests  1\n"
+    assert ids(catalog) == [1, 2]
+
+
+def test_deletes_are_converted_packed_and_dropped(run: Run, catalog: icefield.Catalog, events: icefield.Table) -> None:
+    events.append(rows(events, (3, "a"), (4, "a"), (5, "a")))
+    events.delete_by_equality(rows(events, (3, "a")), ["id", "kind"])
+    options = ("rewrite-deletes", "db.events", "--convert-equality", "--remove-dangling", "--all")
+    foreseen = run(*options, "--dry-run", "--output", "json").objects
+    assert [row["operation"] for row in foreseen] == [
+        "convert-equality-deletes",
+        "rewrite-position-deletes",
+        "remove-dangling-deletes",
+    ]
+    assert run(*options).lines[0] == "converted 1 equality delete files"
+    assert catalog.load_table("db.events").inspect.delete_files().num_rows == 1
+    assert ids(catalog) == [1, 2, 4, 5]
+
+
+def test_statistics_of_a_table_and_its_partitions_are_registered(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    made = run("compute-stats", "db.events", "--columns", "id", "--output", "json").objects
+    assert [row["statistics"] for row in made] == ["table", "partitions"]
+    metadata = catalog.load_table("db.events").metadata
+    assert [file.statistics_path for file in metadata.statistics] == [made[0]["location"]]
+    assert [file.statistics_path for file in metadata.partition_statistics] == [made[1]["location"]]
+
+
+def test_a_table_goes_back_to_a_snapshot_a_time_and_a_tag(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    first, second = (snapshot.snapshot_id for snapshot in events.metadata.snapshots)
+    assert run("tag", "db.events", "both").out == "created tag both of db.events\n"
+    went = run("rollback", "db.events", "--snapshot", str(first))
+    assert went.out == f"db.events is at snapshot {first}; it was at {second}\n"
+    assert ids(catalog) == [1]
+    refused = run("rollback", "db.events", "--snapshot", str(second))
+    assert (refused.status, "no ancestor" in refused.err) == (1, True)
+    assert run("rollback", "db.events", "--ref", "both", "--output", "json").object["snapshot_id"] == second
+    assert run("rollback", "db.events", "--before", "2000-01-01").status == 1
+    assert run("rollback", "db.events", "--snapshot", str(first), "--any").status == 0
+
+
+def test_branches_and_tags_are_made_moved_kept_and_deleted(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    first, second = (snapshot.snapshot_id for snapshot in events.metadata.snapshots)
+
+    def refs() -> dict[str, Any]:
+        return {row["name"]: row for row in run("refs", "db.events", "--output", "json").objects}
+
+    run("branch", "db.events", "work", "--snapshot", str(first), "--max-ref-age", "7d", "--min-snapshots", "3")
+    assert refs()["work"]["snapshot_id"] == first
+    assert (refs()["work"]["max_reference_age_in_ms"], refs()["work"]["min_snapshots_to_keep"]) == (604_800_000, 3)
+    assert run("branch", "db.events", "work", "--fast-forward", "main").out == "moved branch work of db.events\n"
+    assert refs()["work"]["snapshot_id"] == second
+    run("tag", "db.events", "v1", "--from", "work")
+    run("tag", "db.events", "v1", "--replace", "--snapshot", str(first))
+    run("tag", "db.events", "v1", "--retain", "--max-ref-age", "1h")
+    assert (refs()["v1"]["snapshot_id"], refs()["v1"]["max_reference_age_in_ms"]) == (first, 3_600_000)
+    assert "has no branch or tag 'no'; it has main, v1, work" in run("tag", "db.events", "v2", "--from", "no").err
+    assert run("branch", "db.events", "work", "--rename", "done").status == 0
+    assert run("branch", "db.events", "done", "--delete").status == 0
+    assert run("tag", "db.events", "v1", "--delete").out == "deleted tag v1 of db.events\n"
+    assert {*refs()} == {"main"}
+
+
+def test_a_staged_snapshot_is_published(run: Run, catalog: icefield.Catalog, events: icefield.Table) -> None:
+    run("branch", "db.events", "work")
+    events.refresh()
+    events.append(rows(events, (3, "c")), branch="work")
+    staged = events.metadata.ref("work")
+    assert staged is not None
+    assert ids(catalog) == [1, 2]
+    picked = run("cherry-pick", "db.events", "--snapshot", str(staged.snapshot_id))
+    assert picked.out.startswith("db.events is at snapshot "), picked.err
+    assert ids(catalog) == [1, 2, 3]
+
+
+def test_changes_are_printed_in_their_order(run: Run, deleted: icefield.Table) -> None:
+    ids_ = [snapshot.snapshot_id for snapshot in deleted.metadata.snapshots]
+    found = run("changes", "db.events", "--output", "json").objects
+    assert [(row["id"], row["_change_type"]) for row in found] == [(1, "INSERT"), (2, "INSERT"), (1, "DELETE")]
+    assert [row["_commit_snapshot_id"] for row in found] == ids_
+    later = run("changes", "db.events", "--after", str(ids_[0]), "--limit", "1", "--output", "json").objects
+    assert [row["id"] for row in later] == [2]
+    assert run("changes", "db.events", "--net", "--count", "--output", "json").object == {"rows": 1}
+    assert run("changes", "db.events", "--where", "kind = 'b'", "--columns", "id").lines[1].split()[:2] == [
+        "2",
+        "INSERT",
+    ]
+
+
+def test_an_interrupt_says_what_was_committed(
+    run: Run, catalog: icefield.Catalog, deleted: icefield.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    time.sleep(0.002)
+    options = ("expire-snapshots", "db.events", "--older-than", "0s", "--retain-last", "1")
+    with monkeypatch.context() as patched:
+        patched.setattr(Progress, "reach", interrupt)  # heard while files are deleted, after the commit
+        ran = run(*options)
+    assert ran.status == 130
+    assert ran.err.startswith("icefield: interrupted after a commit was made")
+    assert ran.err.endswith("; expire-snapshots can be run again, and finishes what is left\n")
+    assert len(catalog.load_table("db.events").metadata.snapshots) == 1
+    with monkeypatch.context() as patched:
+        patched.setattr(icefield.Table, "manage_snapshots", interrupt)
+        ran = run("rollback", "db.events", "--before", "1h")
+    assert (ran.status, "before a commit was confirmed" in ran.err) == (130, True)
+
+
+@pytest.mark.parametrize("given", ["yesterday", "7", "7y", "-1d"])
+def test_a_time_that_is_none_is_wrong_usage(run: Run, events: icefield.Table, given: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("expire-snapshots", "db.events", f"--older-than={given}")
+    assert ended.value.code == 2
