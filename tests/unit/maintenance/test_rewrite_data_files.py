@@ -94,6 +94,7 @@ def test_rows_and_their_ids_stay_the_same(
     if version[1]:
         table.append(rows([9999]))  # which gives the older rows their ids
     before, old = live(table), paths(table)
+    specs = set(table.inspect.data_files()["spec_id"].to_pylist())
     planned = compacted(table, **strategy, rewrite_all=everything, dry_run=True)
     made = compacted(table, **strategy, rewrite_all=everything, partial_progress=partial, remove_dangling_deletes=True)
     assert live(again(table).refresh()) == before
@@ -112,7 +113,9 @@ def test_rows_and_their_ids_stay_the_same(
         assert set(table.inspect.data_files()["spec_id"].to_pylist()) <= {table.spec().spec_id}
         assert table.inspect.delete_files().num_rows == 0
     else:
-        assert compacted(table, **strategy).snapshot_id is None, "a second run finds nothing to do"
+        if specs != {table.spec().spec_id}:
+            compacted(table, **strategy)  # files of an older spec come into partitions that have some of their own
+        assert compacted(table, **strategy).snapshot_id is None, "another run finds nothing to do"
 
 
 def test_equality_deletes_that_others_commit_meanwhile_apply_to_the_new_files() -> None:
