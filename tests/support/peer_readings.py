@@ -136,6 +136,12 @@ FAILURES = (
     Failure("PyIceberg", "Type not recognized: fixed_", _divides_by_fixed, "knows no Avro type by its name"),
     Failure("PyIceberg", "Type not recognized: decimal_", _divides_by_fixed, "knows no Avro type by its name"),
     Failure(
+        "PyIceberg",
+        "Delete file format not supported: FileFormat.AVRO",
+        lambda table: "avro" in delete_formats_of(table),
+        "reads no deletes in Avro",
+    ),
+    Failure(
         "DuckDB",
         "manifest_entry.sequence_number is only allowed to be NULL for ADDED entries",
         _was_version_1,
