@@ -25,6 +25,8 @@ from tables import Around, handle_of, ids, new_table, orphans, rows, state_of, s
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 OLD = [1, 2, 3, 11, 12]
 PASSED_OVER = ("with ", "try:")
+VARYING = 20
+"""Lines by which two runs of one change may differ."""
 
 
 def append(table: Table) -> None:
@@ -235,8 +237,11 @@ def test_an_interrupt_at_any_line_leaves_no_file(change):
     run(change, lambda _: lines, KeyboardInterrupt, 0)
     total = lines.count
     steps = range(1, total + 1) if SOAK else sorted({*range(1, total, total // 24), *range(total - 4, total + 1)})
-    outcomes = {run(change, lambda at: Lines(at), KeyboardInterrupt, step) for step in steps}
-    assert {"old", "new"} <= outcomes <= {"old", "new", "unknown"}
+    outcomes = {step: run(change, lambda at: Lines(at), KeyboardInterrupt, step) for step in steps}
+    # A thread that is late lets the main thread come to some lines more, or less: a run may be over before its last.
+    early = [step for step, found in outcomes.items() if found == "over" and step < total - VARYING]
+    assert not early
+    assert {"old", "new"} <= {*outcomes.values()} <= {"old", "new", "unknown", "over"}
 
 
 def append_twice(table: Table, batches: Any) -> None:
