@@ -187,6 +187,11 @@ def _walk(path: str, location: str, shallow: bool) -> Iterator[FileInfo]:
                 yield FileInfo(below + "/", 0)
             else:
                 yield from _walk(entry.path, below, shallow)
+        elif entry.is_dir():
+            # A link to a folder is no file: whoever deleted it as one would cut off all that is behind it. It is not
+            # followed either, since it may lead back.
+            if shallow:
+                yield FileInfo(below + "/", 0)
         else:
             with suppress(FileNotFoundError):  # deleted between listing and looking
                 size = entry.stat()

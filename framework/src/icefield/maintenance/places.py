@@ -32,15 +32,19 @@ _REMEMBERED: Final = 1 << 16
 
 
 class Places:
-    """Where locations lead for one file IO. ``root`` is a table's location, below which most of its files are."""
+    """Where locations lead for one file IO. ``root`` is a table's location, below which most of its files are.
 
-    def __init__(self, io: FileIO, root: str) -> None:
+    Links on local disks are followed above ``root``; with ``follows_links``, below it as well, folder by folder.
+    """
+
+    def __init__(self, io: FileIO, root: str, *, follows_links: bool = False) -> None:
         self._io = io
         self._folders: dict[str, str] = {}
         self._schemes: dict[str, str] = {}
         self._has_maps = any(key.startswith("location.map.") for key in io.properties)
         self._root = root.rstrip("/") + "/"
         self._opened_root = self._folder(self._root)
+        self._by_root = not (follows_links and self._opened_root.startswith("file:"))
 
     def place(self, location: str) -> str:
         """One string for all locations of a file."""
@@ -55,7 +59,7 @@ class Places:
         """``place`` of each location."""
         if not len(locations):
             return locations
-        if not self._has_maps and self._is_plain(locations):
+        if self._by_root and not self._has_maps and self._is_plain(locations):
             if self._opened_root == self._root:
                 return locations
             return pc.binary_replace_slice(locations, 0, len(self._root.encode()), self._opened_root)

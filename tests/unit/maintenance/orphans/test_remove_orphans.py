@@ -14,8 +14,9 @@ import pytest
 from catalogs import open_catalog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from icefield.builtin.local import LocalFileSystem
 from icefield.catalog import Catalog, Table
-from icefield.errors import FileMissing, InvalidArgument, NotSupportedByCatalog
+from icefield.errors import FileMissing, InvalidArgument, NotSupportedByCatalog, UnsupportedFeature
 from icefield.maintenance.orphans import clock
 from icefield.maintenance.orphans.belonging import Belonging
 from icefield.maintenance.orphans.prefixes import Prefixes
@@ -159,6 +160,7 @@ def test_the_versions_of_a_table_that_its_file_system_holds_all_stay(tmp_path):
     assert len(versions) == 5
     put(folder(table), "metadata/v99.gz.metadata.json")
     assert found(table) == set()
+    assert found(table, location=f"{table.location()}/metadata") == set()
 
 
 def test_a_metadata_file_of_a_metastore_that_left_the_log_is_an_orphan(tmp_path):
@@ -184,6 +186,53 @@ def test_another_table_below_is_left_alone(catalog, table):
     assert found(table, dry_run=False) == {"stray.parquet"}
     assert orphan.exists()
     assert inner.scan().count() == 5
+
+
+def test_the_folder_of_another_table_is_no_place_for_orphans_of_this_one(catalog, table):
+    other = catalog.create_table("db.other", SCHEMA)
+    other.append(rows(0))
+    age(folder(other), 10)
+    assert found(table, location=other.location(), dry_run=False) == set()
+    assert other.scan().to_arrow().num_rows == 5
+
+
+def test_a_link_to_a_folder_is_no_orphan_and_its_files_belong_to_the_table(table, tmp_path):
+    disk, linked = tmp_path / "disk", folder(table) / "data"
+    linked.rename(disk)
+    linked.symlink_to(disk)
+    then = time.time() - 10 * DAY
+    os.utime(disk, (then, then))
+    stray = put(disk, "stray.parquet")
+    assert found(table, dry_run=False) == set()
+    assert linked.is_symlink()
+    assert found(table, location=f"file://{disk}", dry_run=False) == {stray.name}
+    assert table.scan().to_arrow().num_rows == 15
+
+
+def test_what_is_reached_by_a_link_within_the_table_belongs_to_it(table):
+    inside, linked = folder(table) / "moved", folder(table) / "data"
+    linked.rename(inside)
+    linked.symlink_to(inside)
+    assert found(table, dry_run=False) == set()
+    assert table.scan().to_arrow().num_rows == 15
+
+
+def test_a_file_that_a_killed_writer_never_published_is_an_orphan(table):
+    put(folder(table), "data/.a.parquet.0123.icefield-tmp")
+    put(folder(table), "metadata/.icefield-clock-0123")
+    put(folder(table), "data/.staging/.b.parquet.0123.icefield-tmp")
+    assert found(table, dry_run=False) == {".a.parquet.0123.icefield-tmp", ".icefield-clock-0123"}
+
+
+def test_storage_that_cannot_create_atomically_has_its_orphans_removed(table, monkeypatch):
+    orphan = put(folder(table), "data/left.parquet")
+
+    def refused(*_: Any) -> None:
+        raise UnsupportedFeature("it cannot create a file atomically")
+
+    monkeypatch.setattr(LocalFileSystem, "put", refused)
+    assert table.maintenance.remove_orphan_files(dry_run=False).files == 1
+    assert not orphan.exists()
 
 
 def test_statistics_and_files_outside_of_the_current_snapshot_belong_to_the_table(table):

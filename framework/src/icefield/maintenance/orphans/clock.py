@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 from uuid import uuid4
 
-from icefield.abc import PutMode
 from icefield.errors import InvalidArgument, StorageError
 from icefield.storage import FileIO
 from icefield.toolkit.publishing import delete_quietly
@@ -31,7 +30,8 @@ def store_now_ms(io: FileIO, folder: str) -> int:
     finished would seem old.
     """
     location = f"{folder}/.icefield-clock-{uuid4()}"
-    io.put(location, b"", PutMode.CREATE)
+    with io.open_output(location):  # which every store can do, unlike an atomic create
+        pass
     try:
         modified = io.stat(location).modified_ms
     finally:

@@ -13,23 +13,30 @@ import pyarrow.compute as pc
 
 from icefield.abc import FileInfo
 from icefield.maintenance.orphans.result import SCHEMA
+from icefield.maintenance.places import Mask
 from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT
 
 _AT_ONCE: Final = 8192
-_HIDDEN: Final = r"(^|/)[._][^/=]*(/|$)"
+_HIDDEN_FOLDER: Final = r"(^|/)[._][^/=]*/"
 """What engines and file systems keep for themselves; a partition folder such as ``_kind=a`` is not hidden."""
+_HIDDEN_NAME: Final = r"(^|/)[._][^/=]*$"
+_NEVER_PUBLISHED: Final = r"\.icefield-tmp$|(^|/)\.icefield-clock-[^/]*$"
+"""What a writer, or a search for orphans, that was killed has left: hidden, and of use to nobody."""
 _OF_A_TABLE: Final = r"(^|/)" + METADATA_FOLDER + r"/[^/]*\.metadata\.json(\.gz)?$"
-_OWN_VERSIONS: Final = (
-    "^" + METADATA_FOLDER + r"/(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HINT.replace(".", r"\.") + ")$"
-)
+_VERSIONS: Final = r"(^|/)(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HINT.replace(".", r"\.") + ")$"
+"""Versions of a table whose file system is its catalog, whichever folder is looked into."""
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a listing of ``root`` has shown so far. ``others`` are folders below that hold tables of their own."""
+    """What a listing of ``root`` has shown so far. ``others`` are folders below that hold tables of their own.
+
+    ``is_own``: whether a metadata folder directly in ``root`` is the table's.
+    """
 
     root: str
     limit_ms: int
+    is_own: bool = True
     listed: int = 0
     others: set[str] = field(default_factory=set)
 
@@ -44,8 +51,7 @@ class Listing:
             self._note_tables(below)
             times = pa.array([info.modified_ms for info in some], pa.int64())
             old = np.asarray(pc.fill_null(pc.less(times, self.limit_ms), False))
-            own = np.asarray(pc.match_substring_regex(below, f"{_HIDDEN}|{_OWN_VERSIONS}"))
-            chosen = np.flatnonzero(old & ~own)
+            chosen = np.flatnonzero(old & ~_kept(below))
             if len(chosen):
                 sizes = pa.array([info.size for info in some], pa.int64())
                 rows = pa.array(chosen)
@@ -63,5 +69,14 @@ class Listing:
         found = below.filter(pc.match_substring_regex(below, _OF_A_TABLE))
         for path in found.to_pylist():
             folder = path.rpartition(f"{METADATA_FOLDER}/")[0]
-            if folder:
+            if folder or not self.is_own:
                 self.others.add(folder)
+
+
+def _kept(below: pa.StringArray) -> Mask:
+    """What is no orphan whatever refers to it, by its name."""
+    kept: Mask = np.asarray(pc.match_substring_regex(below, f"{_HIDDEN_FOLDER}|{_VERSIONS}"))
+    hidden = np.asarray(pc.match_substring_regex(below, _HIDDEN_NAME))
+    if hidden.any():
+        kept |= hidden & ~np.asarray(pc.match_substring_regex(below, _NEVER_PUBLISHED))
+    return kept

@@ -20,6 +20,7 @@ from icefield.maintenance.orphans.result import SCHEMA, RemoveOrphanFilesResult
 from icefield.maintenance.places import Places
 from icefield.maintenance.target import Target
 from icefield.metadata import TableMetadata
+from icefield.metadata.file_names import METADATA_FOLDER
 from icefield.metadata.properties import GC_ENABLED, get_bool
 from icefield.storage import FileIO
 from icefield.storage.locations import LocationProvider
@@ -47,10 +48,10 @@ def remove_orphans(
     limit = clock.limit_ms(older_than, now, allow_recent=allow_recent)
     if not dry_run:
         # The files' times are the store's. Where its clock is behind, so much younger the files are.
-        folder = LocationProvider.from_metadata(target.metadata).metadata_folder
-        limit = min(limit, limit - (now - clock.store_now_ms(io, folder)))
-    listing = Listing(root, limit)
-    held = Belonging(io, Places(io, target.metadata.location), prefixes)
+        limit = min(limit, limit - (now - clock.store_now_ms(io, root.rstrip("/"))))
+    places = Places(io, target.metadata.location, follows_links=True)
+    listing = Listing(root, limit, is_own=_is_own(places, root, target.metadata))
+    held = Belonging(io, places, prefixes)
     held.add(target.metadata, target.metadata_location)
     batches = []
     for batch in listing.candidates(io.list_files(root)):
@@ -66,6 +67,12 @@ def remove_orphans(
     orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
     undeleted = 0 if dry_run else _delete(io, name, orphans)
     return RemoveOrphanFilesResult(orphans=orphans, dry_run=dry_run, undeleted=undeleted, listed=listing.listed)
+
+
+def _is_own(places: Places, root: str, metadata: TableMetadata) -> bool:
+    """Whether the metadata folder that a folder may have is the table's, and not that of another table."""
+    own = LocationProvider.from_metadata(metadata).metadata_folder
+    return places.place(f"{root.rstrip('/')}/{METADATA_FOLDER}/-") == places.place(f"{own}/-")
 
 
 def _refuse_shared(metadata: TableMetadata) -> None:

@@ -1,0 +1,114 @@
+"""Finding the orphans of a table of 1,000,000 files, against only listing them.
+
+    python benchmarks/bench_orphans.py [--manifests 1000] [--files 1000] [--runs 3]
+
+The files are not there: a file system lists the locations that the manifests name and a stray for each thousand. It
+costs nothing but the object a file that the contract asks for, so that the ratio shows the search and not a store.
+The metadata itself is on local disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import icefield
+import pyarrow as pa
+from harness import compare, main
+from icefield.abc import FileInfo
+from icefield.builtin.local import LocalFileSystem
+from make_table import make_table
+
+MOST_MIB = 500
+OLD_MS = 1
+
+
+class Fabricated(LocalFileSystem):
+    """The local file system, with another listing."""
+
+    locations: ClassVar[list[pa.Array]] = []
+
+    def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
+        for piece in Fabricated.locations:
+            for location in piece.to_pylist():
+                yield FileInfo(location, 1000, OLD_MS)
+
+
+def opened(path: Path) -> tuple[icefield.Table, int]:
+    """The table, and how many files it has; its files and the strays are listed from now on."""
+    table = icefield.open_table(f"file://{path}")
+    root = table.location().rstrip("/")
+    if not Fabricated.locations:
+        for batch in table.scan().plan_arrow().select(["file_path"]).to_batches(max_chunksize=8192):
+            Fabricated.locations.append(batch.column(0).cast(pa.string()))
+        files = sum(map(len, Fabricated.locations))
+        Fabricated.locations.append(pa.array([f"{root}/data/stray-{each}.parquet" for each in range(files // 1000)]))
+        icefield.clear_caches()
+    LocalFileSystem.list_files = Fabricated.list_files  # type: ignore[method-assign]
+    return table, sum(map(len, Fabricated.locations))
+
+
+def searched(table: icefield.Table) -> int:
+    """How many orphans there are."""
+    return table.maintenance.remove_orphan_files().files
+
+
+def cold(work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work with nothing decoded beforehand."""
+
+    def timed() -> Any:
+        icefield.clear_caches()
+        return work()
+
+    return timed
+
+
+def run() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifests", type=int, default=1000)
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--peak", type=Path, default=None, help="only print the peak memory of a search")
+    given = parser.parse_args()
+    if given.peak is not None:
+        print_peak(given.peak)
+        return
+    folder = Path(tempfile.gettempdir()) / "icefield-bench-orphans"
+    path = make_table(folder / f"{given.manifests}-{given.files}", given.manifests, given.files, 3, "java")
+    table, files = opened(path)
+
+    def listed() -> None:
+        deque(table.io.list_files(table.location()), maxlen=0)
+
+    compare(f"{files:,} files listed", cold(lambda: searched(table)), listed, runs=given.runs, rows=files)
+    code = [sys.executable, __file__, "--peak", str(path)]
+    found = subprocess.run(code, check=True, capture_output=True, text=True).stdout.split()
+    orphans, before, peak = (int(each) for each in found[-3:])
+    assert orphans == given.manifests * given.files // 1000, orphans
+    verdict = "PASS" if peak < MOST_MIB else "FAIL"
+    print(f"{files:,} files, {orphans:,} orphans: {peak:,} MiB ({MOST_MIB}) {verdict}; before the search {before} MiB")
+    if peak >= MOST_MIB:
+        sys.exit("more memory than allowed")
+
+
+def print_peak(path: Path) -> None:
+    """Print the orphans, and the memory at the peak: the listing's own locations are in it."""
+    table, _ = opened(path)
+    before = status("VmRSS")
+    print(searched(table), before, status("VmHWM"))
+
+
+def status(name: str) -> int:
+    """A figure of this process in MiB. Not getrusage: it counts the process that this one was spawned from."""
+    with open("/proc/self/status") as lines:
+        return int(next(line for line in lines if line.startswith(name)).split()[1]) // 1024
+
+
+if __name__ == "__main__":
+    main(run)
