@@ -23,6 +23,8 @@ from icefield.maintenance.compaction.policy import Sizes
 from icefield.maintenance.compaction.strategies.zorder import interleaved, scaled
 from icefield.maintenance.compaction.strategies.zorder_keys import ordered_key
 from icefield.metadata.snapshots import Operation
+from icefield.partitioning.parse import sort_order_of
+from icefield.partitioning.sort_order import sort_indices
 from naive_filters import POOLS
 from peers import duckdb_connection, duckdb_rows
 from pyiceberg.table import StaticTable
@@ -241,6 +243,17 @@ def test_sorted_files_state_the_order_of_the_table_only_where_it_is_theirs() -> 
     assert table.sort_order().order_id not in order_ids()
 
 
+@pytest.mark.parametrize("given", ["id desc", ["id desc"], [("id", "desc")], "bucket[4](id) desc nulls last"])
+def test_a_sort_order_has_the_forms_that_create_table_takes(given: Any) -> None:
+    table = new_table()
+    for start in range(3):
+        table.append(rows(range(start, 30, 3)))
+    compacted(table, strategy="sort", sort_order=given)
+    found = table.scan().to_arrow()
+    assert found["id"].to_pylist() != [*range(30)]
+    assert found.equals(found.take(sort_indices(sort_order_of(given, table.schema()), table.schema(), found)))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -248,6 +261,7 @@ def test_sorted_files_state_the_order_of_the_table_only_where_it_is_theirs() -> 
         ({"strategy": "sort"}, "nothing to sort by"),
         ({"strategy": "zorder"}, "zorder_columns"),
         ({"strategy": "zorder", "zorder_columns": ["nope"]}, "nope"),
+        ({"strategy": "sort", "sort_order": "nope desc"}, "nope"),
         ({"sort_order": ["id"]}, "sort_order goes with"),
         ({"min_input_files": 0}, "min_input_files"),
         ({"target_file_size_bytes": 10, "max_file_size_bytes": 5}, "max_file_size_bytes"),

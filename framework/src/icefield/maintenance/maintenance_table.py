@@ -198,7 +198,7 @@ class MaintenanceTable:
     def rewrite_data_files(
         self,
         strategy: Strategy = "binpack",
-        sort_order: SortOrder | Sequence[str] | None = None,
+        sort_order: SortOrder | Any = None,
         zorder_columns: Sequence[str] = (),
         where: str | BooleanExpression | None = None,
         *,
@@ -221,8 +221,9 @@ class MaintenanceTable:
     ) -> RewriteDataFilesResult:
         """Write the rows of small, too large and much deleted data files into files of about the target size.
 
-        ``strategy``: ``binpack`` keeps the order of the rows, ``sort`` sorts them by ``sort_order`` (columns such as
-        ``"day desc nulls-last"``; the table's order by default), ``zorder`` clusters them by all ``zorder_columns``.
+        ``strategy``: ``binpack`` keeps the order of the rows, ``sort`` sorts them by ``sort_order`` (in any form that
+        ``create_table`` takes, as ``"day(ts) desc nulls last"`` or a list of such; the table's order by default),
+        ``zorder`` clusters them by all ``zorder_columns``.
         Files that may hold rows of ``where`` are looked at. Those below ``min_file_size_bytes`` (75 % of the target),
         or above ``max_file_size_bytes`` (180 %), with ``delete_file_threshold`` delete files, or of whose rows
         ``delete_ratio_threshold`` are deleted, or of another partition spec, are put into groups by partition, of at
@@ -241,7 +242,7 @@ class MaintenanceTable:
         """
         policy = RewriteDataPolicy(
             strategy=strategy,
-            sort_order=sort_order if sort_order is None or isinstance(sort_order, SortOrder) else tuple(sort_order),
+            sort_order=sort_order,
             zorder_columns=tuple(zorder_columns),
             row_filter=_expression(where),
             target_bytes=target_file_size_bytes,

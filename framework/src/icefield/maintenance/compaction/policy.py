@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE, get_int
 from icefield.partitioning import PartitionSpec
-from icefield.partitioning.sort_order import SortOrder
 
 Strategy = Literal["binpack", "sort", "zorder"]
 STRATEGIES: Final = ("binpack", "sort", "zorder")
@@ -31,7 +30,7 @@ class RewriteDataPolicy:
     """The choices of a rewrite; those that are None are settled by the table. Raises ``InvalidArgument``."""
 
     strategy: Strategy = "binpack"
-    sort_order: SortOrder | tuple[str, ...] | None = None
+    sort_order: Any = None
     zorder_columns: tuple[str, ...] = ()
     row_filter: BooleanExpression | None = None
     target_bytes: int | None = None
