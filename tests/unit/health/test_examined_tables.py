@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 import struct
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import icefield
+import pyarrow as pa
 import pytest
 from icefield.health import Finding, Result
-from icefield.health.tables import examine_table
+from icefield.health.tables import examine_table, rules
+from icefield.health.tables.rules import Rule
 from planted_faults import Planted
 
 
@@ -300,3 +307,38 @@ def test_no_rule_is_without_a_planted_breach_but_those_of_upkeep(tmp_path):
     rules = {finding.check for group in examine_table(Planted.sound(tmp_path).table) for finding in group.findings}
     upkeep = {"small-files", "delete-debt", "small-manifests", "old-snapshots"}
     assert {rule for _, _, rule in PLANTED.values()} == rules - upkeep
+
+
+def rules_that_there_are():
+    return {name: rule for name, rule in vars(rules).items() if isinstance(rule, Rule)}
+
+
+def test_every_rule_is_looked_at(tmp_path):
+    looked_at = {finding.check for group in examine_table(Planted.sound(tmp_path).table) for finding in group.findings}
+    assert {rule.name for rule in rules_that_there_are().values()} == looked_at
+
+
+def test_every_call_that_an_advice_names_is_there_and_takes_what_is_given_to_it(tmp_path):
+    table = Planted.sound(tmp_path).table
+    for rule in rules_that_there_are().values():
+        for call in re.findall("`([^`]*)`", rule.advice):
+            parsed = ast.parse(call, mode="eval").body
+            assert isinstance(parsed, ast.Call), f"{rule.name}: `{call}` is no call"
+            found = eval(compile(ast.Expression(parsed.func), rule.name, "eval"), {"table": table})
+            given = {str(word.arg): None for word in parsed.keywords}
+            inspect.signature(found).bind(*parsed.args, **given)
+
+
+@pytest.mark.parametrize(("column", "direction"), [("at", "asc"), ("key", "desc")])
+def test_no_file_that_was_sorted_here_is_found_unsorted(column, direction, tmp_path):
+    catalog = icefield.load_catalog("sorted", type="directory", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    keys = pa.array([uuid.UUID(int=number).bytes for number in (3, 9, 1, 1, 7)], pa.uuid())
+    rows = pa.table({"at": [0.0, None, -0.0, float("nan"), float("-inf")], "key": keys})
+    table = catalog.create_table("db.t", rows.schema)
+    with table.update_sort_order() as update:
+        getattr(update, direction)(column, null_order="nulls-last")
+    table.append(rows)
+    table.maintenance.rewrite_data_files("sort", rewrite_all=True)
+    assert table.inspect.data_files()["sort_order_id"].to_pylist() == [1]
+    assert findings(Planted(table)) == {}

@@ -254,6 +254,8 @@ def _key(field: SortField, schema: Schema, table: pa.Table) -> Any:
     key = field.transform.apply(source_column(schema, field.source_id, table), source.field_type)
     if pa.types.is_null(key.type):
         return pa.nulls(len(key), pa.int8())
+    if isinstance(key.type, pa.BaseExtensionType):  # Arrow sorts the bytes of a uuid, and no uuid
+        key = key.cast(key.type.storage_type)
     if not pa.types.is_floating(key.type):
         return key
     chunks = key.chunks if isinstance(key, pa.ChunkedArray) else [key]

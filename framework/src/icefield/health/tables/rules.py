@@ -34,9 +34,9 @@ class Rule:
 _META, _SNAPSHOTS, _MANIFESTS, _LISTS = "Table Metadata", "Snapshots", "Manifests", "Manifest Lists"
 _DELETES, _LINEAGE, _SCAN = "Delete Formats", "Row Lineage", "Scan Planning"
 _OLDER = "register the version of the table before the change that broke it"
-_AGAIN = "write the manifests anew: `icefield doctor --repair`, or `icefield rewrite-manifests`"
-_FILES_AGAIN = "write these files anew: `icefield doctor --repair`, or `icefield rewrite-data-files`"
-_RESTORE = "restore the file from a copy; or take it out of the table with `--repair`, which gives its rows up"
+_AGAIN = "write the manifests anew: `table.maintenance.rewrite_manifests()`"
+_FILES_AGAIN = "write these files anew: `table.maintenance.rewrite_data_files(rewrite_all=True)`"
+_RESTORE = "restore the file from a copy; or give its rows up, and overwrite its partition"
 _UPKEEP = "Maintenance"
 
 LAST_COLUMN_ID: Final = Rule("last-column-id", _META, "commit any change: the number is raised with it")
@@ -91,7 +91,7 @@ VECTORS_TWICE: Final = Rule("vectors-twice", _DELETES, _OLDER + ": readers apply
 DANGLING: Final = Rule(
     "dangling-deletes",
     _SCAN,
-    "`icefield rewrite-deletes` takes them out of the table",
+    "`table.maintenance.remove_dangling_deletes()` takes them out of the table",
     Result.WARNING,
     Repair.REMOVE_DANGLING_DELETES,
 )
@@ -119,10 +119,16 @@ PARTITION_VALUES: Final = Rule(
     repair=Repair.REWRITE_DATA_FILES,
 )
 
-SMALL_FILES: Final = Rule("small-files", _UPKEEP, "`icefield rewrite-data-files` joins them", Result.WARNING)
-DELETE_DEBT: Final = Rule("delete-debt", _UPKEEP, "`icefield rewrite-data-files` applies the deletes", Result.WARNING)
-SMALL_MANIFESTS: Final = Rule("small-manifests", _UPKEEP, "`icefield rewrite-manifests` joins them", Result.WARNING)
-OLD_SNAPSHOTS: Final = Rule(
-    "old-snapshots", _UPKEEP, "`icefield expire-snapshots` frees what they hold", Result.WARNING
+SMALL_FILES: Final = Rule("small-files", _UPKEEP, "`table.maintenance.rewrite_data_files()` joins them", Result.WARNING)
+DELETE_DEBT: Final = Rule(
+    "delete-debt",
+    _UPKEEP,
+    "`table.maintenance.rewrite_data_files(delete_file_threshold=1)` applies the deletes",
+    Result.WARNING,
 )
-ORPHANS: Final = Rule("orphan-files", _UPKEEP, "`icefield remove-orphans` lists and removes them", Result.WARNING)
+SMALL_MANIFESTS: Final = Rule(
+    "small-manifests", _UPKEEP, "`table.maintenance.rewrite_manifests()` joins them", Result.WARNING
+)
+OLD_SNAPSHOTS: Final = Rule(
+    "old-snapshots", _UPKEEP, "`table.maintenance.expire_snapshots()` frees what they hold", Result.WARNING
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from icefield.health.findings import Finding
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
-from icefield.manifest import DataFileContent, EntryStatus
+from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
     MANIFEST_TARGET_SIZE,
@@ -43,11 +44,37 @@ def examine_upkeep(subject: Subject) -> Iterator[Finding]:
     yield from ledger.findings()
 
 
+@dataclass(slots=True)
+class _Live:
+    """What is live: sizes and partition tuples of the data files, by spec, and how many rows are deleted."""
+
+    by_spec: dict[int, list[tuple[np.ndarray, pa.StructArray]]] = field(default_factory=dict)
+    rows: int = 0
+    deleted: int = 0
+    delete_files: int = 0
+
+    def add(self, entries: ManifestEntries) -> None:
+        """Take the live entries of a manifest."""
+        live = entries.status() != EntryStatus.DELETED
+        is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
+        counts = np.asarray(entries.column(f.RECORD_COUNT))
+        data, deletes = live & is_data, live & ~is_data
+        self.rows += int(counts[data].sum())
+        self.deleted += int(counts[deletes].sum())
+        self.delete_files += int(deletes.sum())
+        if data.any():
+            part = (np.asarray(entries.column(f.FILE_SIZE))[data], entries.partition.filter(pa.array(data)))
+            self.by_spec.setdefault(entries.spec_id, []).append(part)
+
+
 def _files(subject: Subject, ledger: Ledger) -> None:
+    live = _Live()
+    for entries in subject.readable():
+        live.add(entries)
     properties, where = subject.metadata.properties, subject.metadata.location
     limit = _SMALL * get_int(properties, WRITE_TARGET_FILE_SIZE)
-    small, joined, bytes_, rows, deleted, delete_files = 0, 0, 0, 0, 0, 0
-    for parts in _by_spec(subject).values():
+    small, joined, bytes_ = 0, 0, 0
+    for parts in live.by_spec.values():
         sizes = np.concatenate([sizes for sizes, _ in parts])
         partitions = pa.concat_arrays([tuples for _, tuples in parts])
         is_small = sizes < limit
@@ -60,26 +87,9 @@ def _files(subject: Subject, ledger: Ledger) -> None:
     if small:
         found = f"{small:,} data files of {joined:,} partitions, {bytes_:,} bytes, are below {_SMALL:.0%} of the target"
         ledger.breach(rules.SMALL_FILES, where, found)
-    for entries in subject.readable():
-        live = entries.status() != EntryStatus.DELETED
-        counts, content = np.asarray(entries.column(f.RECORD_COUNT))[live], np.asarray(entries.column(f.CONTENT))[live]
-        rows += int(counts[content == DataFileContent.DATA].sum())
-        deleted += int(counts[content != DataFileContent.DATA].sum())
-        delete_files += int((content != DataFileContent.DATA).sum())
-    if delete_files and deleted >= _DELETED * rows:
-        ledger.breach(rules.DELETE_DEBT, where, f"{delete_files:,} delete files delete {deleted:,} of {rows:,} rows")
-
-
-def _by_spec(subject: Subject) -> dict[int, list[tuple[np.ndarray, pa.StructArray]]]:
-    """Sizes and partition tuples of the live data files, by spec."""
-    found: dict[int, list[tuple[np.ndarray, pa.StructArray]]] = {}
-    for entries in subject.readable():
-        wanted = entries.status() != EntryStatus.DELETED
-        wanted &= np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
-        if wanted.any():
-            part = (np.asarray(entries.column(f.FILE_SIZE))[wanted], entries.partition.filter(pa.array(wanted)))
-            found.setdefault(entries.spec_id, []).append(part)
-    return found
+    if live.delete_files and live.deleted >= _DELETED * live.rows:
+        found = f"{live.delete_files:,} delete files delete {live.deleted:,} of {live.rows:,} rows"
+        ledger.breach(rules.DELETE_DEBT, where, found)
 
 
 def _manifests(subject: Subject, ledger: Ledger) -> None:
