@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from catalogs import KINDS, properties_of
-from icefield import Catalog, Plugins, Table, load_catalog
-from icefield_sql.strategy import SqlStrategy
-from killing import Steps, stepping
+from icefield import Catalog, Table, load_catalog
+from killing import SWAP, dies_at
 from servers.postgres import new_database
 from sqlalchemy.engine.default import DefaultDialect
 
@@ -58,6 +56,7 @@ AFTER: dict[Change, Callable[[Rows], Rows]] = {
 }
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 Given = dict[str, str]
+STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
 
 
 @pytest.fixture(params=[*KINDS, "postgres"])
@@ -68,29 +67,8 @@ def given(request: pytest.FixtureRequest, tmp_path: Path) -> Given:
     return {**properties_of("sql", tmp_path), "uri": new_database(request.getfixturevalue("postgres"))}
 
 
-def opened(given: Given, plugins: Plugins | None = None) -> Catalog:
-    return load_catalog("test", plugins=plugins, **given)
-
-
-def dies_at(step: int, given: Given, change: Change) -> bool:
-    """Run the change in a process that dies at that step; False when it ended before."""
-    process = os.fork()
-    if process == 0:
-        try:
-            plugins = Plugins.installed({"file-systems.file": "killing"}, ["killing"])
-            table = opened(given, plugins).load_table("db.t")
-            SqlStrategy.swap_pointer = stepping(SqlStrategy.swap_pointer)  # type: ignore[method-assign]
-            for name in ("do_execute", "do_commit"):
-                setattr(DefaultDialect, name, stepping(getattr(DefaultDialect, name)))
-            Steps.done, Steps.deadly = 0, step
-            change(table)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(process, 0)[1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the change failed by itself"
-    return os.WIFSIGNALED(status)
+def opened(given: Given) -> Catalog:
+    return load_catalog("test", **given)
 
 
 @pytest.mark.counted
@@ -104,7 +82,7 @@ def test_a_table_opens_after_a_kill_at_any_step(given: Given, change: Change) ->
     before = rows_of(catalog.load_table("db.t"))
     seen: set[str] = set()
     for step in range(1, 500):
-        died = dies_at(step, given, change)
+        died = dies_at(step, given, change, also=STEPS)
         table = opened(given).load_table("db.t")
         found = rows_of(table)
         assert found in (before, AFTER[change](before)), f"a partial change is visible after step {step}"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import traceback
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from catalogs import properties_of
 from census import present, referenced
-from icefield import Plugins, Table, load_catalog
-from icefield_sql.strategy import SqlStrategy
-from killing import Steps, stepping
+from icefield import Table, load_catalog
+from killing import dies_at
 from pyiceberg.table import StaticTable
 
 ROWS = pa.table({"id": pa.array(range(4), pa.int64()), "part": ["a", "b"] * 2})
@@ -21,8 +19,8 @@ STRIDE = 1 if os.environ.get("ICEFIELD_SOAK") else 17
 """Every step is walked by `make soak`."""
 
 
-def opened(given: dict[str, str], plugins: Plugins | None = None) -> Table:
-    return load_catalog("test", plugins=plugins, **given).load_table("db.t")
+def opened(given: dict[str, str]) -> Table:
+    return load_catalog("test", **given).load_table("db.t")
 
 
 def made(given: dict[str, str]) -> Table:
@@ -43,22 +41,8 @@ def aged(table: Table) -> Table:
     return table
 
 
-def dies_at(step: int, given: dict[str, str]) -> bool:
-    """Expire in a process that dies at that step; False when it ended before."""
-    process = os.fork()
-    if process == 0:
-        try:
-            table = opened(given, Plugins.installed({"file-systems.file": "killing"}, ["killing"]))
-            SqlStrategy.swap_pointer = stepping(SqlStrategy.swap_pointer)  # type: ignore[method-assign]
-            Steps.done, Steps.deadly = 0, step
-            table.maintenance.expire_snapshots(ALL)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(process, 0)[1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "expiry failed by itself"
-    return os.WIFSIGNALED(status)
+def expire(table: Table) -> None:
+    table.maintenance.expire_snapshots(ALL)
 
 
 def shown(table: Table) -> tuple[list[int], list[int]]:
@@ -77,7 +61,7 @@ def test_whatever_step_dies_the_next_run_finishes(kind: str, tmp_path: Path) -> 
     for step in range(1, 500, STRIDE):
         table = aged(opened(given))
         before, count = shown(table), len(table.snapshots())
-        died = dies_at(step, given)
+        died = dies_at(step, given, expire)
         table = opened(given)
         assert shown(table) == before, f"rows are lost after step {step}"
         assert referenced(table) <= present(table)
@@ -85,7 +69,7 @@ def test_whatever_step_dies_the_next_run_finishes(kind: str, tmp_path: Path) -> 
         if step % 2 == 0:  # others commit between the runs
             table.append(ROWS.slice(0, 1))
             before = shown(table)
-        table.maintenance.expire_snapshots(ALL)
+        expire(table)
         assert shown(table) == before
         left = present(table) - referenced(table)
         # What a process was about to publish when it died is for a search for orphans; no snapshot ever named it.

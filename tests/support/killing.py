@@ -1,15 +1,25 @@
-"""A file system whose process dies, as by ``kill -9``, at a chosen step; a plugin of its own."""
+"""A file system whose process dies, as by ``kill -9``, at a chosen step; a plugin of its own, and who lets it die."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from icefield import Provider, hookimpl
+from icefield import Catalog, Plugins, Provider, Table, hookimpl, load_catalog
+from icefield.abc import FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.testing import FaultyFileSystem
+from icefield_s3.s3_file_system import S3FileSystem
+from icefield_sql.strategy import SqlStrategy
+
+CHANGING = frozenset({"write", "close", "put", "rename", "delete_many"})
+"""The calls that leave something behind. Between two of them it is all one at which step a process dies."""
+
+SWAP = ((SqlStrategy, "swap_pointer"),)
+"""Where a metastore commits, which no file system sees."""
 
 
 class Steps:
@@ -17,6 +27,8 @@ class Steps:
 
     done: ClassVar[int] = 0
     deadly: ClassVar[int | None] = None
+    counted: ClassVar[frozenset[str] | None] = None
+    """The calls of a file system that have steps; all of them by default."""
 
     @classmethod
     def step(cls) -> None:
@@ -27,23 +39,40 @@ class Steps:
 
 
 class KillingFileSystem(FaultyFileSystem):
-    """The local file system, with a step before and after each call."""
+    """The local file system, with a step before and after each call, and between the files of a deletion."""
 
-    abilities = LocalFileSystem.abilities
+    kind: ClassVar[type[FileSystem]] = LocalFileSystem
 
     def __init__(self, properties: Any = None) -> None:
-        super().__init__(LocalFileSystem(properties))
+        super().__init__(self.kind(properties))
 
     def run(self, name: str, location: str, action: Callable[[], Any]) -> Any:
+        if Steps.counted is not None and name not in Steps.counted:
+            return action()
         Steps.step()
         result = action()
         Steps.step()
         return result
 
+    def delete_many(self, locations: Iterable[str]) -> None:
+        for location in locations:
+            super().delete_many([location])
+
+
+class KillingS3(KillingFileSystem):
+    """The same for S3."""
+
+    kind = S3FileSystem
+
 
 @hookimpl
 def icefield_file_systems() -> list[Provider]:
-    return [Provider(("file",), "killing:KillingFileSystem")]
+    return [Provider(("file",), "killing:KillingFileSystem"), Provider(("s3",), "killing:KillingS3")]
+
+
+def killing_plugins() -> Plugins:
+    """The plugins that are installed, with these file systems in the place of theirs."""
+    return Plugins.installed({"file-systems.file": "killing", "file-systems.s3": "killing"}, ["killing"])
 
 
 def stepping(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,4 +87,47 @@ def stepping(function: Callable[..., Any]) -> Callable[..., Any]:
     return stepped
 
 
-__all__ = ["KillingFileSystem", "Steps", "icefield_file_systems", "stepping"]
+def dies_at(
+    step: int,
+    opened: Mapping[str, str] | Catalog,
+    change: Callable[[Table], Any],
+    *,
+    also: Iterable[tuple[type, str]] = SWAP,
+    counted: frozenset[str] | None = None,
+) -> bool:
+    """Change the table ``db.t`` in a process that dies at that step; False when it ended before.
+
+    ``opened`` are the properties of a catalog, whose file systems then have steps, or a catalog. ``also`` are methods
+    with steps, by their classes; ``counted`` the calls of file systems that have any.
+    """
+    process = os.fork()
+    if process == 0:
+        try:
+            for owner, name in also:
+                setattr(owner, name, stepping(getattr(owner, name)))
+            catalog = (
+                opened if isinstance(opened, Catalog) else load_catalog("test", plugins=killing_plugins(), **opened)
+            )
+            table = catalog.load_table("db.t")
+            Steps.done, Steps.deadly, Steps.counted = 0, step, counted
+            change(table)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(process, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the change failed by itself"
+    return os.WIFSIGNALED(status)
+
+
+__all__ = [
+    "CHANGING",
+    "SWAP",
+    "KillingFileSystem",
+    "KillingS3",
+    "Steps",
+    "dies_at",
+    "icefield_file_systems",
+    "killing_plugins",
+    "stepping",
+]
