@@ -98,6 +98,74 @@ def test_columns_that_do_not_fit_are_stated_before_the_job(spark: Any, people: i
         write(spark.sql("select cast(raise_error('computed') as bigint) as id, 1 as nosuch"), "append")
 
 
+def test_an_unknown_option_is_refused_before_anything_is_read_or_written(
+    spark: Any, people: icefield.Table, read: Any, write: Any
+) -> None:
+    with pytest.raises(AnalysisException, match="no option 'snapshot-idd'; was 'snapshot-id' meant"):
+        read(**{"snapshot-idd": "1"})
+    with pytest.raises(AnalysisException, match="'overwrite-schema' is not supported"):
+        write(spark.range(4, 6), "overwrite", overwriteSchema="true")
+    assert ids(people) == [1, 2, 3]
+
+
+def test_the_summary_names_the_application(spark: Any, people: icefield.Table, write: Any) -> None:
+    write(spark.range(4, 5), "append")
+    people.refresh()
+    assert people.current_snapshot().summary["spark.app.id"] == spark.sparkContext.applicationId
+
+
+def test_columns_are_added_in_the_commit_of_the_rows_that_bring_them(
+    spark: Any, people: icefield.Table, write: Any
+) -> None:
+    frame = spark.sql("select 4L as id, 'x' as `new.name`, named_struct('city', 'Rome', 'street', 'a') as home")
+    write(frame, "append", mergeSchema="true")
+    people.refresh()
+    assert len(people.snapshots()) == 2
+    (row,) = people.scan("id = 4").to_arrow().to_pylist()
+    assert row == {"id": 4, "name": None, "home": {"city": "Rome", "zip": None, "street": "a"}, "new.name": "x"}
+    assert not people.schema().find_field(("new.name",)).required
+
+
+@pytest.mark.parametrize("by", ["option", "session", "neither", "option against session"])
+def test_an_overwrite_replaces_the_partitions_that_it_has_rows_for_when_spark_or_an_option_says_so(
+    spark: Any, catalog: icefield.Catalog, options: dict[str, str], by: str
+) -> None:
+    table = catalog.create_table("db.parted", pa.schema([("id", pa.int64()), ("p", pa.int32())]), partition_spec=["p"])
+    table.append(pa.table({"id": [1, 2], "p": pa.array([1, 2], pa.int32())}))
+    writer = spark.sql("select 3L as id, 2 as p").write.format("icefield").options(**options).mode("overwrite")
+    setting, mode = (
+        "spark.sql.sources.partitionOverwriteMode",
+        {"option": "dynamic", "option against session": "static"},
+    )
+    if by in mode:
+        writer = writer.option("partitionOverwriteMode", mode[by])
+    spark.conf.set(setting, "static" if by in ("option", "neither") else "dynamic")
+    try:
+        writer.save("db.parted")
+    finally:
+        spark.conf.unset(setting)
+    assert ids(table) == ([1, 3] if by in ("option", "session") else [3])
+
+
+def test_a_table_of_sparks_own_catalog_is_refused_with_what_to_use_instead(
+    spark: Any, people: icefield.Table, options: dict[str, str]
+) -> None:
+    text = ", ".join(f"'{key}' = '{value}'" for key, value in {**options, "path": "db.people"}.items())
+    refused = r"InvalidArgument: CREATE TABLE … USING icefield .* ice\.create_table"
+    try:
+        with pytest.raises(PySparkException, match=refused):
+            spark.sql(f"CREATE TABLE own USING icefield OPTIONS ({text})")
+        with pytest.raises(PySparkException, match=refused):
+            spark.sql("CREATE TABLE own USING icefield AS SELECT 4L AS id")
+        spark.sql("CREATE TABLE own (id BIGINT) USING icefield")  # Spark asks no data source
+        for statement in ("SELECT * FROM own", "INSERT INTO own VALUES (4)"):
+            with pytest.raises(PySparkException, match=refused):
+                spark.sql(statement).collect()
+    finally:
+        spark.sql("DROP TABLE IF EXISTS own")
+    assert ids(people) == [1, 2, 3]
+
+
 def test_when_a_task_fails_nothing_is_visible_and_nothing_is_left(
     people: icefield.Table, write: Any, data_files: Found, half_failing: Any
 ) -> None:

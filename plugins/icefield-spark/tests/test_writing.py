@@ -22,7 +22,7 @@ from icefield.errors import (
 )
 from icefield_spark.source import Source
 from icefield_spark.writer import WRITE_ID, IcefieldWriter, Written
-from icefield_spark.writing import BUFFER_BYTES, ChunkWriter, check_fits, files_of, spark_write_context, stage
+from icefield_spark.writing import BUFFER_BYTES, ChunkWriter, Outcome, check_fits, spark_write_context, stage
 from icefield_sql.strategy import SqlStrategy
 from pyspark.sql import types as spark
 
@@ -36,6 +36,11 @@ def rows(*ids: int | None) -> Iterator[pa.RecordBatch]:
     """A partition as Spark hands it over."""
     for id_ in ids:
         yield pa.RecordBatch.from_pydict({"id": pa.array([id_], pa.int64()), "name": [f"n{id_}"]})
+
+
+def written(table: icefield.Table, *ids: int) -> Outcome:
+    """The outcome of a job of one task."""
+    return Outcome.of([pickle.dumps(ChunkWriter(spark_write_context(table)).write(rows(*ids)))])
 
 
 def ids(table: icefield.Table) -> list[int]:
@@ -64,7 +69,7 @@ def test_a_task_holds_a_bounded_part_of_a_big_partition(catalog: icefield.Catalo
             yield batch
             highest = max(highest, pa.total_allocated_bytes() - before)
 
-    files = ChunkWriter(context).write(partition())
+    files = ChunkWriter(context).write(partition()).files
     assert sum(file.record_count for file in files) == 600_000
     assert produced > 60 << 20
     assert highest < 40 << 20
@@ -106,13 +111,19 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> None:
         def taskAttemptId(self) -> int:
             return next(numbers)
 
+        def attemptNumber(self) -> int:
+            return 0
+
+        def getLocalProperty(self, name: str) -> None:
+            return None
+
     monkeypatch.setattr("icefield_spark.writing.TaskContext.get", Task)
 
 
 @pytest.mark.usefixtures("attempts")
 def test_the_files_of_two_attempts_never_share_a_name(people: icefield.Table) -> None:
     writer = ChunkWriter(spark_write_context(people))
-    files = [*writer.write(rows(1)), *writer.write(rows(1))]
+    files = [*writer.write(rows(1)).files, *writer.write(rows(1)).files]
     names = [file.file_path.rpartition("/")[2] for file in files]
     assert [name.split("-")[:2] for name in names] == [["00003", "4"], ["00003", "5"]]
 
@@ -121,8 +132,8 @@ def test_the_message_of_a_partition_is_one_row_also_when_the_partition_is_empty(
     writer = pickle.loads(pickle.dumps(ChunkWriter(spark_write_context(people))))
     (full,) = writer(rows(1))
     (empty,) = writer(rows())
-    assert [file.record_count for file in files_of(full.column("files").to_pylist())] == [1]
-    assert files_of(empty.column("files").to_pylist()) == []
+    assert [file.record_count for file in Outcome.of(full.column("message").to_pylist()).files] == [1]
+    assert Outcome.of(empty.column("message").to_pylist()).files == []
 
 
 # -- before the job -----------------------------------------------------------------------------------------------
@@ -174,8 +185,7 @@ def test_a_format_without_a_plugin_is_stated_before_any_row_is_computed(people: 
 
 def test_staged_files_are_committed_with_the_engine_in_the_summary(people: icefield.Table) -> None:
     with people.transaction() as transaction:
-        files = ChunkWriter(spark_write_context(people)).write(rows(4, 5))
-        stage(transaction, files, None, snapshot_properties={"job": "nightly"})
+        stage(transaction, written(people, 4, 5), None, snapshot_properties={"job": "nightly"})
     assert ids(people) == [1, 2, 3, 4, 5]
     summary = people.current_snapshot().summary
     assert (summary["engine-name"], summary["job"]) == ("spark", "nightly")
@@ -184,7 +194,7 @@ def test_staged_files_are_committed_with_the_engine_in_the_summary(people: icefi
 def test_files_of_a_commit_that_fails_are_deleted(people: icefield.Table, catalog: Any, data_files: Found) -> None:
     before = data_files()
     transaction = people.transaction()
-    stage(transaction, ChunkWriter(spark_write_context(people)).write(rows(4)), None)
+    stage(transaction, written(people, 4), None)
     assert data_files() > before
     catalog.drop_table("db.people")
     with pytest.raises(NoSuchTable):
@@ -200,13 +210,13 @@ def test_files_of_a_commit_whose_outcome_is_unknown_stay(
 
     before = data_files()
     transaction = people.transaction()
-    stage(transaction, ChunkWriter(spark_write_context(people)).write(rows(4)), None)
-    written = data_files() - before
+    stage(transaction, written(people, 4), None)
+    made = data_files() - before
     monkeypatch.setattr(SqlStrategy, "commit", lost)
     with pytest.raises(CommitStateUnknown):
         transaction.commit_transaction()
-    assert written
-    assert data_files() == before | written
+    assert made
+    assert data_files() == before | made
 
 
 # -- the data source's writer -------------------------------------------------------------------------------------
@@ -259,9 +269,9 @@ def test_the_writer_writes_to_a_branch_and_puts_strings_into_the_summary(
 
 def test_what_is_staged_for_no_branch_moves_none(people: icefield.Table) -> None:
     before = people.refs()
-    files = ChunkWriter(spark_write_context(people)).write(rows(4))
+    outcome = written(people, 4)
     with people.transaction() as transaction:
-        stage(transaction, files, None, branch=None)
+        stage(transaction, outcome, None, branch=None)
     assert people.refs() == before
     people.manage_snapshots().cherry_pick(people.snapshots()[-1].snapshot_id).commit()
     assert ids(people) == [1, 2, 3, 4]
@@ -313,7 +323,7 @@ def test_abort_deletes_what_tasks_wrote_when_one_of_them_failed(
     writer = new_writer()
     message = writer.write(rows(4))
     people.append(pa.table({"id": pa.array([5], pa.int64())}))  # what others commit meanwhile does not matter
-    meanwhile = data_files() - before - {file.file_path for file in files_of([message.files])}
+    meanwhile = data_files() - before - {file.file_path for file in Outcome.of([message.message]).files}
     writer.abort([message, None])
     assert data_files() == before | meanwhile
     assert ids(people) == [1, 2, 3, 5]

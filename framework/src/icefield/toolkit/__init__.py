@@ -3,6 +3,7 @@
 from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
+from icefield.metadata.spelling import was_meant
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
 from icefield.secrets import credentials_in, scrub, without_credentials, without_userinfo
 from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
@@ -149,6 +150,7 @@ __all__ = [
     "variant_names",
     "version_of",
     "virtual_blocks",
+    "was_meant",
     "whole_number",
     "with_dictionaries",
     "with_field_id",

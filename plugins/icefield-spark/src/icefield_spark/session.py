@@ -7,23 +7,27 @@ from typing import Any
 
 from icefield import Catalog, Schema, Table, load_catalog
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import MAIN_BRANCH
-from icefield.writing import DataFile, WriteContext
+from icefield.writing import WriteContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.failures import original
+from icefield_spark.sweeping import sweep
 from icefield_spark.types import from_spark_schema, to_spark_schema
 from icefield_spark.writing import (
     MESSAGE_SCHEMA,
+    PARTITIONS,
     ChunkWriter,
+    Outcome,
     Paths,
+    Replaced,
+    add_columns,
     check_fits,
     check_target,
-    files_of,
     spark_write_context,
     stage,
 )
@@ -103,15 +107,17 @@ class IcefieldSession:
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
+        merge_schema: bool = False,
     ) -> Table:
         """Add the rows of a data frame to a table; columns go by name.
 
         ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
-        ``manage_snapshots().cherry_pick`` to publish. Raises ``NoSuchTable`` and, for columns that do not
+        ``manage_snapshots().cherry_pick`` to publish. ``merge_schema`` adds the columns that the table has not, in the
+        same commit. Raises ``NoSuchTable`` and, for columns that do not
         fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit, ``InvalidArgument``. When it
         raises, nothing of it is visible.
         """
-        return self._change(frame, identifier, None, branch, snapshot_properties)
+        return self._change(frame, identifier, None, branch, snapshot_properties, merge_schema)
 
     def overwrite(
         self,
@@ -121,33 +127,54 @@ class IcefieldSession:
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
+        merge_schema: bool = False,
     ) -> Table:
         """Replace the rows that ``where`` matches (all, when it is None) by those of a data frame, in one version.
 
         A file that ``where`` matches in part is rewritten. The frame may be computed from the table itself. Raises
         as ``append`` does, and ``InvalidExpression`` for a filter that does not fit.
         """
-        return self._change(frame, identifier, AlwaysTrue() if where is None else where, branch, snapshot_properties)
+        target = AlwaysTrue() if where is None else as_expression(where)
+        return self._change(frame, identifier, target, branch, snapshot_properties, merge_schema)
+
+    def overwrite_partitions(
+        self,
+        frame: DataFrame,
+        identifier: str,
+        *,
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+        merge_schema: bool = False,
+    ) -> Table:
+        """Replace the partitions that the rows of a data frame are in, and leave all others as they are.
+
+        A table without partitions is replaced as a whole. Raises as ``append`` does.
+        """
+        return self._change(frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema)
 
     def _change(
         self,
         frame: DataFrame,
         identifier: str,
-        overwritten: str | BooleanExpression | None,
+        replaced: Replaced,
         branch: str | None,
         snapshot_properties: Mapping[str, str] | None,
+        merge_schema: bool,
     ) -> Table:
         table = self.catalog.load_table(identifier)
-        context = spark_write_context(table)
-        check_fits(context, frame.schema)
-        target = None if overwritten is None else check_target(table, overwritten)
         with table.transaction() as transaction:
             transaction.expect_branch(branch)
-            files = self._write(frame, context, transaction)
-            stage(transaction, files, target, branch=branch, snapshot_properties=snapshot_properties)
+            if merge_schema:
+                add_columns(transaction, frame.schema)
+            context = spark_write_context(table, transaction.shape)
+            check_fits(context, frame.schema)
+            if replaced is not None and replaced != PARTITIONS:
+                replaced = check_target(table, replaced)
+            outcome = self._write(frame, context, transaction)
+            stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
         return table
 
-    def _write(self, frame: DataFrame, context: WriteContext, transaction: Any) -> list[DataFile]:
+    def _write(self, frame: DataFrame, context: WriteContext, transaction: Any) -> Outcome:
         """Run the job. What its attempts wrote is the transaction's, which deletes what is not committed."""
         spark_context = getattr(self.spark, "_sc", None)  # not there with Spark Connect
         log = None if spark_context is None else spark_context.accumulator([], Paths())
@@ -156,9 +183,10 @@ class IcefieldSession:
         try:
             # One action only: Spark runs the writer again with each.
             rows = frame.mapInArrow(writer, MESSAGE_SCHEMA).collect()
-            files = files_of([bytes(row.files) for row in rows])
-        except PySparkException as failure:
-            error = original(failure)
+            outcome = Outcome.of([bytes(row.message) for row in rows])
+        except BaseException as failure:
+            sweep(context)
+            error = original(failure) if isinstance(failure, PySparkException) else None
             if error is None:
                 raise
             raise error from failure
@@ -167,7 +195,8 @@ class IcefieldSession:
                 written.add(*log.value)
                 log.value = []  # PySpark keeps every accumulator
         written.retire(*written.all())  # the files of attempts that lost; staging takes the others back
-        return files
+        outcome.sweep(context)
+        return outcome
 
     def _shared(self, chunks: list[bytes]) -> Any:
         """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""

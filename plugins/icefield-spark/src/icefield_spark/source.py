@@ -1,13 +1,13 @@
 """What the options of a data source name: a catalog, a table, a version, a way to write."""
 
-# See docs/decisions/0019.
+# See docs/decisions/0019 and 0086.
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from icefield import Catalog, Schema, Table, load_catalog, open_table
@@ -15,25 +15,86 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import as_expression, bind
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
-from icefield.toolkit import credentials_in
+from icefield.toolkit import credentials_in, is_true, whole_number
+from icefield.writing import WriteContext
 
-_CATALOG = "catalog."
-_SUMMARY = "snapshot-property."
-_VERSIONS = ("snapshot-id", "ref", "as-of-timestamp")
+from icefield_spark.options import CATALOG, SUMMARY, canonical, spark_catalog_refused
+
+_VERSIONS = ("snapshot-id", "ref", "branch", "tag", "as-of-timestamp")
+_ONLY_READS = ("where", "snapshot-id", "ref", "tag", "as-of-timestamp")
+_SPLITS = ("split-size", "lookback", "file-open-cost")
 # What Spark's setting spark.redaction.regex says unless it is set: options of these names are hidden in plans.
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access\.?key")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Source:
-    """The options of a query, their names in lower case. Picklable."""
+    """The options of a query, under the names of ``options.KNOWN``. Picklable.
+
+    Raises ``InvalidArgument`` for options that are unknown, or that Spark would show although they are credentials.
+    """
 
     options: dict[str, str]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "options", canonical(self.options))
         for name, value in self.options.items():
-            if name.startswith(_CATALOG) and not _HIDDEN_BY_SPARK.search(name):
-                _check_shown(name, name[len(_CATALOG) :], value)
+            if name.startswith(CATALOG) and not _HIDDEN_BY_SPARK.search(name):
+                _check_shown(name, name[len(CATALOG) :], value)
+
+    # -- where --------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def catalog(self) -> Iterator[Catalog]:
+        """The catalog, open."""
+        properties: dict[str, Any] = dict(self._below(CATALOG))
+        with load_catalog(self.options.get("catalog"), **properties) as catalog:
+            yield catalog
+
+    def load(self, catalog: Catalog) -> Table:
+        """The table at its current version."""
+        return catalog.load_table(self.options["path"])
+
+    def table(self, version: str | None = None) -> Table:
+        """The table to read, at the version of a metadata file or at the current one."""
+        if not self.options.get("path"):
+            # Spark gives no option at all for a table of its own catalog.
+            if not self.options:
+                raise spark_catalog_refused()
+            raise InvalidArgument('name the table: spark.read.format("icefield").load("namespace.table")')
+        with self.catalog() as catalog:
+            if version is None:
+                return self.load(catalog)
+            return open_table(version, catalog.properties, plugins=catalog.io.plugins)
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def scan(self, table: Table, select: Callable[[Schema], tuple[Any, ...]] | None = None) -> TableScan:
+        """The scan that the options ask for; ``select`` picks its columns. Its filter is known to fit the table."""
+        named = [name for name in _VERSIONS if self.options.get(name)]
+        if len(named) > 1:
+            raise InvalidArgument(f"give one of {' and '.join(named)}")
+        ref = next((self.options[name] for name in ("ref", "branch", "tag") if self.options.get(name)), None)
+        self._check_kind(table)
+        splits = {name: self.options[name] for name in _SPLITS if name in self.options}
+        scan = table.scan(snapshot_id=self._number("snapshot-id"), ref=ref, options=splits)
+        instant = self.options.get("as-of-timestamp")
+        if instant:
+            scan = scan.as_of(int(instant) if instant.lstrip("-").isdigit() else instant)
+        where = self.options.get("where")
+        if where:
+            scan = scan.filter(where)
+            bind(scan.schema, as_expression(where))
+        return scan if select is None else scan.select(*select(scan.schema))
+
+    def _check_kind(self, table: Table) -> None:
+        refs = table.refs()
+        for kind in ("branch", "tag"):
+            name = self.options.get(kind)
+            if name and name in refs and refs[name].type != kind:
+                raise InvalidArgument(f"'{name}' is no {kind} but a {refs[name].type}", ref=name)
+
+    # -- writing ------------------------------------------------------------------------------------------------------
 
     @property
     def branch(self) -> str:
@@ -43,43 +104,43 @@ class Source:
     @property
     def snapshot_properties(self) -> dict[str, str]:
         """Strings for the summary of the snapshot that a write makes."""
-        return self._below(_SUMMARY)
+        return self._below(SUMMARY)
 
-    @contextmanager
-    def catalog(self) -> Iterator[Catalog]:
-        """The catalog, open."""
-        properties: dict[str, Any] = dict(self._below(_CATALOG))
-        with load_catalog(self.options.get("catalog"), **properties) as catalog:
-            yield catalog
+    @property
+    def merges_schema(self) -> bool:
+        """Whether columns that the table has not are added to it."""
+        return is_true(self.options, "merge-schema")
 
-    def load(self, catalog: Catalog) -> Table:
-        """The table at its current version."""
-        identifier = self.options.get("path")
-        if not identifier:
-            raise InvalidArgument('name the table: spark.read.format("icefield").load("namespace.table")')
-        return catalog.load_table(identifier)
+    @property
+    def replaces_partitions(self) -> bool | None:
+        """Whether an overwrite replaces the partitions that it has rows for; None where the session decides."""
+        mode = self.options.get("partition-overwrite-mode")
+        if mode is None:
+            return False if self.options.get("overwrite-where") else None
+        if mode.lower() not in ("static", "dynamic"):
+            raise InvalidArgument(f"the option 'partition-overwrite-mode' is static or dynamic, not '{mode}'")
+        if mode.lower() == "dynamic" and self.options.get("overwrite-where"):
+            raise InvalidArgument("give overwrite-where, or partition-overwrite-mode dynamic, and not both")
+        return mode.lower() == "dynamic"
 
-    def table(self, version: str | None = None) -> Table:
-        """The table to read, at the version of a metadata file or at the current one."""
-        with self.catalog() as catalog:
-            if version is None:
-                return self.load(catalog)
-            return open_table(version, catalog.properties, plugins=catalog.io.plugins)
+    def check_writable(self, overwrite: bool) -> None:
+        """Raise ``InvalidArgument`` for options that would be without effect on a write, or be misread."""
+        reads = [name for name in _ONLY_READS if self.options.get(name)]
+        if reads:
+            meant = {"where": " (overwrite-where is what mode overwrite replaces)", "ref": " (branch is what to write)"}
+            raise InvalidArgument(f"the option '{reads[0]}' is for reading{meant.get(reads[0], '')}; leave it out")
+        if self.options.get("overwrite-where") and not overwrite:
+            raise InvalidArgument("the option 'overwrite-where' needs mode overwrite; with append nothing is replaced")
 
-    def scan(self, table: Table, select: Callable[[Schema], tuple[Any, ...]] | None = None) -> TableScan:
-        """The scan that the options ask for; ``select`` picks its columns. Its filter is known to fit the table."""
-        named = [name for name in _VERSIONS if self.options.get(name)]
-        if len(named) > 1:
-            raise InvalidArgument(f"give one of {' and '.join(named)}")
-        scan = table.scan(snapshot_id=self._number("snapshot-id"), ref=self.options.get("ref") or None)
-        instant = self._number("as-of-timestamp")
-        if instant is not None:
-            scan = scan.as_of(instant)
-        where = self.options.get("where")
-        if where:
-            scan = scan.filter(where)
-            bind(scan.schema, as_expression(where))
-        return scan if select is None else scan.select(*select(scan.schema))
+    def adjusted(self, context: WriteContext) -> WriteContext:
+        """A write's context as the options would have it."""
+        found = dict(context.properties)
+        chosen = self.options.get("write-format", context.file_format).lower()
+        for option, name in (("compression-codec", "codec"), ("compression-level", "level")):
+            if option in self.options:
+                found[f"write.{chosen}.compression-{name}"] = self.options[option]
+        size = whole_number(self.options, "target-file-size-bytes", context.target_file_bytes, 1)
+        return replace(context, file_format=chosen, properties=found, target_file_bytes=size)
 
     def __repr__(self) -> str:  # options may hold credentials
         return f"icefield {self.options.get('path')}"

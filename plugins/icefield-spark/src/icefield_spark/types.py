@@ -8,6 +8,7 @@ is ``TIMESTAMP``; ``geometry`` and ``geography`` are their WKB.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from icefield import Schema
 from icefield import types as iceberg
@@ -65,11 +66,27 @@ def to_spark_type(kind: iceberg.IcebergType) -> spark.DataType:
     return found
 
 
-def from_spark_schema(schema: spark.StructType) -> Schema:
-    """A Spark schema as Iceberg's, with ids from 1 on, for creating a table."""
+def from_spark_schema(schema: spark.StructType, *, optional: bool = False) -> Schema:
+    """A Spark schema as Iceberg's, with ids from 1 on, for creating a table.
+
+    ``optional``: every column, and every field, element and value inside of one, may hold nulls, whatever Spark says.
+    """
+    if optional:
+        schema = _nullable(schema)
     numbers = iter(range(1, 2**31))
     reserved = [next(numbers) for _ in schema.fields]  # a level's ids come before those of what is nested in it
     return Schema(*(_field(field, number, numbers) for field, number in zip(schema.fields, reserved, strict=True)))
+
+
+def _nullable(kind: Any) -> Any:
+    if isinstance(kind, spark.StructType):
+        fields = (spark.StructField(each.name, _nullable(each.dataType), True, each.metadata) for each in kind.fields)
+        return spark.StructType(list(fields))
+    if isinstance(kind, spark.ArrayType):
+        return spark.ArrayType(_nullable(kind.elementType), True)
+    if isinstance(kind, spark.MapType):
+        return spark.MapType(_nullable(kind.keyType), _nullable(kind.valueType), True)
+    return kind
 
 
 def _struct(kind: iceberg.StructType) -> spark.StructType:

@@ -6,16 +6,27 @@ import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from icefield import Table
 from icefield.errors import ValidationFailed
-from icefield.writing import DataFile
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from icefield_spark.source import Source
-from icefield_spark.writing import ChunkWriter, check_fits, check_target, files_of, spark_write_context, stage
+from icefield_spark.sweeping import sweep
+from icefield_spark.writing import (
+    PARTITIONS,
+    ChunkWriter,
+    Outcome,
+    Replaced,
+    add_columns,
+    check_fits,
+    check_target,
+    spark_write_context,
+    stage,
+)
 
 WRITE_ID = "icefield.write-id"
 """A key of the snapshot's summary: by it a table that is read again says whether a write was committed."""
@@ -23,9 +34,9 @@ WRITE_ID = "icefield.write-id"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Written(WriterCommitMessage):
-    """What a task states: its data files, pickled."""
+    """What a task states: a ``Message``, pickled."""
 
-    files: bytes
+    message: bytes
 
     def __repr__(self) -> str:
         return "icefield"
@@ -38,30 +49,55 @@ class IcefieldWriter(DataSourceArrowWriter):
     """
 
     def __init__(self, source: Source, columns: StructType, overwrite: bool) -> None:
+        source.check_writable(overwrite)
         self._source = source
+        self._overwrite = overwrite
+        self._columns = columns
         table = source.table()
-        table.transaction().expect_branch(source.branch)
+        transaction = table.transaction()
+        transaction.expect_branch(source.branch)
+        if source.merges_schema:
+            add_columns(transaction, columns)
         self._uuid = table.metadata.table_uuid
-        self._context = spark_write_context(table)
+        self._context = source.adjusted(spark_write_context(table, transaction.shape))
         check_fits(self._context, columns)
-        self._overwritten = check_target(table, source.options.get("overwrite-where")) if overwrite else None
+        self._filter = check_target(table, source.options.get("overwrite-where"))
+        self._by_partition = source.replaces_partitions
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return Written(pickle.dumps(ChunkWriter(self._context).write(iterator)))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        files = _files(messages)
+        outcome = _outcome(messages)
         source, is_staged = self._source, False
         try:
             with source.catalog() as catalog, self._same(source.load(catalog)).transaction() as transaction:
+                if source.merges_schema:
+                    add_columns(transaction, self._columns)
+                    self._check_schema(transaction)
                 is_staged = True  # from here on the transaction deletes what is surely not committed
-                strings = {**source.snapshot_properties, WRITE_ID: self._context.operation_id}
-                stage(transaction, files, self._overwritten, branch=source.branch, snapshot_properties=strings)
+                stage(
+                    transaction,
+                    outcome,
+                    self._replaced(outcome),
+                    branch=source.branch,
+                    snapshot_properties={**source.snapshot_properties, WRITE_ID: self._context.operation_id},
+                    isolation_level=source.options.get("isolation-level"),
+                )
         except BaseException:
             if not is_staged:
                 with suppress(Exception):
-                    self._context.io.delete_many([file.file_path for file in files])
+                    self._context.io.delete_many([file.file_path for file in outcome.files])
             raise
+        finally:
+            outcome.sweep(self._context)
+
+    def _replaced(self, outcome: Outcome) -> Replaced:
+        if not self._overwrite:
+            return None
+        # Only tasks see the session's settings.
+        by_partition = outcome.replaces_partitions if self._by_partition is None else self._by_partition
+        return PARTITIONS if by_partition else self._filter
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete what tasks wrote, when it is certain that no version refers to it.
@@ -72,12 +108,11 @@ class IcefieldWriter(DataSourceArrowWriter):
         """
         if all(isinstance(message, Written) for message in messages):
             return
-        files = _files(messages)
         # An error here would hide the one that matters; what stays is an orphan, and upkeep removes it.
         with suppress(Exception), self._source.catalog() as catalog:
-            table = self._source.load(catalog)
-            if files and not self._is_committed(table):
-                self._context.io.delete_many([file.file_path for file in files])
+            if not self._is_committed(self._source.load(catalog)):
+                self._context.io.delete_many([file.file_path for file in _outcome(messages).files])
+                sweep(self._context)
 
     def _same(self, table: Table) -> Table:
         if table.metadata.table_uuid != self._uuid:
@@ -87,6 +122,10 @@ class IcefieldWriter(DataSourceArrowWriter):
             )
         return table
 
+    def _check_schema(self, transaction: Any) -> None:
+        if transaction.shape.schema().as_struct() != self._context.schema.as_struct():
+            raise ValidationFailed("the table's columns were changed while it was written to; write again")
+
     def _is_committed(self, table: Table) -> bool:
         operation = self._context.operation_id
         return any(snapshot.summary.get(WRITE_ID) == operation for snapshot in table.snapshots())
@@ -95,5 +134,5 @@ class IcefieldWriter(DataSourceArrowWriter):
         return "icefield"
 
 
-def _files(messages: Sequence[WriterCommitMessage | None]) -> list[DataFile]:
-    return files_of([message.files for message in messages if isinstance(message, Written)])
+def _outcome(messages: Sequence[WriterCommitMessage | None]) -> Outcome:
+    return Outcome.of([message.message for message in messages if isinstance(message, Written)])

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 from icefield import Table
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
-from icefield.metadata import MAIN_BRANCH
+from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.writing import DataFile, WriteContext, write_batches
 from pyspark import AccumulatorParam, TaskContext
 from pyspark import __version__ as spark_version
 from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import from_spark_batch, spark_arrow_schema
+from icefield_spark.ending import whole
 from icefield_spark.executors import for_executors
+from icefield_spark.sweeping import sweep
+from icefield_spark.types import from_spark_schema
 
-MESSAGE_SCHEMA = "files binary"
+MESSAGE_SCHEMA = "message binary"
 BUFFER_BYTES = 256 << 20
 """Bytes of rows that one task holds at most: an executor runs a task a core, next to the JVM's own memory."""
 
@@ -28,10 +31,33 @@ _ROW_GROUP = "write.parquet.row-group-size-bytes"
 ENGINE = {"engine-name": "spark", "engine-version": spark_version}
 """What a snapshot's summary says of the writer."""
 
+APPLICATION: Final = "spark.app.id"
+"""A setting of Spark and, as with Iceberg's Java runtime, the key of a summary that names the application."""
 
-def spark_write_context(table: Table) -> WriteContext:
-    """The table's write context for a Spark task, which has one core to itself and a share of the memory."""
-    context = for_executors(replace(table.write_context(), workers=1, buffer_bytes=BUFFER_BYTES))
+PARTITION_OVERWRITE_MODE: Final = "spark.sql.sources.partitionOverwriteMode"
+_SETTINGS = (APPLICATION, PARTITION_OVERWRITE_MODE)
+
+PARTITIONS: Final = "partitions"
+Replaced = BooleanExpression | Literal["partitions"] | None
+"""What a write replaces: the rows that match a filter, the partitions that it has rows for, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a task reports: its files, which attempt it was, and what Spark's settings are where it ran."""
+
+    files: list[DataFile]
+    attempt: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def spark_write_context(table: Table, metadata: TableMetadata | None = None) -> WriteContext:
+    """The table's write context for a Spark task, which has one core to itself and a share of the memory.
+
+    ``metadata``: the table as it is to be when the files are committed, where that is not as it is now.
+    """
+    found = table.write_context() if metadata is None else WriteContext.from_metadata(metadata, table.io)
+    context = for_executors(replace(found, workers=1, buffer_bytes=BUFFER_BYTES))
     if context.spec.is_unpartitioned:
         return context
     # Many files are open at a time, and the writer of each holds rows until it has a row group.
@@ -67,17 +93,21 @@ class ChunkWriter:
         self._log = log
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = self.write(batches)
+        message = self.write(batches)
         if self._log is not None:
-            self._log.add([file.file_path for file in files])
-        yield pa.RecordBatch.from_pydict({"files": pa.array([pickle.dumps(files)], pa.binary())})
+            self._log.add([file.file_path for file in message.files])
+        yield pa.RecordBatch.from_pydict({"message": pa.array([pickle.dumps(message)], pa.binary())})
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> list[DataFile]:
-        """Write the rows of one task. On an error nothing of them stays."""
+    def write(self, batches: Iterator[pa.RecordBatch]) -> Message:
+        """Write the rows of one task. On an error, and when its input was cut off, nothing of them stays."""
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
-        converted = (from_spark_batch(batch, self._context.schema) for batch in batches)
-        return write_batches(self._context, converted, task_id=number, attempt=attempt)
+        converted = (from_spark_batch(batch, self._context.schema) for batch in whole(batches))
+        files = write_batches(self._context, converted, task_id=number, attempt=attempt)
+        if task is None:
+            return Message(files)
+        settings = {name: task.getLocalProperty(name) for name in _SETTINGS}
+        return Message(files, task.attemptNumber(), {name: value for name, value in settings.items() if value})
 
     def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
         return "icefield"
@@ -94,27 +124,58 @@ class Paths(AccumulatorParam[list[str]]):
         return value1
 
 
-def files_of(messages: Sequence[bytes]) -> list[DataFile]:
-    """The data files that tasks reported."""
-    return [file for message in messages for file in pickle.loads(message)]
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the tasks that won reported together."""
+
+    files: list[DataFile]
+    was_retried: bool
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, messages: Sequence[bytes]) -> Outcome:
+        """The outcome of a job, by its tasks' messages."""
+        found: list[Message] = [pickle.loads(message) for message in messages]
+        files = [file for message in found for file in message.files]
+        return cls(files, any(message.attempt for message in found), found[0].settings if found else {})
+
+    @property
+    def replaces_partitions(self) -> bool:
+        """Whether Spark is set to replace the partitions that an overwrite has rows for, and no others."""
+        return self.settings.get(PARTITION_OVERWRITE_MODE, "").lower() == "dynamic"
+
+    def sweep(self, context: WriteContext) -> None:
+        """Delete what attempts that lost wrote, as far as is known that there were some."""
+        if self.was_retried:
+            sweep(context, self.files)
+
+
+def add_columns(transaction: Any, columns: StructType) -> None:
+    """Add the columns that the table has not, and fields of nested ones, all optional; for a write's own commit."""
+    with transaction.update_schema() as update:
+        update.union_by_name(from_spark_schema(columns, optional=True))
 
 
 def stage(
     transaction: Any,
-    files: Iterable[DataFile],
-    overwritten: BooleanExpression | None,
+    outcome: Outcome,
+    replaced: Replaced,
     *,
     branch: str | None = MAIN_BRANCH,
     snapshot_properties: Mapping[str, str] | None = None,
+    isolation_level: str | None = None,
 ) -> None:
     """Stage files in a transaction, which owns them from here on: it deletes them when they are surely not committed.
 
-    ``overwritten``: the rows that they replace; None to append. ``branch``: None adds a snapshot that none names.
+    ``branch``: None adds a snapshot that none names.
     """
-    found = list(files)
-    transaction.context.written.add(*(file.file_path for file in found))
-    strings = {**ENGINE, **(snapshot_properties or {})}
-    if overwritten is None:
-        transaction.append_files(found, strings, branch)
+    files = outcome.files
+    transaction.context.written.add(*(file.file_path for file in files))
+    application = {name: value for name, value in outcome.settings.items() if name == APPLICATION}
+    strings = {**ENGINE, **application, **(snapshot_properties or {})}
+    if replaced is None:
+        transaction.append_files(files, strings, branch)
+    elif isinstance(replaced, str):
+        transaction.update_snapshot(strings, branch).replace_partitions().add_fresh(files).commit()
     else:
-        transaction.overwrite_files(found, overwritten, strings, branch=branch)
+        transaction.overwrite_files(files, replaced, strings, branch=branch, isolation_level=isolation_level)
