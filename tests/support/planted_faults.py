@@ -59,6 +59,11 @@ class Planted:
         """The table as a newcomer opens it."""
         return icefield.open_table(self.table.metadata_location)
 
+    def loaded(self) -> Table:
+        """The table as a newcomer loads it to change it."""
+        warehouse = self.table.metadata_location.removesuffix("/").split("/db/")[0]
+        return icefield.load_catalog("planted", type="directory", warehouse=warehouse).load_table("db.t")
+
     @property
     def metadata(self) -> Path:
         """The metadata file."""

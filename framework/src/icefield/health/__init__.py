@@ -2,7 +2,7 @@
 
 ``examine`` looks at everything that a catalog rests on; ``examine_storage`` at one file system, so that the author of a
 plugin can point it at a real store. Nothing that is made stays. ``examine_table`` looks at a table's files, and changes
-none.
+none; ``repair_table`` puts right what can be.
 """
 
 from icefield.health.catalogs import examine, examine_catalog
@@ -10,17 +10,27 @@ from icefield.health.commits import CommitExamination
 from icefield.health.findings import Finding, Result
 from icefield.health.plugins import examine_plugins
 from icefield.health.storage import examine_storage
-from icefield.health.tables import GroupOfChecks, Repair, examine_table
+from icefield.health.tables import (
+    GroupOfChecks,
+    Repair,
+    RepairResult,
+    RepairStep,
+    examine_table,
+    repair_table,
+)
 
 __all__ = [
     "CommitExamination",
     "Finding",
     "GroupOfChecks",
     "Repair",
+    "RepairResult",
+    "RepairStep",
     "Result",
     "examine",
     "examine_catalog",
     "examine_plugins",
     "examine_storage",
     "examine_table",
+    "repair_table",
 ]

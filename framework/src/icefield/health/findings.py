@@ -24,7 +24,8 @@ class Result(Enum):
 class Finding:
     """One check: its name, how it ended, what was seen and, unless all is well, what to do.
 
-    Of a table also: the file that it is about, the section of the specification, and the repair that is known.
+    Of a table also: the file that it is about, the section of the specification, and the repair that is known, or why
+    there is none.
     """
 
     check: str
@@ -34,6 +35,7 @@ class Finding:
     location: str = ""
     section: str = ""
     repair: Enum | None = None
+    no_repair: str = ""
 
 
 class Broken(Exception):

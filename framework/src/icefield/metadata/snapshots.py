@@ -150,7 +150,7 @@ _WORDS: Final = {
     (True, _EQUALITY_DELETES): ("added-equality-delete-files", "added-equality-deletes"),
     (False, _EQUALITY_DELETES): ("removed-equality-delete-files", "removed-equality-deletes"),
 }
-_TOTALS: Final = {
+TOTALS: Final = {
     "total-data-files": ("added-data-files", "deleted-data-files"),
     "total-delete-files": ("added-delete-files", "removed-delete-files"),
     "total-records": ("added-records", "deleted-records"),
@@ -232,7 +232,7 @@ class SummaryBuilder:
         """Add a string of the caller's: ``engine-name``, ``wap.id``, ... Counters cannot be set."""
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidArgument(f"a snapshot summary holds strings; {name!r}: {value!r} is none")
-        if name == "operation" or name in _COUNTERS or name in _TOTALS or name == "changed-partition-count":
+        if name == "operation" or name in _COUNTERS or name in TOTALS or name == "changed-partition-count":
             raise InvalidArgument(f"'{name}' of a snapshot summary is counted and cannot be set")
         self._others[name] = value
 
@@ -251,7 +251,7 @@ class SummaryBuilder:
             summary["partition-summaries-included"] = "true"
             for path, counts in sorted(self._by_path.items()):
                 summary[f"partitions.{path}"] = ",".join(f"{n}={counts[n]}" for n in _COUNTERS if counts[n] > 0)
-        for name, (plus, minus) in _TOTALS.items():
+        for name, (plus, minus) in TOTALS.items():
             before = 0 if previous is None else _number(previous.get(name))
             total = None if before is None else before + self._counts[plus] - self._counts[minus]
             if total is not None and total >= 0:

@@ -126,6 +126,10 @@ class SnapshotProducer(Action):
         """How many entries of manifests were carried into others, for the summary."""
         return sum(len(gone) for gone in changes.removed.values())
 
+    def _totals_before(self, head: Head) -> Mapping[str, str] | None:
+        """The summary whose totals are carried on; None where nothing was there."""
+        return None if head.snapshot is None else head.snapshot.summary
+
     def _target(self, base: TableMetadata) -> str | None:
         """The branch that the snapshot goes to; None stages it. Raises ``InvalidArgument`` where that is not clear."""
         if STAGED_WAP_ID not in self._strings or not get_bool(base.properties, WRITE_WAP_ENABLED):
@@ -170,7 +174,7 @@ class SnapshotProducer(Action):
             timestamp_ms=base.next_timestamp_ms(),
             summary=counter.builder.build(
                 self.operation(changes),
-                parent.summary if parent is not None else None,
+                self._totals_before(head),
                 partition_limit=counter.partition_limit,
             ),
             manifest_list=location,

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.manifest import schemas as f
-from icefield.manifest.data_file import DataFile, DataFileContent
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries, partition_tuples, take
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import WRITE_PARTITION_SUMMARY_LIMIT, get_int
-from icefield.metadata.snapshots import SummaryBuilder
+from icefield.metadata.snapshots import TOTALS, Operation, SummaryBuilder
 from icefield.partitioning.spec import normalised_key
 from icefield.partitioning.tuples import tuple_groups
 
@@ -44,7 +44,7 @@ class ChangeCounter:
                 if members is not None:
                     mask &= members
                 if mask.any():
-                    self._count(entries, content, mask, partition)
+                    _count(self.builder, entries, content, mask, partition)
         for values in distinct_partitions(entries.partition):
             self.builder.touch([(entries.spec_id, normalised_key(values))])
 
@@ -57,27 +57,48 @@ class ChangeCounter:
         for number, values in enumerate(partition_tuples(take(entries.partition, pa.array(rows)))):
             yield self._path(entries.spec_id, values), numbers == number
 
-    def _count(self, entries: ManifestEntries, content: DataFileContent, mask: np.ndarray[Any, Any], path: str) -> None:
-        dvs, sizes = 0, np.asarray(entries.column(f.FILE_SIZE))
-        if content is DataFileContent.POSITION_DELETES:
-            is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
-            dvs = int(np.count_nonzero(is_vector & mask))
-            # Many vectors share a Puffin file, whose size is none of theirs.
-            sizes = np.where(is_vector, np.asarray(pc.fill_null(entries.column(f.CONTENT_SIZE), 0)), sizes)
-        self.builder.count(
-            added=False,
-            content=int(content),
-            files=int(np.count_nonzero(mask)),
-            records=int(np.maximum(np.asarray(entries.column(f.RECORD_COUNT)), 0)[mask].sum()),
-            size=int(sizes[mask].sum()),
-            dvs=dvs,
-            path=path,
-        )
-
     def _path(self, spec_id: int, values: tuple[Any, ...]) -> str:
         if not self.partition_limit:
             return ""
         return self._base.spec_by_id(spec_id).partition_path(self._base.schema(), values)
+
+
+def totals_of(manifests: Iterable[ManifestEntries]) -> dict[str, str]:
+    """The totals of a summary, counted in the live entries of all manifests of a snapshot."""
+    builder = SummaryBuilder()
+    for entries in manifests:
+        contents, live = np.asarray(entries.column(f.CONTENT)), entries.status() != EntryStatus.DELETED
+        for content in DataFileContent:
+            mask = live & (contents == content)
+            if mask.any():
+                _count(builder, entries, content, mask, added=True)
+    return {name: value for name, value in builder.build(Operation.REPLACE, None).items() if name in TOTALS}
+
+
+def _count(
+    builder: SummaryBuilder,
+    entries: ManifestEntries,
+    content: DataFileContent,
+    mask: np.ndarray[Any, Any],
+    path: str = "",
+    *,
+    added: bool = False,
+) -> None:
+    dvs, sizes = 0, np.asarray(entries.column(f.FILE_SIZE))
+    if content is DataFileContent.POSITION_DELETES:
+        is_vector = np.asarray(pc.equal(pc.utf8_lower(entries.column(f.FILE_FORMAT)), "puffin"))
+        dvs = int(np.count_nonzero(is_vector & mask))
+        # Many vectors share a Puffin file, whose size is none of theirs.
+        sizes = np.where(is_vector, np.asarray(pc.fill_null(entries.column(f.CONTENT_SIZE), 0)), sizes)
+    builder.count(
+        added=added,
+        content=int(content),
+        files=int(np.count_nonzero(mask)),
+        records=int(np.maximum(np.asarray(entries.column(f.RECORD_COUNT)), 0)[mask].sum()),
+        size=int(sizes[mask].sum()),
+        dvs=dvs,
+        path=path,
+    )
 
 
 def distinct_partitions(partition: pa.StructArray) -> list[tuple[Any, ...]]:

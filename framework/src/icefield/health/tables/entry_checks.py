@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import IcefieldError
-from icefield.health.findings import Finding
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
@@ -21,7 +20,7 @@ from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Snapshot
 from icefield.types.values import from_bytes_array
 
-_RULES: Final = (
+RULES: Final = (
     rules.ENTRY_NUMBERS,
     rules.LISTED_TWICE,
     rules.SORT_ORDERS,
@@ -48,14 +47,12 @@ _TOGETHER: Final = (
 _V3: Final = 3
 
 
-def examine_entries(subject: Subject) -> Iterator[Finding]:
-    """The findings about the entries at the heads of branches and tags."""
-    ledger = Ledger(_RULES)
+def examine_entries(subject: Subject, ledger: Ledger) -> None:
+    """Look at the entries at the heads of branches and tags."""
     for entries in subject.readable():
         _EntriesExamination(subject, entries, ledger).run()
     for head in subject.heads():
         _look_together(subject, head, ledger)
-    yield from ledger.findings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +75,8 @@ class _EntriesExamination:
         marked = np.asarray(pc.fill_null(mask, False)) if isinstance(mask, pa.Array) else np.asarray(mask)
         rows = np.flatnonzero(marked & (self.entries.status() != EntryStatus.DELETED))
         if len(rows):
-            path = self.entries.column(f.FILE_PATH)[int(rows[0])].as_py()
-            self.ledger.breach(rule, path, f"{found}, in {self.entries.manifest.manifest_path}", len(rows))
+            paths = self.entries.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
+            self.ledger.breach(rule, paths[0], f"{found}, in {self.entries.manifest.manifest_path}", others=paths[1:])
 
     def _numbers(self) -> None:
         if self.subject.metadata.format_version == 1:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from icefield.catalog import Table
 from icefield.errors import IcefieldError
 from icefield.health.findings import Finding, Result
-from icefield.health.tables.entry_checks import examine_entries
-from icefield.health.tables.file_checks import examine_files
-from icefield.health.tables.manifest_checks import examine_manifests
-from icefield.health.tables.metadata_checks import examine_metadata
-from icefield.health.tables.row_checks import examine_rows
+from icefield.health.tables import (
+    entry_checks,
+    file_checks,
+    manifest_checks,
+    metadata_checks,
+    row_checks,
+    upkeep_checks,
+)
+from icefield.health.tables.ledger import Ledger
+from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
-from icefield.health.tables.upkeep_checks import examine_upkeep
 
-_GROUPS = {
-    "metadata": examine_metadata,
-    "manifests": examine_manifests,
-    "entries": examine_entries,
-    "files": examine_files,
-    "rows": examine_rows,
-    "upkeep": examine_upkeep,
+Examination = Callable[[Subject, Ledger], None]
+GROUPS: Final[Mapping[str, tuple[tuple[Rule, ...], Examination]]] = {
+    "metadata": (metadata_checks.RULES, metadata_checks.examine_metadata),
+    "manifests": (manifest_checks.RULES, manifest_checks.examine_manifests),
+    "entries": (entry_checks.RULES, entry_checks.examine_entries),
+    "files": (file_checks.RULES, file_checks.examine_files),
+    "rows": (row_checks.RULES, row_checks.examine_rows),
+    "upkeep": (upkeep_checks.RULES, upkeep_checks.examine_upkeep),
 }
 SAMPLE = 16
 """Data files and deletion vectors that are read, unless all of them are asked for."""
@@ -46,10 +52,12 @@ def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) ->
     of them, all of them with ``whole``. Raises nothing: whatever goes wrong is a finding.
     """
     subject = Subject(table.metadata, table.io, table.metadata_location, None if whole else sample)
-    for name, examination in _GROUPS.items():
+    for name, (rules, examination) in GROUPS.items():
         started = time.perf_counter()
+        ledger = Ledger(rules)
         try:
-            findings = tuple(examination(subject))
+            examination(subject, ledger)
+            findings = tuple(ledger.findings())
         except IcefieldError as error:
             findings = (Finding(name, Result.FAILED, str(error), "see what this names", table.metadata_location),)
         yield GroupOfChecks(name, findings, time.perf_counter() - started)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from icefield.errors import IcefieldError
-from icefield.health.findings import Finding
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.sampling import sampled
@@ -18,7 +16,7 @@ from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestEn
 from icefield.manifest import schemas as f
 from icefield.scan.deletes.positions import read_vector
 
-_RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, rules.VECTORS_DAMAGED)
+RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, rules.VECTORS_DAMAGED)
 _AT_ONCE: Final = 64
 """Files that are asked for together."""
 
@@ -43,16 +41,14 @@ class _Files:
         self.vectors += [file for file in others.data_files() if file.is_deletion_vector]
 
 
-def examine_files(subject: Subject) -> Iterator[Finding]:
-    """The findings about the files themselves. One request a file, several at once; vectors are read by sample."""
-    ledger = Ledger(_RULES)
+def examine_files(subject: Subject, ledger: Ledger) -> None:
+    """Look at the files themselves. One request a file, several at once; vectors are read by sample."""
     files = _Files()
     for entries in subject.readable():
         files.add(entries)
     _look_at_sizes(subject, files, ledger)
     for vector in sampled(files.vectors, subject.sample):
         _look_at_vector(subject, vector, files, ledger)
-    yield from ledger.findings()
 
 
 def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ MOST_SHOWN: Final = 10
 class _Breaches:
     shown: list[tuple[str, str]] = field(default_factory=list)
     count: int = 0
+    locations: set[str] = field(default_factory=set)
 
 
 class Ledger:
@@ -27,16 +28,21 @@ class Ledger:
         self._breaches = {rule: _Breaches() for rule in rules}
         self._skipped: dict[Rule, str] = {}
 
-    def breach(self, rule: Rule, location: str, found: str, count: int = 1) -> None:
-        """Note that a file breaks a rule. ``count`` is of how many breaches this is one."""
+    def breach(self, rule: Rule, location: str, found: str, others: Sequence[str] = ()) -> None:
+        """Note that a file breaks a rule, and ``others`` in the same way."""
         breaches = self._breaches[rule]
-        breaches.count += count
+        breaches.count += 1 + len(others)
+        breaches.locations.update((location, *others))
         if len(breaches.shown) < MOST_SHOWN:
             breaches.shown.append((without_userinfo(location), found))
 
     def skip(self, rule: Rule, why: str) -> None:
         """Note that a rule could not be looked at."""
         self._skipped[rule] = why
+
+    def locations(self, rules: Collection[Rule]) -> set[str]:
+        """The files that break one of some rules."""
+        return {location for rule in rules if rule in self._breaches for location in self._breaches[rule].locations}
 
     def findings(self) -> Iterator[Finding]:
         """What is to be said of each rule: that it is kept, or each breach with what to do."""
@@ -50,4 +56,6 @@ class Ledger:
             for number, (location, found) in enumerate(breaches.shown):
                 last = more > 0 and number == len(breaches.shown) - 1
                 said = f"{found} (and {more:,} more)" if last else found
-                yield Finding(rule.name, rule.result, said, rule.advice, location, rule.section, repair=rule.repair)
+                yield Finding(
+                    rule.name, rule.result, said, rule.advice, location, rule.section, rule.repair, rule.no_repair
+                )

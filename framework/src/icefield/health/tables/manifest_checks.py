@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import IcefieldError
-from icefield.health.findings import Finding
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
@@ -26,7 +24,7 @@ from icefield.metadata.snapshots import Snapshot
 from icefield.types import IcebergType
 from icefield.types.values import from_arrow_scalar, from_bytes
 
-_RULES: Final = (
+RULES: Final = (
     rules.MANIFEST_LISTS,
     rules.MANIFEST_FILES,
     rules.MANIFEST_LENGTHS,
@@ -47,9 +45,8 @@ _TOTALS: Final = (
 )
 
 
-def examine_manifests(subject: Subject) -> Iterator[Finding]:
-    """The findings about the lists of all snapshots, and the manifests at the heads of branches and tags."""
-    ledger = Ledger(_RULES)
+def examine_manifests(subject: Subject, ledger: Ledger) -> None:
+    """Look at the lists of all snapshots, and the manifests at the heads of branches and tags."""
     for snapshot in subject.metadata.snapshots:
         _look_at_list(subject, snapshot, ledger)
     live: dict[str, tuple[int, int]] = {}
@@ -57,7 +54,6 @@ def examine_manifests(subject: Subject) -> Iterator[Finding]:
         live[manifest.manifest_path] = _look_at_manifest(subject, manifest, ledger)
     for head in subject.heads():
         _look_at_totals(subject, head, live, ledger)
-    yield from ledger.findings()
 
 
 def _look_at_list(subject: Subject, snapshot: Snapshot, ledger: Ledger) -> None:

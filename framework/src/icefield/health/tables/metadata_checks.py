@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
 from icefield.errors import IcefieldError
-from icefield.health.findings import Finding
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile
 from icefield.partitioning.spec import takes_name_of_column
 
-_RULES: Final = (
+RULES: Final = (
     rules.LAST_COLUMN_ID,
     rules.LAST_PARTITION_ID,
     rules.LATER_DEFAULTS,
@@ -33,15 +31,13 @@ _RULES: Final = (
 _V3: Final = 3
 
 
-def examine_metadata(subject: Subject) -> Iterator[Finding]:
-    """The findings about the metadata file itself and the files that it alone names."""
-    ledger = Ledger(_RULES)
+def examine_metadata(subject: Subject, ledger: Ledger) -> None:
+    """Look at the metadata file itself and the files that it alone names."""
     _last_ids(subject, ledger)
     _later_features(subject, ledger)
     _snapshots(subject, ledger)
     _logs(subject, ledger)
     _statistics(subject, ledger)
-    yield from ledger.findings()
 
 
 def _last_ids(subject: Subject, ledger: Ledger) -> None:

@@ -5,8 +5,6 @@ Files are read whole, without their deletes: metrics are of all rows of a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,23 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import IcefieldError, InvalidArgument, UnsupportedFeature
-from icefield.health.findings import Finding
 from icefield.health.tables import rules
+from icefield.health.tables.corrections import rows_of
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.sampling import sampled
 from icefield.health.tables.subject import Subject
-from icefield.manifest import DataFile, DataFileContent, EntryStatus
-from icefield.manifest import schemas as f
+from icefield.manifest import DataFile
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.partitioning import SortOrder
 from icefield.partitioning.sort_order import sort_indices
 from icefield.partitioning.spec import normalised_key, partition_batch
-from icefield.scan import FileScanTask, TableScan
-from icefield.scan.reading import read_task
 from icefield.schema import schema_to_arrow
 from icefield.types.values import from_arrow_array, from_bytes
 
-_RULES: Final = (
+RULES: Final = (
     rules.FILES_DAMAGED,
     rules.RECORD_COUNTS,
     rules.BOUNDS,
@@ -38,20 +33,12 @@ _RULES: Final = (
     rules.PARTITION_VALUES,
     rules.SORTED,
 )
-_UNKNOWN: Final = -1
 
 
-def examine_rows(subject: Subject) -> Iterator[Finding]:
-    """The findings about the rows of some data files, or of all: see ``Subject.sample``."""
-    ledger = Ledger(_RULES)
-    files: dict[str, DataFile] = {}
-    for entries in subject.readable():
-        live = entries.status() != EntryStatus.DELETED
-        is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
-        files.update((file.file_path, file) for file in entries.filter(live & is_data).data_files())
-    for file in sampled(list(files.values()), subject.sample):
+def examine_rows(subject: Subject, ledger: Ledger) -> None:
+    """Look at the rows of some data files, or of all: see ``Subject.sample``."""
+    for file in sampled(subject.data_files(), subject.sample):
         _FileExamination(subject, file, ledger).run()
-    yield from ledger.findings()
 
 
 class _FileExamination:
@@ -66,13 +53,9 @@ class _FileExamination:
 
     def run(self) -> None:
         """Read the file, and compare."""
-        scan = TableScan(metadata=self._subject.metadata, io=self._subject.io, identifier=())
-        context = replace(scan.context, projection=self._schema)
         collector = MetricsCollector(schema_to_arrow(self._schema))
-        # A count that is not known: reading refuses a file that has another, and here it is to be compared.
-        task = FileScanTask(replace(self._file, record_count=_UNKNOWN))
         try:
-            for batch in read_task(task, context):
+            for batch in rows_of(self._subject, self._file):
                 collector.update(batch)
                 self._look_at_partition(batch)
                 self._gather_keys(batch)

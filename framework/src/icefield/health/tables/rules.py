@@ -12,23 +12,36 @@ from icefield.health.findings import Result
 class Repair(Enum):
     """What puts a table right again without making up what is lost."""
 
+    REWRITE_METADATA = "write the metadata file anew"
     REMOVE_STATISTICS = "remove the statistics files from the metadata"
     UPGRADE = "upgrade the table to format version 3"
-    REWRITE_MANIFESTS = "write the manifests anew"
-    REWRITE_DATA_FILES = "write the data files anew"
+    REWRITE_MANIFESTS = "write the manifests, and the totals of the snapshot, anew"
+    CORRECT_ENTRIES = "write anew what manifests say of data files, from the data files"
+    REWRITE_PARTITIONS = "write the data files anew, each row into its partition"
     REMOVE_DANGLING_DELETES = "remove the delete files that delete nothing"
     FORGET_MISSING_FILES = "take the missing data files out of the table; their rows are lost already"
+    REWRITE_DATA_FILES = "write small and much deleted data files anew"
+    CLUSTER_MANIFESTS = "join small manifests"
+    EXPIRE_SNAPSHOTS = "expire the snapshots that are older than the table keeps them"
+
+
+BY_NAME_ONLY: Final = frozenset({Repair.UPGRADE, Repair.FORGET_MISSING_FILES, Repair.EXPIRE_SNAPSHOTS})
+"""What is done only when it is asked for by name: it shuts out older readers, or gives up rows or history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its name, where the spec states it, what to do where it is broken, and how grave that is."""
+    """One rule: its name, where the spec states it, what to do where it is broken, and how grave that is.
+
+    It has a repair, or ``no_repair`` says why there is none.
+    """
 
     name: str
     section: str
     advice: str
     result: Result = Result.FAILED
     repair: Repair | None = None
+    no_repair: str = ""
 
 
 _META, _SNAPSHOTS, _MANIFESTS, _LISTS = "Table Metadata", "Snapshots", "Manifests", "Manifest Lists"
@@ -38,9 +51,17 @@ _AGAIN = "write the manifests anew: `table.maintenance.rewrite_manifests()`"
 _FILES_AGAIN = "write these files anew: `table.maintenance.rewrite_data_files(rewrite_all=True)`"
 _RESTORE = "restore the file from a copy; or give its rows up, and overwrite its partition"
 _UPKEEP = "Maintenance"
+_FIXED_SPEC = "partition specs cannot be changed once they are made"
+_FIXED_LOG = "no change of a table takes single entries out of its logs"
+_FIXED_SNAPSHOT = "snapshots cannot be changed once they are made; one that is no head goes when it expires"
+_LOST = "what the file held is lost with it"
 
-LAST_COLUMN_ID: Final = Rule("last-column-id", _META, "commit any change: the number is raised with it")
-LAST_PARTITION_ID: Final = Rule("last-partition-id", _META, "commit any change: the number is raised with it")
+LAST_COLUMN_ID: Final = Rule(
+    "last-column-id", _META, "commit any change: the number is raised with it", repair=Repair.REWRITE_METADATA
+)
+LAST_PARTITION_ID: Final = Rule(
+    "last-partition-id", _META, "commit any change: the number is raised with it", repair=Repair.REWRITE_METADATA
+)
 LATER_DEFAULTS: Final = Rule(
     "defaults-below-v3",
     "Default values",
@@ -51,84 +72,156 @@ LATER_TYPES: Final = Rule(
     "types-below-v3", "Schemas", "upgrade the table to format version 3, or drop the columns", repair=Repair.UPGRADE
 )
 PARTITION_NAMES: Final = Rule(
-    "partition-names", "Partitioning", "rename the partition field: Java refuses a table with such a name"
+    "partition-names",
+    "Partitioning",
+    "rename the partition field: Java refuses a table with such a name",
+    no_repair=_FIXED_SPEC,
 )
 STATISTICS_OF_NOTHING: Final = Rule(
-    "statistics-snapshots", _META, "remove the entries: they are of no use", Result.WARNING, Repair.REMOVE_STATISTICS
+    "statistics-snapshots",
+    _META,
+    "remove the entries: they are of no use",
+    Result.WARNING,
+    repair=Repair.REMOVE_STATISTICS,
 )
 STATISTICS_FILES: Final = Rule(
     "statistics-files", _META, "remove the entry, and compute the statistics again", repair=Repair.REMOVE_STATISTICS
 )
 LOGGED_SNAPSHOTS: Final = Rule(
-    "snapshot-log", _META, "time travel by timestamp fails there; expire snapshots once to trim the log", Result.WARNING
+    "snapshot-log",
+    _META,
+    "time travel to a time of that entry fails; nothing else rests on it",
+    Result.WARNING,
+    no_repair=_FIXED_LOG,
 )
 LOGGED_METADATA: Final = Rule(
-    "metadata-log", _META, "nothing rests on it but a rollback by registering", Result.WARNING
+    "metadata-log", _META, "nothing rests on it but a rollback by registering", Result.WARNING, no_repair=_FIXED_LOG
 )
-SNAPSHOT_NUMBERS: Final = Rule("snapshot-sequence-numbers", _SNAPSHOTS, _OLDER)
-SNAPSHOT_SCHEMAS: Final = Rule("snapshot-schemas", _SNAPSHOTS, "time travel to it takes the current schema")
+SNAPSHOT_NUMBERS: Final = Rule("snapshot-sequence-numbers", _SNAPSHOTS, _OLDER, no_repair=_FIXED_SNAPSHOT)
+SNAPSHOT_SCHEMAS: Final = Rule(
+    "snapshot-schemas", _SNAPSHOTS, "time travel to it takes the current schema", no_repair=_FIXED_SNAPSHOT
+)
 SNAPSHOT_TOTALS: Final = Rule(
-    "snapshot-totals", _SNAPSHOTS, "engines that take counts from summaries are wrong by it", Result.WARNING
+    "snapshot-totals",
+    _SNAPSHOTS,
+    "engines that take counts from summaries are wrong by it",
+    Result.WARNING,
+    repair=Repair.REWRITE_MANIFESTS,
 )
-NEXT_ROW_ID: Final = Rule("next-row-id", _LINEAGE, _OLDER + ": the next commit would give row ids twice")
+NEXT_ROW_ID: Final = Rule(
+    "next-row-id",
+    _LINEAGE,
+    _OLDER + ": the next commit would give row ids twice",
+    no_repair="no change of a table raises the number, and row ids that were given twice stay so",
+)
 
-MANIFEST_LISTS: Final = Rule("manifest-lists", _LISTS, "restore the file from a copy, or roll back and expire")
-MANIFEST_FILES: Final = Rule("manifest-files", _MANIFESTS, "restore the file from a copy, or roll back and expire")
+MANIFEST_LISTS: Final = Rule(
+    "manifest-lists", _LISTS, "restore the file from a copy, or roll back and expire", no_repair=_LOST
+)
+MANIFEST_FILES: Final = Rule(
+    "manifest-files", _MANIFESTS, "restore the file from a copy, or roll back and expire", no_repair=_LOST
+)
 MANIFEST_LENGTHS: Final = Rule("manifest-lengths", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
 MANIFEST_COUNTS: Final = Rule("manifest-counts", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
 MANIFEST_NUMBERS: Final = Rule("manifest-sequence-numbers", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
 MANIFEST_PARTITIONS: Final = Rule("manifest-partitions", _LISTS, _AGAIN, repair=Repair.REWRITE_MANIFESTS)
 
-ENTRY_NUMBERS: Final = Rule("entry-sequence-numbers", "Sequence Numbers", _OLDER)
-LISTED_TWICE: Final = Rule("listed-twice", _SNAPSHOTS, _OLDER + ": the rows of the file are read twice")
-SORT_ORDERS: Final = Rule("sort-orders", "Sorting", _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
-EQUALITY_IDS: Final = Rule("equality-ids", _DELETES, _OLDER + ": no reader can tell what the file deletes")
+ENTRY_NUMBERS: Final = Rule(
+    "entry-sequence-numbers",
+    "Sequence Numbers",
+    _OLDER,
+    no_repair="which deletes apply to the file is lost with its number",
+)
+LISTED_TWICE: Final = Rule(
+    "listed-twice",
+    _SNAPSHOTS,
+    _OLDER + ": the rows of the file are read twice",
+    no_repair="taking one entry away changes the rows that readers see; which was meant is not known",
+)
+SORT_ORDERS: Final = Rule("sort-orders", "Sorting", _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
+EQUALITY_IDS: Final = Rule(
+    "equality-ids",
+    _DELETES,
+    _OLDER + ": no reader can tell what the file deletes",
+    no_repair="what the file deletes is lost with the ids",
+)
 VECTOR_VERSION: Final = Rule(
     "vectors-below-v3", _DELETES, "upgrade the table to format version 3", repair=Repair.UPGRADE
 )
-VECTOR_FIELDS: Final = Rule("vector-fields", _DELETES, _OLDER)
-VECTORS_TWICE: Final = Rule("vectors-twice", _DELETES, _OLDER + ": readers apply one of the two")
+VECTOR_FIELDS: Final = Rule("vector-fields", _DELETES, _OLDER, no_repair=_LOST)
+VECTORS_TWICE: Final = Rule(
+    "vectors-twice",
+    _DELETES,
+    _OLDER + ": readers apply one of the two",
+    no_repair="which of the two was meant is not known",
+)
 DANGLING: Final = Rule(
     "dangling-deletes",
     _SCAN,
     "`table.maintenance.remove_dangling_deletes()` takes them out of the table",
     Result.WARNING,
-    Repair.REMOVE_DANGLING_DELETES,
+    repair=Repair.REMOVE_DANGLING_DELETES,
 )
-ROW_IDS_MISSING: Final = Rule("row-ids-missing", _LINEAGE, _OLDER)
-ROW_IDS_TWICE: Final = Rule("row-ids-twice", _LINEAGE, _FILES_AGAIN + "; their rows get new ids")
-BOUNDS_CROSSED: Final = Rule("bounds-crossed", _MANIFESTS, _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
-COUNTS_IMPOSSIBLE: Final = Rule("counts-impossible", _MANIFESTS, _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+ROW_IDS_MISSING: Final = Rule(
+    "row-ids-missing", _LINEAGE, _AGAIN + ": it gives the rows ids", repair=Repair.REWRITE_MANIFESTS
+)
+ROW_IDS_TWICE: Final = Rule(
+    "row-ids-twice", _LINEAGE, _OLDER, no_repair="other ids would make other rows of them, for those that keep ids"
+)
+BOUNDS_CROSSED: Final = Rule("bounds-crossed", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
+COUNTS_IMPOSSIBLE: Final = Rule("counts-impossible", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 
 FILES_MISSING: Final = Rule("files-missing", _SNAPSHOTS, _RESTORE, repair=Repair.FORGET_MISSING_FILES)
-FILE_SIZES: Final = Rule("file-sizes", _MANIFESTS, "see whether the file was written over; restore it from a copy")
-VECTORS_DAMAGED: Final = Rule("vectors-damaged", _DELETES, "restore the file from a copy, or roll back")
-FILES_DAMAGED: Final = Rule("files-damaged", _SNAPSHOTS, _RESTORE)
-RECORD_COUNTS: Final = Rule("record-counts", _MANIFESTS, _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+FILE_SIZES: Final = Rule(
+    "file-sizes",
+    _MANIFESTS,
+    "see whether the file was written over; restore it from a copy",
+    no_repair="whether the size is wrong or the file was written over is not known",
+)
+VECTORS_DAMAGED: Final = Rule(
+    "vectors-damaged", _DELETES, "restore the file from a copy, or roll back", no_repair=_LOST
+)
+FILES_DAMAGED: Final = Rule("files-damaged", _SNAPSHOTS, _RESTORE, no_repair=_LOST)
+RECORD_COUNTS: Final = Rule("record-counts", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 BOUNDS: Final = Rule(
-    "bounds", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.REWRITE_DATA_FILES
+    "bounds", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.CORRECT_ENTRIES
 )
 NULL_COUNTS: Final = Rule(
-    "null-counts", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.REWRITE_DATA_FILES
+    "null-counts", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.CORRECT_ENTRIES
 )
-SORTED: Final = Rule("sorted-rows", "Sorting", _FILES_AGAIN, repair=Repair.REWRITE_DATA_FILES)
+SORTED: Final = Rule("sorted-rows", "Sorting", _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 PARTITION_VALUES: Final = Rule(
     "partition-values",
     "Partitioning",
     _FILES_AGAIN + ": filters skip rows that match",
-    repair=Repair.REWRITE_DATA_FILES,
+    repair=Repair.REWRITE_PARTITIONS,
 )
 
-SMALL_FILES: Final = Rule("small-files", _UPKEEP, "`table.maintenance.rewrite_data_files()` joins them", Result.WARNING)
+SMALL_FILES: Final = Rule(
+    "small-files",
+    _UPKEEP,
+    "`table.maintenance.rewrite_data_files()` joins them",
+    Result.WARNING,
+    repair=Repair.REWRITE_DATA_FILES,
+)
 DELETE_DEBT: Final = Rule(
     "delete-debt",
     _UPKEEP,
     "`table.maintenance.rewrite_data_files(delete_file_threshold=1)` applies the deletes",
     Result.WARNING,
+    repair=Repair.REWRITE_DATA_FILES,
 )
 SMALL_MANIFESTS: Final = Rule(
-    "small-manifests", _UPKEEP, "`table.maintenance.rewrite_manifests()` joins them", Result.WARNING
+    "small-manifests",
+    _UPKEEP,
+    "`table.maintenance.rewrite_manifests()` joins them",
+    Result.WARNING,
+    repair=Repair.CLUSTER_MANIFESTS,
 )
 OLD_SNAPSHOTS: Final = Rule(
-    "old-snapshots", _UPKEEP, "`table.maintenance.expire_snapshots()` frees what they hold", Result.WARNING
+    "old-snapshots",
+    _UPKEEP,
+    "`table.maintenance.expire_snapshots()` frees what they hold",
+    Result.WARNING,
+    repair=Repair.EXPIRE_SNAPSHOTS,
 )

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from icefield.errors import IcefieldError
-from icefield.manifest import ALL_COLUMNS, ManifestEntries, ManifestFile, read_manifest, read_manifest_list
+from icefield.manifest import (
+    ALL_COLUMNS,
+    DataFile,
+    DataFileContent,
+    EntryStatus,
+    ManifestEntries,
+    ManifestFile,
+    read_manifest,
+    read_manifest_list,
+)
+from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
+from icefield.transaction.history import head_of
 from icefield.types import StructType
 
 
@@ -21,9 +34,14 @@ class Subject:
     io: FileIO
     metadata_location: str
     sample: int | None = 16
+    branch: str | None = None
+    """The one branch whose head is looked at; None: those of all branches and tags."""
 
     def heads(self) -> list[Snapshot]:
         """The snapshot of each branch and tag, each once, that of ``main`` first."""
+        if self.branch is not None:
+            head = head_of(self.metadata, self.branch)
+            return [] if head is None else [head]
         numbers = [ref.snapshot_id for ref in self.metadata.refs.values()]
         current = self.metadata.current_snapshot_id
         ordered = dict.fromkeys([] if current is None else [current, *numbers])
@@ -53,6 +71,15 @@ class Subject:
                 yield self.entries(manifest)
             except IcefieldError:
                 continue
+
+    def data_files(self) -> list[DataFile]:
+        """The live data files of the heads, each once."""
+        files: dict[str, DataFile] = {}
+        for entries in self.readable():
+            live = entries.status() != EntryStatus.DELETED
+            is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
+            files.update((file.file_path, file) for file in entries.filter(live & is_data).data_files())
+        return list(files.values())
 
     def partition_type(self, spec_id: int) -> StructType:
         """The partition tuple of a spec. Raises ``IcefieldError`` for a spec that the table does not have."""

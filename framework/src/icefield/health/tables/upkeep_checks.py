@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from icefield.health.findings import Finding
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
@@ -24,7 +22,7 @@ from icefield.metadata.properties import (
 )
 from icefield.partitioning.tuples import tuple_groups
 
-_RULES: Final = (rules.SMALL_FILES, rules.DELETE_DEBT, rules.SMALL_MANIFESTS, rules.OLD_SNAPSHOTS)
+RULES: Final = (rules.SMALL_FILES, rules.DELETE_DEBT, rules.SMALL_MANIFESTS, rules.OLD_SNAPSHOTS)
 _SMALL: Final = 0.75
 """Below this part of the target a file is small; the same bound by which compaction chooses files."""
 _ENOUGH: Final = 5
@@ -33,15 +31,13 @@ _DELETED: Final = 0.1
 """So large a part of the rows may be deleted before readers feel it."""
 
 
-def examine_upkeep(subject: Subject) -> Iterator[Finding]:
-    """The findings about the current snapshot's need of upkeep."""
-    ledger = Ledger(_RULES)
+def examine_upkeep(subject: Subject, ledger: Ledger) -> None:
+    """Look at the current snapshot's need of upkeep."""
     current = subject.metadata.current_snapshot()
     if current is not None:
         _files(subject, ledger)
         _manifests(subject, ledger)
     _snapshots(subject, ledger)
-    yield from ledger.findings()
 
 
 @dataclass(slots=True)

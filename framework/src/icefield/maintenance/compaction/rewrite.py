@@ -38,13 +38,17 @@ def rewrite_data_files(
     branch: str,
     snapshot_properties: Mapping[str, str] | None = None,
     dry_run: bool = False,
+    only: pa.Array | None = None,
 ) -> RewriteDataFilesResult:
-    """Rewrite what the policy chooses, and say what was done. Errors as of ``MaintenanceTable.rewrite_data_files``."""
+    """Rewrite what the policy chooses, and say what was done. Errors as of ``MaintenanceTable.rewrite_data_files``.
+
+    ``only`` names the files that are considered; None: all.
+    """
     rewrite = _Rewrite(target, policy, branch, snapshot_properties or {})
     if dry_run:
-        planned = [WrittenGroup(group, ()).result for group in rewrite.plan(target.metadata, None)]
+        planned = [WrittenGroup(group, ()).result for group in rewrite.plan(target.metadata, only)]
         return RewriteDataFilesResult(groups=tuple(planned), dry_run=True)
-    rewrite.run()
+    rewrite.run(only)
     return rewrite.result
 
 
@@ -77,9 +81,9 @@ class _Rewrite:
             return []
         return RewritePlan(self._scan(metadata), self.policy, spec, sizes, only).groups()
 
-    def run(self) -> None:
+    def run(self, only: pa.Array | None) -> None:
         """Rewrite, and what was lost to others again."""
-        metadata, only = self.target.metadata, None
+        metadata = self.target.metadata
         for _ in range(_ROUNDS):
             groups = self.plan(metadata, only)
             since = head_of(metadata, self.branch)

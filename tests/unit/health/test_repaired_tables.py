@@ -1,0 +1,161 @@
+"""Repairs of tables: each planted breach that can be put right is, by a commit, and no row comes or goes by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from icefield.catalog import Table
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.health import Repair, Result, examine_table, repair_table
+from icefield.health.tables import rules
+from icefield.health.tables.rules import BY_NAME_ONLY, Rule
+from icefield.manifest import clear_caches
+from planted_breaches import PLANTED
+from planted_faults import Planted
+
+RULES = {rule.name: rule for rule in vars(rules).values() if isinstance(rule, Rule)}
+REPAIRABLE = [name for name, (_, _, rule) in PLANTED.items() if RULES[rule].repair is not None]
+FORGED = "a deletion vector in version 2"
+"""No vector, but a position delete file that is called one: there is nothing that an upgrade could put right."""
+
+
+def found(table: Table) -> set[str]:
+    """The rules that a table breaks."""
+    return {
+        finding.check
+        for group in examine_table(table, whole=True)
+        for finding in group.findings
+        if finding.result not in (Result.OK, Result.SKIPPED)
+    }
+
+
+def rows(table: Table) -> pa.Table | None:
+    """The rows of a table by id; None for one that cannot be read."""
+    try:
+        return table.scan().to_arrow().select(["id", "kind", "value"]).sort_by("id")
+    except IcefieldError:
+        return None
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def planted(name: str, folder: Path) -> tuple[Planted, pa.Table]:
+    """A table with a breach, and the rows that it had before."""
+    made, plant, _ = PLANTED[name]
+    subject = Planted.sound(folder, **made)
+    before = rows(subject.table)
+    assert before is not None
+    plant(subject)
+    clear_caches()
+    return subject, before
+
+
+def test_every_rule_has_a_repair_or_says_why_there_is_none():
+    assert [name for name, rule in RULES.items() if (rule.repair is None) != bool(rule.no_repair)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in REPAIRABLE if name != FORGED])
+def test_a_repaired_breach_is_found_no_more_and_the_rows_are_the_same(name, tmp_path):
+    subject, before = planted(name, tmp_path)
+    rule = RULES[PLANTED[name][2]]
+    assert rule.repair is not None
+    table = subject.loaded()
+    readable = rows(table)
+    untouched = files(tmp_path)
+    planned = repair_table(table, [rule.repair], whole=True)
+    assert files(tmp_path) == untouched
+    assert [step.repair for step in planned.steps] == [rule.repair]
+    assert rule.name not in {finding.check for finding in planned.left}
+    version = table.metadata_location
+    made = repair_table(table, [rule.repair], whole=True, dry_run=False)
+    assert [step.repair for step in made.steps] == [rule.repair]
+    assert rule.name in made.steps[0].rules
+    assert table.metadata_location != version
+    again = subject.loaded()
+    clear_caches()
+    assert found(again) == set()
+    after = rows(again)
+    if rule.repair is Repair.FORGET_MISSING_FILES:
+        assert after is not None
+        assert set(after["id"].to_pylist()) < set(before["id"].to_pylist())
+    else:
+        assert after == (before if readable is None else readable)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PLANTED if name not in REPAIRABLE or name == FORGED])
+def test_what_cannot_be_repaired_is_left_and_says_why(name, tmp_path):
+    subject, _ = planted(name, tmp_path)
+    table = subject.loaded()
+    before = found(table)
+    made = repair_table(table, list(set(Repair) - BY_NAME_ONLY), whole=True, dry_run=False)
+    rule = RULES[PLANTED[name][2]]
+    left = {finding.check: finding for finding in made.left}
+    assert rule.name in before
+    assert rule.name in left
+    assert left[rule.name].no_repair or left[rule.name].repair is not None
+
+
+def test_a_sound_table_is_left_as_it_is(tmp_path):
+    table = Planted.sound(tmp_path).loaded()
+    untouched = files(tmp_path)
+    made = repair_table(table, list(Repair), whole=True, dry_run=False)
+    assert (made.steps, made.left) == ((), ())
+    assert files(tmp_path) == untouched
+
+
+def test_what_gives_up_rows_or_shuts_out_readers_is_repaired_by_name_only(tmp_path):
+    subject, _ = planted("a data file that is gone", tmp_path)
+    made = repair_table(subject.loaded(), whole=True, dry_run=False)
+    assert made.steps == ()
+    assert [finding.check for finding in made.left] == ["files-missing", "files-damaged"]
+
+
+def test_each_branch_is_repaired_and_what_a_tag_names_is_left(tmp_path):
+    subject = Planted.sound(tmp_path)
+    with subject.table.manage_snapshots() as refs:
+        refs.create_branch(subject.table.metadata.current_snapshot_id, "audit")
+    PLANTED["an upper bound below a value"][1](subject)
+    clear_caches()
+    table = subject.loaded()
+    made = repair_table(table, [Repair.CORRECT_ENTRIES], whole=True, dry_run=False)
+    assert [step.branch for step in made.steps] == ["main", "audit"]
+    assert made.left == ()
+    tagged = Planted.sound(tmp_path / "tagged")
+    with tagged.table.manage_snapshots() as refs:
+        refs.create_tag(tagged.table.metadata.current_snapshot_id, "kept")
+    PLANTED["an upper bound below a value"][1](tagged)
+    clear_caches()
+    made = repair_table(tagged.loaded(), [Repair.CORRECT_ENTRIES], whole=True, dry_run=False)
+    assert [step.branch for step in made.steps] == ["main"]
+    assert {finding.check for finding in made.left} == {"bounds"}
+
+
+def test_a_repair_beside_an_append_keeps_both(tmp_path):
+    subject, before = planted("an upper bound below a value", tmp_path)
+    table, other = subject.loaded(), subject.loaded()
+    other.append(before.slice(0, 1).set_column(0, before.schema.field("id"), pa.array([100], pa.int64())))
+    made = repair_table(table, [Repair.CORRECT_ENTRIES], whole=True, dry_run=False)
+    assert made.left == ()
+    after = rows(subject.loaded())
+    assert after is not None
+    assert after["id"].to_pylist() == [*before["id"].to_pylist(), 100]
+
+
+def test_a_repair_that_something_else_hinders_says_so_and_others_are_made(tmp_path):
+    subject, _ = planted("two deletion vectors of one file", tmp_path)
+    subject.edit_metadata(lambda document: document.update({"last-column-id": 1}))
+    made = repair_table(subject.loaded(), whole=True, dry_run=False)
+    failed = {step.repair: step.failed for step in made.steps}
+    assert failed[Repair.REWRITE_METADATA] == ""
+    assert "has two deletion vectors" in failed[Repair.REWRITE_DATA_FILES]
+    assert {finding.check for finding in made.left} == {"vectors-twice", "delete-debt"}
+
+
+def test_what_is_no_repair_is_refused(tmp_path):
+    with pytest.raises(InvalidArgument, match="a repair is one of REWRITE_METADATA"):
+        repair_table(Planted.sound(tmp_path).table, ["everything"])  # type: ignore[list-item]
