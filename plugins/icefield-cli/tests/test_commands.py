@@ -5,11 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import icefield
 import pyarrow as pa
@@ -19,7 +18,6 @@ from icefield.abc import PutMode
 from icefield.errors import InvalidMetadata
 from icefield.types import NestedField, parse_type
 from icefield_cli.commands import metadata
-from icefield_cli.context import Context
 
 Run = Callable[..., Any]
 
@@ -308,5 +306,5 @@ def test_metadata_that_became_a_gzip_bomb_is_not_inflated(events: icefield.Table
     bomb.replace(location.removeprefix("file://"))
     context = SimpleNamespace(table=lambda name: table)  # opened before the file changed under it
     with bounded(megabytes=256), pytest.raises(InvalidMetadata, match="bytes of gzip hold more than") as raised:
-        metadata.run(cast(Context, context), Namespace(table=location))
+        metadata.run.make_context("metadata", [location], obj=context).forward(metadata.run)
     assert location in str(raised.value)

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Any
 
+import click
 from icefield import IcefieldError, __version__, catalog_properties, default_catalog_name
 from icefield.toolkit import without_credentials
 
 from icefield_cli.commands import COMMANDS
-from icefield_cli.context import Context, pair
+from icefield_cli.context import Context
 from icefield_cli.main import print_error
+from icefield_cli.options import SETTINGS, shared_options
 from icefield_cli.output import clean
 
-_EPILOG = """A catalog is named by --catalog and described by icefield.toml, by the environment
+_EPILOG = """\b
+A catalog is named by --catalog and described by icefield.toml, by the environment
 (ICEFIELD_CATALOG__<NAME>__<PROPERTY>) or by --property. Exit status: 0, 1 for an error, 2 for wrong usage.
 ICEFIELD_DEBUG=1 shows where an error came from."""
+
+
+class Commands(click.Group):
+    """The commands, each of whose modules is imported when the command is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"icefield_cli.commands.{cmd_name.replace('-', '_')}")
+        found: click.Command = module.run
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names. Raises click's error of wrong usage, with the nearest names."""
+        if args[0] not in COMMANDS and args[0][:1] != "-" and not ctx.resilient_parsing:
+            near = " or ".join(f"'{name}'" for name in get_close_matches(args[0], COMMANDS))
+            raise click.UsageError(f"no command '{args[0]}'{f'; did you mean {near}?' if near else ''}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 def run(arguments: Sequence[str] | None) -> int:
@@ -29,31 +58,44 @@ def run(arguments: Sequence[str] | None) -> int:
     _print_anything()
     if arguments is None:
         _watched_output()
+        arguments = sys.argv[1:]
+    context = Context()
     try:
-        given = build_parser().parse_args(arguments)
-    except SystemExit:  # the help was asked for, or the usage is wrong
-        if isinstance(failure := _output_failure(), OSError):
-            raise SystemExit(_without_output(failure)) from None
-        raise
-    context = Context(given)
-    try:
-        given.run(context, given)
+        # Not by click's own main(), which ends for interrupts and for closed pipes in its own way.
+        with GROUP.make_context("icefield", list(arguments), obj=context) as parsed:
+            GROUP.invoke(parsed)
         sys.stdout.flush()  # here, where a failure can be met with grace
     except KeyboardInterrupt:
         print_error(context.listener.interrupted())
         _drop_output()
         return 130
+    except click.exceptions.Exit as done:  # the help or the version was asked for
+        if isinstance(failure := _output_failure(), OSError):
+            return _without_output(failure)
+        raise SystemExit(done.exit_code) from None
+    except click.ClickException as error:
+        _wrong_usage(error)
+        raise SystemExit(error.exit_code) from None
     except IcefieldError as error:
-        return _failed(str(error), given)
+        return _failed(str(error), context)
     except Exception as error:
         failure = _output_failure()
         if failure is not None:
             return _without_output(failure)
         # A bug, here or in a plugin: still one line.
         return _failed(
-            f"{type(error).__name__}: {error} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)", given
+            f"{type(error).__name__}: {error} (unexpected; ICEFIELD_DEBUG=1 shows where it came from)", context
         )
     return 0
+
+
+def _wrong_usage(error: click.ClickException) -> None:
+    """Say on the standard error what was wrong with the arguments, and how they should have been."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        with contextlib.suppress(OSError, ValueError):
+            print(f"{context.get_usage()}\nTry '{context.command_path} --help'.", file=sys.stderr)
+    print_error(clean(" ".join(error.format_message().split())))
 
 
 class _Output(io.FileIO):
@@ -96,46 +138,6 @@ def _without_output(failure: OSError) -> int:
     return 1
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser, with one sub-parser a command. The shared options may stand before the command or after it."""
-    parser = argparse.ArgumentParser(
-        prog="icefield", description="Look at Apache Iceberg tables, and look after them.", epilog=_EPILOG
-    )
-    parser.add_argument("--version", action="version", version=f"icefield {__version__}")
-    _add_shared(parser, "before_")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        text = (command.__doc__ or "").strip()
-        made = commands.add_parser(command.NAME, help=text.splitlines()[0], description=text, epilog=_EPILOG)
-        _add_shared(made, "")
-        command.arguments(made)
-        made.set_defaults(run=command.run)
-    return parser
-
-
-def _add_shared(parser: Any, prefix: str) -> None:
-    shared = parser.add_argument_group("options of every command")
-    shared.add_argument(
-        "--catalog", dest=f"{prefix}catalog", metavar="NAME", help="the catalog, as it is configured; default: default"
-    )
-    shared.add_argument(
-        "--output",
-        dest=f"{prefix}output",
-        choices=("text", "json"),
-        help="the form of what is printed; default: text",
-    )
-    shared.add_argument(
-        "--property",
-        "-p",
-        dest=f"{prefix}property",
-        metavar="KEY=VALUE",
-        type=pair,
-        action="append",
-        default=[],
-        help="a property of the catalog; repeatable",
-    )
-
-
 def _print_anything() -> None:
     """Let no character of a table fail to print, whatever the terminal's encoding."""
     for stream in (sys.stdout, sys.stderr):
@@ -149,8 +151,8 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _failed(message: str, given: argparse.Namespace) -> int:
-    properties = _properties(given)
+def _failed(message: str, context: Context) -> int:
+    properties = _properties(context)
     if os.environ.get("ICEFIELD_DEBUG"):
         print(without_credentials(traceback.format_exc(), properties), end="", file=sys.stderr)
     print_error(clean(" ".join(without_credentials(message, properties).split())))
@@ -159,9 +161,28 @@ def _failed(message: str, given: argparse.Namespace) -> int:
     return 1
 
 
-def _properties(given: argparse.Namespace) -> dict[str, str]:
+def _properties(context: Context) -> dict[str, str]:
     """Those of the catalog: whatever an error says, their credentials are not printed."""
-    context = Context(given)
     with contextlib.suppress(IcefieldError):
         return catalog_properties(context.catalog_name or default_catalog_name(), context.catalog_properties)
     return context.catalog_properties
+
+
+def _version_option() -> click.Parameter:
+    def show(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            print(f"icefield {__version__}")
+            ctx.exit()
+
+    return click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=show, help="Show the version and exit."
+    )
+
+
+GROUP = Commands(
+    "icefield",
+    params=[*shared_options(), _version_option()],
+    help="Look at Apache Iceberg tables, and look after them.",
+    epilog=_EPILOG,
+    context_settings=SETTINGS,
+)

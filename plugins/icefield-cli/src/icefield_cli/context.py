@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,34 +20,24 @@ _MOST_SHOWN = 5
 
 
 class Context:
-    """The shared options of one call."""
+    """The shared options of one call, as they are read from its arguments, and what is made of them."""
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self._name: str | None = given.catalog or given.before_catalog
-        self._properties = dict([*given.before_property, *given.property])
+    def __init__(self) -> None:
+        self.catalog_name: str | None = None
+        self.catalog_properties: dict[str, Any] = {}
+        self.json = False
         self.listener = Listener()
-        self.json = (given.output or given.before_output) == "json"
-
-    @property
-    def catalog_name(self) -> str | None:
-        """The catalog that was named, if one was."""
-        return self._name
-
-    @property
-    def catalog_properties(self) -> dict[str, Any]:
-        """The properties that were given with the command."""
-        return dict(self._properties)
 
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
-        found = catalog_properties(self._name or default_catalog_name(), self._properties)
-        return load_catalog(self._name, plugins=self._plugins(found), **self._properties)
+        found = catalog_properties(self.catalog_name or default_catalog_name(), self.catalog_properties)
+        return load_catalog(self.catalog_name, plugins=self._plugins(found), **self.catalog_properties)
 
     def table(self, identifier: str) -> Table:
         """A table of the catalog; or, read-only and without a catalog, the one of a metadata file."""
         if "/" in identifier and ".metadata.json" in identifier:
-            return open_table(identifier, self._properties)
+            return open_table(identifier, self.catalog_properties)
         return self.catalog.load_table(identifier)
 
     def _plugins(self, properties: Mapping[str, str]) -> Plugins:
@@ -112,22 +101,3 @@ def _several(value: Any) -> str:
         return str(value)
     more = f" and {len(value) - _MOST_SHOWN:,} more" if len(value) > _MOST_SHOWN else ""
     return ", ".join(map(str, value[:_MOST_SHOWN])) + more
-
-
-def pair(text: str) -> tuple[str, str]:
-    """Split ``KEY=VALUE``. Raises argparse's error of wrong usage."""
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise argparse.ArgumentTypeError(f"'{text}' is no KEY=VALUE")
-    return key, value
-
-
-def count(text: str) -> int:
-    """A number of rows. Raises argparse's error of wrong usage."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of rows")
-    return number

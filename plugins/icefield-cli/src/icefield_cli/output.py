@@ -5,34 +5,60 @@ from __future__ import annotations
 import json as json_library
 import math
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
 from icefield.toolkit import without_userinfo
 
-_MAX_CELL = 80
 _ROWS_MEASURED = 1_000
 """Rows whose widths make the columns' widths; those after them are printed as they come."""
 
 
-def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, json: bool) -> None:
-    """Print rows as they come: one JSON object a line, or aligned text."""
+def print_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, json: bool, terminal: bool | None = None
+) -> None:
+    """Print rows as they come: one JSON object a line, or aligned columns.
+
+    On a terminal, which is looked for unless ``terminal`` says, columns fit its width; elsewhere nothing is cut.
+    """
     if json:
         for row in rows:
             print(_json(row))
         return
-    cells = ([_cell(row.get(column)) for column in columns] for row in rows)
-    for line in _aligned([_cell(column) for column in columns], cells):
+    heading = [_text(column) for column in columns]
+    cells = ([_text(row.get(column)) for column in columns] for row in rows)
+    if sys.stdout.isatty() if terminal is None else terminal:
+        # rich is imported where it shows something: it takes a tenth of a second.
+        import_module("icefield_cli.terminal").print_table(heading, cells, [_is_whole(name) for name in columns])
+        return
+    for line in _aligned(heading, cells):
         print(line)
+
+
+def _is_whole(column: str) -> bool:
+    """Whether a column says nothing any more when it is cut: ids, and what else is written to be copied."""
+    return column == "id" or column.endswith("_id")
 
 
 def _aligned(heading: list[str], cells: Iterator[list[str]]) -> Iterator[str]:
     measured = [heading, *islice(cells, _ROWS_MEASURED)]
-    widths = [max(len(line[i]) for line in measured) for i in range(len(heading))]
+    widths = [max(_width(line[i]) for line in measured) for i in range(len(heading))]
     for lines in (measured, cells):
         for line in lines:
-            yield "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            padded = (text + " " * (width - _width(text)) for text, width in zip(line, widths, strict=True))
+            yield "  ".join(padded).rstrip()
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
+    )
 
 
 def print_record(record: Mapping[str, Any], *, json: bool) -> None:
@@ -91,11 +117,6 @@ def _json(value: Any, indent: int | None = None) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each == "\n" else json_library.dumps(each)[1:-1] for each in text)
-
-
-def _cell(value: Any) -> str:
-    text = _text(value)
-    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
 
 
 def _text(value: Any) -> str:

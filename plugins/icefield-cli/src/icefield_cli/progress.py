@@ -1,60 +1,61 @@
-"""A line on the terminal for work that takes long."""
+"""Progress of work that takes long, on a terminal."""
 
 from __future__ import annotations
 
-import sys
-import time
-from threading import Event, Thread
+from importlib import import_module
+from threading import Timer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 _FIRST_SECONDS = 1.0
-_EVERY_SECONDS = 0.5
 
 
 class Progress:
     """Shows on the standard error how long something has taken, and how much was done, until it is over.
 
-    Nothing is shown of what is over within a second.
+    Nothing is shown of what is over within a second; until then nothing is imported for it either.
     """
 
     def __init__(self, what: str, *, shown: bool, first_seconds: float = _FIRST_SECONDS) -> None:
+        self.shown = shown
         self._what = what
-        self._done = 0
         self._step = ""
-        self._over = Event()
-        self._first = first_seconds
-        self._thread = Thread(target=self._show, daemon=True) if shown else None
-        self._started = 0.0
+        self._done = 0
+        self._total: int | None = None
+        self._line: Any = None
+        self._timer = Timer(first_seconds, self._begin) if shown else None
 
     def advance(self, number: int) -> None:
         """Note that so many more were done."""
         self._done += number
+        self._update()
 
     def reach(self, step: str, done: int, total: int | None) -> None:
         """Note how far a step has come, of how much, where that is known."""
-        self._step = f" {step} {done:,}" if total is None else f" {step} {done:,} of {total:,}"
+        self._step, self._done, self._total = step, done, total
+        self._update()
 
     def __enter__(self) -> Self:
-        self._started = time.monotonic()
-        if self._thread is not None:
-            self._thread.start()
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # it may be about to begin
+        if self._line is not None:
+            self._line.stop()
 
-    def _show(self) -> None:
-        wait, shown = self._first, False
-        while not self._over.wait(wait):
-            done = f" {self._done:,}" if self._done else self._step
-            print(f"\r\x1b[K{self._what}{done} … {time.monotonic() - self._started:.0f} s", end="", file=sys.stderr)
-            sys.stderr.flush()
-            wait, shown = _EVERY_SECONDS, True
-        if shown:
-            print("\r\x1b[K", end="", file=sys.stderr)
-            sys.stderr.flush()
+    def _begin(self) -> None:
+        line = import_module("icefield_cli.progress_line").ProgressLine(self._what)
+        line.update(self._step, self._done, self._total)
+        line.start()
+        self._line = line
+
+    def _update(self) -> None:
+        if self._line is not None:
+            self._line.update(self._step, self._done, self._total)

@@ -1,11 +1,12 @@
-"""Times and spans as a command line takes them. Each function is a ``type`` of argparse and raises its error."""
+"""Times and spans as a command line takes them. Each function is a ``type`` of click's and raises its error."""
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import re
 import time
+
+import click
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SPAN = re.compile(r"(\d{1,9})(ms|s|m|h|d|w)")
@@ -17,7 +18,7 @@ def instant(given: str) -> int:
     try:
         found = dt.datetime.fromisoformat(given)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{given}' is no time in ISO form") from None
+        raise click.BadParameter(f"'{given}' is no time in ISO form") from None
     found = found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)
     return (found - _EPOCH) // dt.timedelta(milliseconds=1)
 
@@ -26,7 +27,7 @@ def span(given: str) -> int:
     """Milliseconds of a span such as ``90s``, ``12h`` or ``7d``."""
     found = _SPAN.fullmatch(given)
     if found is None:
-        raise argparse.ArgumentTypeError(f"'{given}' is no span of time such as 90s, 30m, 12h, 7d or 2w")
+        raise click.BadParameter(f"'{given}' is no span of time such as 90s, 30m, 12h, 7d or 2w")
     return int(found[1]) * _MILLISECONDS[found[2]]
 
 
@@ -36,7 +37,5 @@ def instant_or_age(given: str) -> int:
         return time.time_ns() // 1_000_000 - span(given)
     try:
         return instant(given)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"'{given}' is neither a time in ISO form nor an age such as 12h or 7d"
-        ) from None
+    except click.BadParameter:
+        raise click.BadParameter(f"'{given}' is neither a time in ISO form nor an age such as 12h or 7d") from None

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
+from icefield_cli.options import command, id_option, table_argument
 
 NAME = "cherry-pick"
+_WHICH = ("snapshot", "wap_id")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--snapshot", type=int, metavar="ID", help="the snapshot")
-    which.add_argument("--wap-id", metavar="ID", help="the one that was staged under this wap.id")
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)
+@command(NAME, __doc__, exclusive=(_WHICH,), needs=_WHICH)
+@table_argument
+@id_option("--snapshot", "The snapshot.")
+@click.option("--wap-id", metavar="ID", help="The one that was staged under this wap.id.")
+def run(context: Context, table: str, snapshot: int | None, wap_id: str | None) -> None:
+    """Run the command."""
+    change = context.table(table).manage_snapshots()
     with context.changing(NAME):
-        change = table.manage_snapshots()
-        if given.wap_id is not None:
-            change.publish_changes(given.wap_id)
-        else:
-            change.cherry_pick(given.snapshot)
+        if wap_id is not None:
+            change.publish_changes(wap_id)
+        elif snapshot is not None:
+            change.cherry_pick(snapshot)
         change.commit()
-    now = context.table(given.table).current_snapshot()
+    now = context.table(table).current_snapshot()
     made = None if now is None else now.snapshot_id
-    context.say(f"{given.table} is at snapshot {made}", table=given.table, snapshot_id=made)
+    context.say(f"{table} is at snapshot {made}", table=table, snapshot_id=made)

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
-
+import click
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile
 
 from icefield_cli.context import Context
+from icefield_cli.options import command, id_option, names_option, table_argument
 
 NAME = "compute-stats"
 _COLUMNS = ("statistics", "snapshot_id", "bytes", "location")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument(
-        "--columns", metavar="NAMES", help="count distinct values of these; default: of all that are primitive"
-    )
-    parser.add_argument("--snapshot", type=int, metavar="ID", help="default: the current one")
-    parser.add_argument("--only", choices=("table", "partitions"), help="only those of the table, or of its partitions")
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)
-    columns = [name.strip() for name in given.columns.split(",")] if given.columns else None
+@command(NAME, __doc__)
+@table_argument
+@names_option("--columns", "Count distinct values of these; default: of all that are primitive.")
+@id_option("--snapshot", "Default: the current one.")
+@click.option(
+    "--only", type=click.Choice(["table", "partitions"]), help="Only those of the table, or of its partitions."
+)
+def run(context: Context, table: str, columns: tuple[str, ...], snapshot: int | None, only: str | None) -> None:
+    """Run the command."""
+    found = context.table(table)
     rows: list[tuple[str, StatisticsFile | PartitionStatisticsFile]] = []
-    if given.only != "partitions":
+    if only != "partitions":
         with context.changing(NAME):
-            made = table.maintenance.compute_table_stats(columns, given.snapshot)
+            made = found.maintenance.compute_table_stats(list(columns) or None, snapshot)
         if made is not None:
             rows.append(("table", made))
-        table = context.table(given.table)
-    partitioned = any(spec.fields for spec in table.metadata.partition_specs)
-    if given.only == "partitions" or (given.only is None and partitioned):
+        found = context.table(table)
+    partitioned = any(spec.fields for spec in found.metadata.partition_specs)
+    if only == "partitions" or (only is None and partitioned):
         with context.changing(NAME):
-            parts = table.maintenance.compute_partition_stats(given.snapshot)
+            parts = found.maintenance.compute_partition_stats(snapshot)
         if parts is not None:
             rows.append(("partitions", parts))
     context.rows(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
-from icefield_cli.context import Context, pair
-
-NAME = "create-namespace"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("namespace")
-    parser.add_argument(
-        "--set", metavar="KEY=VALUE", type=pair, action="append", default=[], help="a property of it; repeatable"
-    )
+from icefield_cli.context import Context
+from icefield_cli.options import command, pairs_option
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    context.catalog.create_namespace(given.namespace, dict(given.set))
-    context.say(f"created namespace {given.namespace}", namespace=given.namespace)
+@command("create-namespace", __doc__)
+@click.argument("namespace")
+@pairs_option("--set", "A property of it; repeatable.", "properties")
+def run(context: Context, namespace: str, properties: tuple[tuple[str, str], ...]) -> None:
+    """Run the command."""
+    context.catalog.create_namespace(namespace, dict(properties))
+    context.say(f"created namespace {namespace}", namespace=namespace)

@@ -7,44 +7,46 @@ deleted at the end. The exit status is 1 when a check failed.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
+import click
 from icefield import IcefieldError
 from icefield.errors import InvalidArgument
 from icefield.health import Finding, GroupOfChecks, Result, examine, examine_table
 from icefield.toolkit import without_userinfo
 
 from icefield_cli.context import Context
-
-NAME = "doctor"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", nargs="?", help="namespace.table, or a metadata file; without it, the catalog")
-    parser.add_argument("--whole", action="store_true", help="of a table: read every data file, not a sample")
-    parser.add_argument("--location", metavar="URI", help="try this location instead of the warehouse")
-    parser.add_argument(
-        "--namespace", metavar="NAME", help="for a metastore: one that is there; default: one is made and dropped"
-    )
-    parser.add_argument("--read-only", action="store_true", help="change nothing: no file, no table")
+from icefield_cli.options import command, flag
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    if given.table is not None:
-        _table(context, given)
+@command("doctor", __doc__)
+@click.argument("table", metavar="[TABLE]", required=False)
+@flag("--whole", "Of a table: read every data file, not a sample.")
+@click.option("--location", metavar="URI", help="Try this location instead of the warehouse.")
+@click.option(
+    "--namespace", metavar="NAME", help="For a metastore: one that is there; default: one is made and dropped."
+)
+@flag("--read-only", "Change nothing: no file, no table.")
+def run(
+    context: Context, table: str | None, whole: bool, location: str | None, namespace: str | None, read_only: bool
+) -> None:
+    """Run the command."""
+    if table is not None:
+        if location or namespace or read_only:
+            raise InvalidArgument(
+                "--location, --namespace and --read-only are for catalogs; leave them out for a table"
+            )
+        _table(context, table, whole)
         return
-    if given.whole:
+    if whole:
         raise InvalidArgument("--whole is for tables; name one")
     findings: list[Finding] = []
     with context.progress("examining", prints=True):
         for finding in examine(
             context.catalog_name,
-            location=given.location,
-            namespace=given.namespace,
-            writes=not given.read_only,
+            location=location,
+            namespace=namespace,
+            writes=not read_only,
             **context.catalog_properties,
         ):
             findings.append(finding)
@@ -52,14 +54,12 @@ def run(context: Context, given: argparse.Namespace) -> None:
     _fail_where_failed(findings)
 
 
-def _table(context: Context, given: argparse.Namespace) -> None:
+def _table(context: Context, name: str, whole: bool) -> None:
     """Examine a table; print each group of checks when it is over."""
-    if given.location or given.namespace or given.read_only:
-        raise InvalidArgument("--location, --namespace and --read-only are for catalogs; leave them out for a table")
-    groups = examine_table(context.table(given.table), whole=given.whole)
+    groups = examine_table(context.table(name), whole=whole)
     findings: list[Finding] = []
     while True:
-        with context.progress(f"checking {given.table}"):
+        with context.progress(f"checking {name}"):
             group = next(groups, None)
         if group is None:
             break

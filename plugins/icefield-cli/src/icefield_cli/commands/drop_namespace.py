@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
-
-NAME = "drop-namespace"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("namespace")
+from icefield_cli.options import command
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    context.catalog.drop_namespace(given.namespace)
-    context.say(f"dropped namespace {given.namespace}", namespace=given.namespace)
+@command("drop-namespace", __doc__)
+@click.argument("namespace")
+def run(context: Context, namespace: str) -> None:
+    """Run the command."""
+    context.catalog.drop_namespace(namespace)
+    context.say(f"dropped namespace {namespace}", namespace=namespace)

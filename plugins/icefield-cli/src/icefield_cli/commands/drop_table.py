@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-
 from icefield_cli.context import Context
-
-NAME = "drop-table"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("--purge", action="store_true", help="delete its data and its metadata too")
+from icefield_cli.options import command, flag, table_argument
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
+@command("drop-table", __doc__)
+@table_argument
+@flag("--purge", "Delete its data and its metadata too.")
+def run(context: Context, table: str, purge: bool) -> None:
+    """Run the command."""
     with context.progress("deleting"):
-        context.catalog.drop_table(given.table, purge=given.purge)
-    context.say(f"dropped {given.table}", table=given.table, purged=given.purge)
+        context.catalog.drop_table(table, purge=purge)
+    context.say(f"dropped {table}", table=table, purged=purge)

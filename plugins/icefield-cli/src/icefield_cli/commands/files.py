@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
-
 from icefield.expressions import AlwaysTrue
 
-from icefield_cli.commands.versions import add_version_options, scan_of
+from icefield_cli.commands import versions
+from icefield_cli.commands.versions import scan_of, version_options
 from icefield_cli.context import Context
+from icefield_cli.options import command, table_argument, where_option
 from icefield_cli.rows import rows_of
 
-NAME = "files"
 _COLUMNS = ("file_path", "file_format", "record_count", "file_size_in_bytes", "partition")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table, or a metadata file")
-    parser.add_argument("--where", metavar="FILTER", help="a filter, such as \"ts >= '2024-01-01'\"")
-    add_version_options(parser)
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    scan = scan_of(context.table(given.table), given, row_filter=given.where or AlwaysTrue())
+@command("files", __doc__, exclusive=(versions.EXCLUSIVE,))
+@table_argument
+@where_option("A filter, such as \"ts >= '2024-01-01'\".")
+@version_options
+def run(
+    context: Context, table: str, where: str | None, snapshot: int | None, ref: str | None, as_of: int | None
+) -> None:
+    """Run the command."""
+    scan = scan_of(context.table(table), snapshot, ref, as_of, row_filter=where or AlwaysTrue())
     with context.progress("planning"):
         plan = scan.plan_arrow()
     columns = [name for name in _COLUMNS if name in plan.column_names]

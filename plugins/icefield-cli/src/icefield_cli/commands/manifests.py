@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-
 from icefield_cli.context import Context
+from icefield_cli.options import command, id_option, table_argument
 from icefield_cli.rows import rows_of
 
-NAME = "manifests"
 _COLUMNS = (
     "path",
     "length",
@@ -20,13 +18,9 @@ _COLUMNS = (
 )
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table, or a metadata file")
-    parser.add_argument("--snapshot", type=int, metavar="ID", help="an earlier snapshot by its id")
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    found = context.table(given.table).inspect.manifests(given.snapshot)
-    context.rows(rows_of(found.to_batches()), _COLUMNS)
+@command("manifests", __doc__)
+@table_argument
+@id_option("--snapshot", "An earlier snapshot by its id.")
+def run(context: Context, table: str, snapshot: int | None) -> None:
+    """Run the command."""
+    context.rows(rows_of(context.table(table).inspect.manifests(snapshot).to_batches()), _COLUMNS)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 from icefield.metadata import inflated
 
 from icefield_cli import output
 from icefield_cli.context import Context
-
-NAME = "metadata"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table, or a metadata file")
+from icefield_cli.options import command, table_argument
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)  # whose metadata has been read and checked, bounds and all
-    data = table.io.read_metadata(table.metadata_location)
-    output.print_record(json.loads(inflated(data, table.metadata_location)), json=True)
+@command("metadata", __doc__)
+@table_argument
+def run(context: Context, table: str) -> None:
+    """Run the command."""
+    found = context.table(table)  # whose metadata has been read and checked, bounds and all
+    data = found.io.read_metadata(found.metadata_location)
+    output.print_record(json.loads(inflated(data, found.metadata_location)), json=True)

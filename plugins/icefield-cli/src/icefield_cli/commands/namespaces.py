@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
-
-NAME = "namespaces"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("parent", nargs="?", help="list the namespaces below this one")
+from icefield_cli.options import command
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    found = context.catalog.list_namespaces(given.parent or ())
+@command("namespaces", __doc__)
+@click.argument("parent", metavar="[PARENT]", required=False)
+def run(context: Context, parent: str | None) -> None:
+    """Run the command."""
+    found = context.catalog.list_namespaces(parent or ())
     context.rows(({"namespace": ".".join(name)} for name in found), ("namespace",))

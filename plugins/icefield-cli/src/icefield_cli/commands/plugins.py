@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-
 from icefield import Plugins
 
 from icefield_cli.context import Context
+from icefield_cli.options import command
 
-NAME = "plugins"
 _NOUNS = {
     "file-formats": "file format",
     "file-systems": "file system",
@@ -17,14 +15,9 @@ _NOUNS = {
 }
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    del parser
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    del given
+@command("plugins", __doc__)
+def run(context: Context) -> None:
+    """Run the command."""
     rows = []
     for info in Plugins.installed().listing():
         rows.append(

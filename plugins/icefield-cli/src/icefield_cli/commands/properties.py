@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
-from icefield_cli.context import Context, pair
-
-NAME = "properties"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table, or a metadata file")
-    parser.add_argument("--set", metavar="KEY=VALUE", type=pair, action="append", default=[], help="repeatable")
-    parser.add_argument("--remove", metavar="KEY", action="append", default=[], help="repeatable")
+from icefield_cli.context import Context
+from icefield_cli.options import command, pairs_option, table_argument
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)
-    if given.set or given.remove:
-        changes = dict(given.set)
-        with table.transaction() as transaction:
+@command("properties", __doc__)
+@table_argument
+@pairs_option("--set", "Set a property; repeatable.", "changes")
+@click.option("--remove", metavar="KEY", multiple=True, help="Remove a property; repeatable.")
+def run(context: Context, table: str, changes: tuple[tuple[str, str], ...], remove: tuple[str, ...]) -> None:
+    """Run the command."""
+    found = context.table(table)
+    if changes or remove:
+        with found.transaction() as transaction:
             if changes:
-                transaction.set_properties(changes)
-            if given.remove:
-                transaction.remove_properties(*given.remove)
-        table = table.refresh()
-    rows = ({"key": key, "value": value} for key, value in sorted(table.metadata.properties.items()))
+                transaction.set_properties(dict(changes))
+            if remove:
+                transaction.remove_properties(*remove)
+        found = found.refresh()
+    rows = ({"key": key, "value": value} for key, value in sorted(found.metadata.properties.items()))
     context.rows(rows, ("key", "value"))

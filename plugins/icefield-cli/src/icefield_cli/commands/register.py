@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
-
-NAME = "register"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("metadata_location", help="the metadata file")
+from icefield_cli.options import command, table_argument
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.catalog.register_table(given.table, given.metadata_location)
-    context.say(f"registered {given.table} at {table.metadata.location}", table=given.table)
+@command("register", __doc__)
+@table_argument
+@click.argument("metadata_location")
+def run(context: Context, table: str, metadata_location: str) -> None:
+    """Run the command."""
+    made = context.catalog.register_table(table, metadata_location)
+    context.say(f"registered {table} at {made.metadata.location}", table=table)

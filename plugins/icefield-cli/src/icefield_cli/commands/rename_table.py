@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
-
-NAME = "rename-table"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table, as it is called")
-    parser.add_argument("name", help="namespace.table, as it shall be called")
+from icefield_cli.options import command, table_argument
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    context.catalog.rename_table(given.table, given.name)
-    context.say(f"renamed {given.table} to {given.name}", table=given.name)
+@command("rename-table", __doc__)
+@table_argument
+@click.argument("name")
+def run(context: Context, table: str, name: str) -> None:
+    """Run the command."""
+    context.catalog.rename_table(table, name)
+    context.say(f"renamed {table} to {name}", table=name)

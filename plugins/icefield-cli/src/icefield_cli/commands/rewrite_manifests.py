@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
+from icefield_cli.options import branch_option, command, dry_run_option, names, table_argument, where_option
 
 NAME = "rewrite-manifests"
+_CLUSTER = "Partition fields that come first, separated by commas."
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("--spec", type=int, metavar="ID", help="only manifests of this partition spec")
-    parser.add_argument("--where", metavar="FILTER", help="only manifests that may hold such rows")
-    parser.add_argument("--cluster-by", metavar="FIELDS", help="partition fields that come first, separated by commas")
-    parser.add_argument("--branch", default="main", metavar="NAME", help="default: main")
-    parser.add_argument("--dry-run", action="store_true", help="change nothing, and say what would be done")
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)
-    first = tuple(name.strip() for name in given.cluster_by.split(",")) if given.cluster_by else ()
-    with context.changing(NAME, dry_run=given.dry_run):
-        result = table.maintenance.rewrite_manifests(
-            given.spec, given.where, cluster_by=first, dry_run=given.dry_run, branch=given.branch
-        )
-    done = "would rewrite" if given.dry_run else "rewrote"
-    context.result(f"{done} {result.rewritten_manifests:,} manifests of {given.table}", NAME, result)
+@command(NAME, __doc__)
+@table_argument
+@click.option("--spec", type=int, metavar="ID", help="Only manifests of this partition spec.")
+@where_option("Only manifests that may hold such rows.")
+@click.option("--cluster-by", type=names, default="", metavar="FIELDS", help=_CLUSTER)
+@branch_option
+@dry_run_option
+def run(
+    context: Context,
+    table: str,
+    spec: int | None,
+    where: str | None,
+    cluster_by: tuple[str, ...],
+    branch: str,
+    dry_run: bool,
+) -> None:
+    """Run the command."""
+    maintenance = context.table(table).maintenance
+    with context.changing(NAME, dry_run=dry_run):
+        result = maintenance.rewrite_manifests(spec, where, cluster_by=cluster_by, dry_run=dry_run, branch=branch)
+    done = "would rewrite" if dry_run else "rewrote"
+    context.result(f"{done} {result.rewritten_manifests:,} manifests of {table}", NAME, result)

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
 from icefield_cli.context import Context
+from icefield_cli.options import command, flag, id_option, table_argument
 from icefield_cli.times import instant_or_age
 
 NAME = "rollback"
+_WHERE = ("snapshot", "before", "ref")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--snapshot", type=int, metavar="ID", help="an ancestor of the current snapshot")
-    where.add_argument("--before", type=instant_or_age, metavar="TIME", help="the latest from before a time, or an age")
-    where.add_argument("--ref", metavar="NAME", help="what a branch or tag names, an ancestor or not")
-    parser.add_argument("--any", action="store_true", help="with --snapshot: one that is no ancestor too")
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)
-    before = table.current_snapshot()
+@command(NAME, __doc__, exclusive=(_WHERE,), needs=_WHERE)
+@table_argument
+@id_option("--snapshot", "An ancestor of the current snapshot.")
+@click.option("--before", type=instant_or_age, metavar="TIME", help="The latest from before a time, or an age.")
+@click.option("--ref", metavar="NAME", help="What a branch or tag names, an ancestor or not.")
+@flag("--any", "With --snapshot: one that is no ancestor too.")
+def run(context: Context, table: str, snapshot: int | None, before: int | None, ref: str | None, any: bool) -> None:
+    """Run the command."""
+    found = context.table(table)
+    old = found.current_snapshot()
     with context.changing(NAME):
-        change = table.manage_snapshots()
-        if given.before is not None:
-            change.rollback_to_timestamp(given.before)
-        elif given.ref is not None:
-            change.set_current_snapshot(ref_name=given.ref)
-        elif given.any:
-            change.set_current_snapshot(given.snapshot)
-        else:
-            change.rollback_to_snapshot(given.snapshot)
+        change = found.manage_snapshots()
+        if before is not None:
+            change.rollback_to_timestamp(before)
+        elif ref is not None:
+            change.set_current_snapshot(ref_name=ref)
+        elif any:
+            change.set_current_snapshot(snapshot)
+        elif snapshot is not None:
+            change.rollback_to_snapshot(snapshot)
         change.commit()
-    now = context.table(given.table).current_snapshot()
-    ids = {"before": before and before.snapshot_id, "snapshot_id": now and now.snapshot_id}
-    context.say(f"{given.table} is at snapshot {ids['snapshot_id']}; it was at {ids['before']}", **ids)
+    now = context.table(table).current_snapshot()
+    ids = {"before": old and old.snapshot_id, "snapshot_id": now and now.snapshot_id}
+    context.say(f"{table} is at snapshot {ids['snapshot_id']}; it was at {ids['before']}", **ids)

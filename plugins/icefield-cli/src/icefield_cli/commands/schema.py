@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
-
 from icefield.errors import InvalidArgument
 
 from icefield_cli.context import Context
-
-NAME = "schema"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table, or a metadata file")
-    parser.add_argument("--id", type=int, dest="schema_id", metavar="ID", help="an earlier schema by its id")
+from icefield_cli.options import command, id_option, table_argument
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table = context.table(given.table)
-    schemas = table.schemas()
-    if given.schema_id is not None and given.schema_id not in schemas:
-        raise InvalidArgument(f"{given.table} has no schema {given.schema_id}; it has {', '.join(map(str, schemas))}")
-    schema = table.schema() if given.schema_id is None else schemas[given.schema_id]
+@command("schema", __doc__)
+@table_argument
+@id_option("--id", "An earlier schema by its id.", "schema_id")
+def run(context: Context, table: str, schema_id: int | None) -> None:
+    """Run the command."""
+    found = context.table(table)
+    schemas = found.schemas()
+    if schema_id is not None and schema_id not in schemas:
+        raise InvalidArgument(f"{table} has no schema {schema_id}; it has {', '.join(map(str, schemas))}")
+    schema = found.schema() if schema_id is None else schemas[schema_id]
     rows = (
         {
             "id": number,

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 
+import click
 from icefield import Catalog
 
 from icefield_cli.context import Context
-
-NAME = "tables"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("namespace", nargs="?", help="list the tables of this one only")
+from icefield_cli.options import command
 
 
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
+@command("tables", __doc__)
+@click.argument("namespace", metavar="[NAMESPACE]", required=False)
+def run(context: Context, namespace: str | None) -> None:
+    """Run the command."""
     catalog = context.catalog
-    found = catalog.list_tables(given.namespace) if given.namespace else _all_tables(catalog, ())
+    found = catalog.list_tables(namespace) if namespace else _all_tables(catalog, ())
     context.rows(({"table": ".".join(name)} for name in found), ("table",))
 
 

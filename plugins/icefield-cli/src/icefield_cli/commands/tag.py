@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-import argparse
+import click
 
-from icefield_cli.commands.references import add_target_options, target_or_current
+from icefield_cli.commands import references
+from icefield_cli.commands.references import target_options, target_or_current
 from icefield_cli.context import Context
+from icefield_cli.options import command, flag, table_argument
 from icefield_cli.times import span
 
 NAME = "tag"
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("table", help="namespace.table")
-    parser.add_argument("name", help="the tag")
-    add_target_options(parser)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--replace", action="store_true", help="move the tag, wherever it was")
-    what.add_argument("--delete", action="store_true", help="delete the tag")
-    what.add_argument("--retain", action="store_true", help="change only how long a tag that is there is kept")
-    parser.add_argument("--max-ref-age", type=span, metavar="SPAN", help="how long the tag is kept, such as 90d")
-
-
-def run(context: Context, given: argparse.Namespace) -> None:
-    """Do it."""
-    table, name = context.table(given.table), given.name
-    change = table.manage_snapshots()
+@command(NAME, __doc__, exclusive=(references.EXCLUSIVE, ("replace", "delete", "retain")))
+@table_argument
+@click.argument("name")
+@target_options
+@flag("--replace", "Move the tag, wherever it was.")
+@flag("--delete", "Delete the tag.")
+@flag("--retain", "Change only how long a tag that is there is kept.")
+@click.option("--max-ref-age", type=span, metavar="SPAN", help="How long the tag is kept, such as 90d.")
+def run(
+    context: Context,
+    table: str,
+    name: str,
+    snapshot: int | None,
+    source: str | None,
+    replace: bool,
+    delete: bool,
+    retain: bool,
+    max_ref_age: int | None,
+) -> None:
+    """Run the command."""
+    found = context.table(table)
+    change = found.manage_snapshots()
     made = "created"
-    if given.delete:
+    if delete:
         made = "deleted"
         change.remove_tag(name)
-    elif given.retain:
+    elif retain:
         made = "changed"
     else:
-        target = target_or_current(table, given)
-        if given.replace:
+        target = target_or_current(found, snapshot, source)
+        if replace:
             made = "moved"
             change.replace_tag(name, target)
         else:
             change.create_tag(target, name)
-    if given.max_ref_age is not None and not given.delete:
-        change.set_max_ref_age_ms(name, given.max_ref_age)
+    if max_ref_age is not None and not delete:
+        change.set_max_ref_age_ms(name, max_ref_age)
     with context.changing(NAME):
         change.commit()
-    context.say(f"{made} tag {name} of {given.table}", table=given.table, tag=name)
+    context.say(f"{made} tag {name} of {table}", table=table, tag=name)

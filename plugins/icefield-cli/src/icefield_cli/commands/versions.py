@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
+import click
 from icefield import Table
 from icefield.scan import TableScan
 
+from icefield_cli.options import Function, id_option
 from icefield_cli.times import instant
 
-
-def add_version_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them; one of them at most may be given."""
-    versions = parser.add_mutually_exclusive_group()
-    versions.add_argument("--snapshot", type=int, metavar="ID", help="an earlier snapshot by its id")
-    versions.add_argument("--ref", metavar="NAME", help="a branch or tag")
-    versions.add_argument(
-        "--as-of", type=instant, metavar="TIME", help="as it was at a time, such as 2024-01-31T12:00:00+00:00"
-    )
+EXCLUSIVE = ("snapshot", "ref", "as_of")
+_AS_OF = "As it was at a time, such as 2024-01-31T12:00:00+00:00."
 
 
-def scan_of(table: Table, given: argparse.Namespace, **options: Any) -> TableScan:
+def version_options(function: Function) -> Function:
+    """Declare ``snapshot``, ``ref`` and ``as_of``, which are ``EXCLUSIVE``."""
+    function = click.option("--as-of", type=instant, metavar="TIME", help=_AS_OF)(function)
+    function = click.option("--ref", metavar="NAME", help="A branch or tag.")(function)
+    declared: Function = id_option("--snapshot", "An earlier snapshot by its id.")(function)
+    return declared
+
+
+def scan_of(table: Table, snapshot: int | None, ref: str | None, as_of: int | None, **options: Any) -> TableScan:
     """A scan of the version that was asked for."""
-    scan = table.scan(snapshot_id=given.snapshot, ref=given.ref, **options)
-    return scan if given.as_of is None else scan.as_of(given.as_of)
+    scan = table.scan(snapshot_id=snapshot, ref=ref, **options)
+    return scan if as_of is None else scan.as_of(as_of)
