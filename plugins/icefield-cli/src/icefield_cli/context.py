@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import asdict, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,13 @@ from icefield import Catalog, Plugins, Table, catalog_properties, default_catalo
 
 from icefield_cli import output
 from icefield_cli.listening import Listener
+from icefield_cli.people import size
 from icefield_cli.progress import Progress
 
 _PREFER = "plugins.prefer."
 _MOST_SHOWN = 5
+
+Row = Mapping[str, Any]
 
 
 class Context:
@@ -45,13 +48,18 @@ class Context:
         preferences = {key[len(_PREFER) :]: value for key, value in properties.items() if key.startswith(_PREFER)}
         return Plugins.installed(preferences, [self.listener])
 
-    def rows(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-        """Print rows as they come: aligned text with a heading, or JSON, an object a row."""
-        output.print_rows(rows, columns, json=self.json)
+    def rows(
+        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], people: Callable[[Row], Row] | None = None
+    ) -> None:
+        """Print rows as they come: aligned ``columns`` with a heading, or JSON, an object a row with all it has.
 
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Print one thing: a line a key, or a JSON object."""
-        output.print_record(record, json=self.json)
+        ``people``: what makes a row with those columns of one as it is in JSON.
+        """
+        output.print_rows(rows if self.json or people is None else map(people, rows), columns, json=self.json)
+
+    def record(self, record: Mapping[str, Any], people: Mapping[str, Any] | None = None) -> None:
+        """Print one thing: a line a key, or a JSON object. ``people``: values that are shown instead, by key."""
+        output.print_record(record if self.json or people is None else {**record, **people}, json=self.json)
 
     def line(self, text: str) -> None:
         """Print a line of text."""
@@ -73,19 +81,21 @@ class Context:
             self.listener.progress = progress
             yield
 
-    def result(self, title: str, operation: str, result: Any) -> None:
-        """Print what upkeep did: a title and what is not zero, or a JSON object on one line."""
+    def result(self, title: str, operation: str, result: Any, **totals: int) -> None:
+        """Print what upkeep did: a title and what is not zero, or a JSON object on one line.
+
+        ``totals``: what follows from the fields of ``result``, which is a dataclass.
+        """
         names = [field.name for field in fields(result) if not field.name.startswith("_") and field.repr]
-        found = {name: getattr(result, name) for name in names}
+        found = {**totals, **{name: getattr(result, name) for name in names}}
         if self.json:
-            self.rows([{"operation": operation, **found}], ("operation", *found))
+            self.rows([{"operation": operation, **{name: _open(value) for name, value in found.items()}}], ())
             return
         self.line(title)
         shown = {name.replace("_", " "): value for name, value in found.items() if value and name != "dry_run"}
         width = max(map(len, shown), default=0)
         for name, value in shown.items():
-            text = f"{value:,}" if isinstance(value, int) and not name.endswith(" id") else _several(value)
-            self.line(f"  {name.ljust(width)}  {text}")
+            self.line(f"  {name.ljust(width)}  {_for_people(name, value)}")
 
     def progress(self, what: str, *, prints: bool = False) -> Progress:
         """Show on the standard error, when it is a terminal, that something goes on.
@@ -95,9 +105,20 @@ class Context:
         return Progress(what, shown=sys.stderr.isatty() and not (prints and sys.stdout.isatty()))
 
 
-def _several(value: Any) -> str:
-    """A value as text; of many the first few, and how many there are."""
+def _open(value: Any) -> Any:
+    """A value with the fields of dataclasses in it."""
+    if isinstance(value, tuple):
+        return [_open(item) for item in value]
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _for_people(name: str, value: Any) -> str:
+    """A value as a string: sizes with units, numbers with separators, of many the first few and how many there are."""
+    if isinstance(value, int) and not name.endswith(" id"):
+        return size(value) or "" if name.endswith("bytes") else f"{value:,}"
     if not isinstance(value, tuple):
         return str(value)
+    if value and is_dataclass(value[0]):
+        return f"{len(value):,}"
     more = f" and {len(value) - _MOST_SHOWN:,} more" if len(value) > _MOST_SHOWN else ""
     return ", ".join(map(str, value[:_MOST_SHOWN])) + more

@@ -7,6 +7,7 @@ from icefield.metadata import PartitionStatisticsFile, StatisticsFile
 
 from icefield_cli.context import Context
 from icefield_cli.options import command, id_option, names_option, table_argument
+from icefield_cli.people import size
 
 NAME = "compute-stats"
 _COLUMNS = ("statistics", "snapshot_id", "bytes", "location")
@@ -41,4 +42,5 @@ def run(context: Context, table: str, columns: tuple[str, ...], snapshot: int | 
             for what, file in rows
         ),
         _COLUMNS,
+        lambda row: {**row, "bytes": size(row["bytes"])},
     )

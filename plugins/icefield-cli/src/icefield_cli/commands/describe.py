@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from icefield_cli.context import Context
 from icefield_cli.options import command, table_argument
+from icefield_cli.people import partition_field, sort_field
 
 
 @command("describe", __doc__)
@@ -27,5 +28,9 @@ def run(context: Context, table: str) -> None:
             "snapshots": len(metadata.snapshots),
             "current snapshot": None if snapshot is None else snapshot.snapshot_id,
             "summary": {} if snapshot is None else dict(snapshot.summary or {}),
-        }
+        },
+        people={
+            "partition spec": [partition_field(found, field) for field in found.spec().fields],
+            "sort order": [sort_field(found, field) for field in found.sort_order().fields],
+        },
     )

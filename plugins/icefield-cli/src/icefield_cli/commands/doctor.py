@@ -7,6 +7,7 @@ deleted at the end. The exit status is 1 when a check failed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import click
@@ -41,7 +42,8 @@ def run(
     if whole:
         raise InvalidArgument("--whole is for tables; name one")
     findings: list[Finding] = []
-    with context.progress("examining", prints=True):
+    began = time.monotonic()
+    with context.progress("examining", prints=True) as progress:
         for finding in examine(
             context.catalog_name,
             location=location,
@@ -50,7 +52,10 @@ def run(
             **context.catalog_properties,
         ):
             findings.append(finding)
-            _show(context, finding)
+            ended = time.monotonic()
+            _show(context, finding, ended - began)
+            began = ended
+            progress.reach(finding.check, len(findings), None)
     _fail_where_failed(findings)
 
 
@@ -58,11 +63,14 @@ def _table(context: Context, name: str, whole: bool) -> None:
     """Examine a table; print each group of checks when it is over."""
     groups = examine_table(context.table(name), whole=whole)
     findings: list[Finding] = []
+    over = ""
     while True:
-        with context.progress(f"checking {name}"):
+        with context.progress(f"checking {name}") as progress:
+            progress.reach(f"checks so far, {over} done" if over else "", len(findings), None)
             group = next(groups, None)
         if group is None:
             break
+        over = group.name
         findings.extend(group.findings)
         _show_group(context, group)
     _fail_where_failed(findings)
@@ -105,7 +113,7 @@ def _show_group(context: Context, group: GroupOfChecks) -> None:
                 context.line(f"{'':12}{what} {without_userinfo(value)}")
 
 
-def _show(context: Context, finding: Finding) -> None:
+def _show(context: Context, finding: Finding, seconds: float) -> None:
     """One finding: a JSON object, or a line and, below it, what to do."""
     if context.json:
         row = {
@@ -113,9 +121,10 @@ def _show(context: Context, finding: Finding) -> None:
             "result": finding.result.value,
             "found": finding.found,
             "advice": finding.advice,
+            "seconds": round(seconds, 3),
         }
         context.rows([row], tuple(row))
         return
-    context.line(f"{finding.result.value:8}  {finding.check:22}  {finding.found}".rstrip())
+    context.line(f"{finding.result.value:8}  {seconds:6.2f} s  {finding.check:22}  {finding.found}".rstrip())
     if finding.advice:
         context.line(f"{'':8}  -> {finding.advice}")

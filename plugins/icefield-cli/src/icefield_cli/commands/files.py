@@ -6,11 +6,13 @@ from icefield.expressions import AlwaysTrue
 
 from icefield_cli.commands import versions
 from icefield_cli.commands.versions import scan_of, version_options
-from icefield_cli.context import Context
+from icefield_cli.context import Context, Row
 from icefield_cli.options import command, table_argument, where_option
+from icefield_cli.people import number, partitions_of, size
 from icefield_cli.rows import rows_of
 
 _COLUMNS = ("file_path", "file_format", "record_count", "file_size_in_bytes", "partition")
+_FOR_PEOPLE = ("file_path", "file_format", "record_count", "size", "partition")
 
 
 @command("files", __doc__, exclusive=(versions.EXCLUSIVE,))
@@ -21,8 +23,19 @@ def run(
     context: Context, table: str, where: str | None, snapshot: int | None, ref: str | None, as_of: int | None
 ) -> None:
     """Run the command."""
-    scan = scan_of(context.table(table), snapshot, ref, as_of, row_filter=where or AlwaysTrue())
+    named = context.table(table)
+    scan = scan_of(named, snapshot, ref, as_of, row_filter=where or AlwaysTrue())
     with context.progress("planning"):
         plan = scan.plan_arrow()
     columns = [name for name in _COLUMNS if name in plan.column_names]
-    context.rows(rows_of(plan.select(columns).to_batches()), columns)
+    partition = partitions_of(named)
+
+    def for_people(row: Row) -> Row:
+        return {
+            **row,
+            "partition": partition(row.get("partition"), None),
+            "record_count": number(row["record_count"]),
+            "size": size(row["file_size_in_bytes"]),
+        }
+
+    context.rows(rows_of(plan.select(columns).to_batches()), _FOR_PEOPLE[: len(columns)], for_people)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from icefield.expressions import AlwaysTrue
 
-from icefield_cli.context import Context
+from icefield_cli.context import Context, Row
 from icefield_cli.options import command, id_option, table_argument, where_option
+from icefield_cli.people import number, partitions_of, size, utc
 from icefield_cli.rows import rows_of
 
-_COLUMNS = ("partition", "spec_id", "record_count", "file_count", "total_data_file_size_in_bytes", "last_updated_at")
+_COLUMNS = ("partition", "spec_id", "record_count", "file_count", "size", "last_updated_at")
 
 
 @command("partitions", __doc__)
@@ -17,7 +18,20 @@ _COLUMNS = ("partition", "spec_id", "record_count", "file_count", "total_data_fi
 @id_option("--snapshot", "An earlier snapshot by its id.")
 def run(context: Context, table: str, where: str | None, snapshot: int | None) -> None:
     """Run the command."""
-    inspect = context.table(table).inspect
+    named = context.table(table)
     with context.progress("reading manifests"):
-        found = inspect.partitions(snapshot, where or AlwaysTrue())
-    context.rows(rows_of(found.to_batches()), [name for name in _COLUMNS if name in found.column_names])
+        found = named.inspect.partitions(snapshot, where or AlwaysTrue())
+    partition = partitions_of(named)
+
+    def for_people(row: Row) -> Row:
+        return {
+            **row,
+            "partition": partition(row.get("partition"), row.get("spec_id")),
+            "record_count": number(row["record_count"]),
+            "file_count": number(row["file_count"]),
+            "size": size(row["total_data_file_size_in_bytes"]),
+            "last_updated_at": utc(row["last_updated_at"]),
+        }
+
+    columns = _COLUMNS if "partition" in found.column_names else _COLUMNS[2:]
+    context.rows(rows_of(found.to_batches()), columns, for_people)

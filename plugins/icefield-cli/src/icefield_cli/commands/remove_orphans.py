@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from icefield_cli.context import Context
+from icefield_cli.context import Context, Row
 from icefield_cli.options import command, flag, pairs_option, table_argument
+from icefield_cli.people import size, utc
 from icefield_cli.rows import rows_of
 from icefield_cli.times import instant_or_age
 
 NAME = "remove-orphans"
-_COLUMNS = ("location", "size", "modified_ms")
+_COLUMNS = ("location", "size", "modified_at")
 _OLDER = "A time, or an age such as 7d; default: 3d."
 _MISMATCH = "Files of which it is in doubt whether they are the table's; default: error."
 
@@ -53,7 +54,11 @@ def run(
             prefix_mismatch=prefix_mismatch,
         )
     if delete:
-        title = f"deleted {result.files - result.undeleted:,} orphan files of {table}; bytes: {result.bytes:,}"
+        title = f"deleted {result.files - result.undeleted:,} orphan files of {table}, {size(result.bytes)}"
         context.result(title, NAME, result)
         return
-    context.rows(rows_of(result.orphans.to_batches()), _COLUMNS)
+    context.rows(rows_of(result.orphans.to_batches()), _COLUMNS, _for_people)
+
+
+def _for_people(row: Row) -> Row:
+    return {**row, "size": size(row["size"]), "modified_at": utc(row["modified_ms"])}

@@ -112,5 +112,8 @@ def run(
             dry_run=dry_run,
             snapshot_properties=dict(given["snapshot_property"]),
         )
+    totals = {"rewritten_data_files": result.rewritten_data_files, "rewritten_bytes": result.rewritten_bytes}
+    if not dry_run:
+        totals |= {"added_data_files": result.added_data_files, "added_bytes": result.added_bytes}
     done = "would rewrite" if dry_run else "rewrote"
-    context.result(f"{done} {result.rewritten_data_files:,} data files of {table}", NAME, result)
+    context.result(f"{done} {result.rewritten_data_files:,} data files of {table}", NAME, result, **totals)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from icefield_cli.context import Context
+from icefield_cli.context import Context, Row
 from icefield_cli.options import command, table_argument
+from icefield_cli.people import number, utc
 from icefield_cli.rows import rows_of
 
-_COLUMNS = ("snapshot_id", "committed_at", "parent_id", "operation", "manifest_list")
+_SUMMARY = {
+    "rows_added": "added-records",
+    "rows_deleted": "deleted-records",
+    "files_added": "added-data-files",
+    "files_deleted": "deleted-data-files",
+}
+_COLUMNS = ("snapshot_id", "committed_at", "operation", *_SUMMARY)
 
 
 @command("snapshots", __doc__)
@@ -14,4 +21,9 @@ _COLUMNS = ("snapshot_id", "committed_at", "parent_id", "operation", "manifest_l
 def run(context: Context, table: str) -> None:
     """Run the command."""
     rows = rows_of(context.table(table).inspect.snapshots().to_batches())
-    context.rows(({**row, "summary": dict(row["summary"] or ())} for row in rows), _COLUMNS)
+    context.rows(({**row, "summary": dict(row["summary"] or ())} for row in rows), _COLUMNS, _for_people)
+
+
+def _for_people(row: Row) -> Row:
+    changed = {column: number(row["summary"].get(key, "0")) for column, key in _SUMMARY.items()}
+    return {**row, **changed, "committed_at": utc(row["committed_at"])}

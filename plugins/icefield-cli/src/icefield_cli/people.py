@@ -1,0 +1,95 @@
+"""Values as people read them: sizes with units, times in UTC, partitions and specs by the names of columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from icefield import Table
+from icefield.partitioning import PartitionField, SortField
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024
+_MOST_BEFORE_POINT = 100
+
+
+def size(number: int | None) -> str | None:
+    """A number of bytes with a unit: ``1.2 GiB``."""
+    if number is None:
+        return None
+    amount, unit = float(number), 0
+    while amount >= _STEP and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{amount:.1f} {_UNITS[unit]}" if unit and amount < _MOST_BEFORE_POINT else f"{amount:.0f} {_UNITS[unit]}"
+
+
+def number(value: int | str | None) -> str | None:
+    """A count with separators of thousands; what is no number stays as it is."""
+    return f"{int(value):,}" if value is not None and str(value).isascii() and str(value).isdigit() else value  # type: ignore[return-value]
+
+
+def utc(given: str | int | None) -> str | None:
+    """A time in UTC, in ISO form: of milliseconds since 1970, or of the string of an Arrow timestamp."""
+    if isinstance(given, int):
+        seconds, milliseconds = divmod(given, 1_000)
+        try:
+            return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+        except (ValueError, OverflowError, OSError):  # a time that Python does not know
+            return str(given)
+    return None if given is None else given.removesuffix("+00:00").removesuffix("Z") + "Z"
+
+
+def partitions_of(table: Table) -> Callable[[Mapping[str, Any] | None, int | None], str | None]:
+    """A function that shows a partition, of the struct of its fields and the id of its spec: ``ts_month=2013-01``."""
+    schema, schemas = table.schema(), list(table.schemas().values())
+    specs = {}
+    for spec in table.metadata.partition_specs:
+        types = {field.name: field.field_type for field in spec.partition_type(schema, schemas).fields}
+        specs[spec.spec_id] = [(field, types.get(field.name)) for field in spec.fields]
+    every = {field.name: (field, kind) for fields in specs.values() for field, kind in fields}
+
+    def show(partition: Mapping[str, Any] | None, spec_id: int | None) -> str | None:
+        if partition is None:
+            return None
+        fields = specs.get(spec_id) if spec_id is not None else None
+        known = {field.name: (field, kind) for field, kind in fields} if fields is not None else every
+        texts = []
+        for name, value in partition.items():
+            if name in known:
+                field, kind = known[name]
+                # What Arrow made a string of, such as a date, is for people already.
+                shown = field.transform.to_display(kind, value) if type(value) is int and kind else _plain(value)
+                texts.append(f"{name}={shown}")
+        return ", ".join(texts) or None
+
+    return show
+
+
+def _plain(value: Any) -> str:
+    return "null" if value is None else value.hex() if isinstance(value, bytes) else str(value)
+
+
+def partition_field(table: Table, field: PartitionField) -> str:
+    """What a field of a partition spec is made of, by the columns' names: ``month(time_hour)``."""
+    return _of_columns(table, str(field.transform), field.source_ids)
+
+
+def sort_field(table: Table, field: SortField) -> str:
+    """What a field of a sort order is made of: ``day(ts) desc nulls last``."""
+    direction, nulls = str(field.direction).lower(), str(field.null_order).lower().replace("-", " ")
+    return f"{_of_columns(table, str(field.transform), field.source_ids)} {direction} {nulls}"
+
+
+def _of_columns(table: Table, transform: str, ids: tuple[int, ...]) -> str:
+    names = ", ".join(_column(table, each) for each in ids)
+    return names if transform == "identity" else f"{transform}({names})"
+
+
+def _column(table: Table, column_id: int) -> str:
+    """The name of a column; of one that was dropped, as an earlier schema calls it."""
+    for schema in (table.schema(), *table.schemas().values()):
+        name = schema.find_column_name(column_id)
+        if name is not None:
+            return name
+    return f"column {column_id}"
