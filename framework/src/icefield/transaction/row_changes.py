@@ -17,8 +17,8 @@ from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges, apply_changes, delete_key_ids
 from icefield.transaction.conflicts import IsolationLevel
+from icefield.transaction.equality_delta import EqualityDelta
 from icefield.transaction.replace_partitions import ReplacePartitions
-from icefield.transaction.row_delta import RowDelta
 from icefield.transaction.row_level.action import since_head
 from icefield.transaction.row_level.merge_rows import Merge
 from icefield.transaction.row_level.overwrite_rows import OverwriteRows
@@ -226,14 +226,15 @@ class RowChanges(ABC):
 
         Writes equality delete files: cheap to write, and dear to read until they are compacted. ``columns`` are
         names, of nested ones full names; the schema's identifier fields, unless given. In a partitioned table the rows
-        need the columns by which it is partitioned, too, and rows of other partitions stay. Not for tables of version
+        need the columns by which it is partitioned, too, and rows of other partitions stay. Data files of earlier
+        specs are reached as well; what these are partitioned by must be among the columns. Not for tables of version
         1. Raises ``InvalidArgument``, ``UnsupportedFeature``.
         """
         self.expect_branch(branch)
         ids = delete_key_ids(self.shape.schema(), columns, case_sensitive)
         deletes = DeleteContext.from_metadata(self.shape, self.context.io)
         files = write_equality_deletes(deletes, ids, batches_of(df), note=self.context.written.add)
-        action = RowDelta(self.stage, branch=branch, snapshot_properties=snapshot_properties)
+        action = EqualityDelta(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.add_deletes(*files).commit()
 
     def apply_changes(

@@ -15,7 +15,7 @@ from icefield.schema import Schema
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.change_stream.change_writer import ChangeWriter
 from icefield.transaction.change_stream.kinds import ChangeKind, Kinds, change_kinds
-from icefield.transaction.row_delta import RowDelta
+from icefield.transaction.equality_delta import EqualityDelta
 from icefield.transaction.rows import Rows, batches_of
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of
@@ -72,7 +72,7 @@ def apply_changes(
         with writer:
             more = _fill(writer, batches, endless=options["branch"] is None)
             made = writer.close()
-        action = RowDelta(stage, **options)
+        action = EqualityDelta(stage, **options)
         action.add_fresh_rows(made.data_files).add_deletes(*made.delete_files).commit()
 
 

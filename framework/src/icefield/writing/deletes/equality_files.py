@@ -75,12 +75,7 @@ class EqualityColumns:
             raise InvalidArgument("name the columns by which rows are deleted")
         for id_ in self.ids:
             _check_column(schema, id_)
-        self.sources = frozenset(
-            source
-            for field in spec.fields
-            if not isinstance(field.transform, VoidTransform)
-            for source in field.source_ids
-        )
+        self.sources = partition_sources(spec)
         self.schema = schema.select_ids({*self.ids, *self.sources})
 
     def conforming(self, incoming: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
@@ -123,6 +118,12 @@ class EqualityColumns:
                 column=name,
             )
         raise InvalidArgument(f"the rows lack column '{name}', by which rows are deleted", column=name)
+
+
+def partition_sources(spec: PartitionSpec) -> frozenset[int]:
+    """The ids of the columns that a row's partition follows from."""
+    fields = [field for field in spec.fields if not isinstance(field.transform, VoidTransform)]
+    return frozenset(source for field in fields for source in field.source_ids)
 
 
 class EqualityFiles(FileSet):

@@ -1,0 +1,80 @@
+"""Adding equality deletes to a table that has data files of several partition specs.
+
+Spec: "Scan Planning". An equality delete applies to data files of its own spec and partition, or to all where its spec
+has no partitions. Where the head has files of other specs, because the table's was changed or because somebody moved
+files into another one meanwhile, the deletes are written under these specs, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from icefield.abc import ReadRequest
+from icefield.errors import InvalidArgument
+from icefield.manifest import DataFile, DataFileContent
+from icefield.metadata.table_metadata import schema_of_spec
+from icefield.scan.column_projection import ColumnProjection
+from icefield.scan.opening import counted, open_file
+from icefield.schema import Schema
+from icefield.transaction.action import ActionContext
+from icefield.transaction.branch_head import Head
+from icefield.transaction.row_delta import RowDelta
+from icefield.transaction.snapshot_producer import FileChanges
+from icefield.writing.deletes import DeleteContext, write_equality_deletes
+from icefield.writing.deletes.equality_files import partition_sources
+
+
+class EqualityDelta(RowDelta):
+    """A row delta whose equality deletes reach the data files of every spec that the head has."""
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._of_other_specs: dict[int, list[DataFile]] = {}
+
+    def find(self, head: Head, context: ActionContext) -> FileChanges:
+        """As of any row delta, with deletes for other specs. Raises ``InvalidArgument`` where these lack a column."""
+        changes = super().find(head, context)
+        own = [file for file in changes.added if file.content is DataFileContent.EQUALITY_DELETES]
+        covered = {file.spec_id for file in own}
+        if not own or any(head.spec(spec_id).is_unpartitioned for spec_id in covered):
+            return changes
+        for spec_id in sorted({manifest.partition_spec_id for _, manifest in head.live()} - covered):
+            if spec_id not in self._of_other_specs:
+                # What was written for one base serves the next: there it deletes what is gone, at worst.
+                self._of_other_specs[spec_id] = _under_spec(spec_id, own, head, context)
+        more = [file for files in self._of_other_specs.values() for file in files]
+        return replace(changes, added=[*changes.added, *more])
+
+
+def _under_spec(spec_id: int, files: list[DataFile], head: Head, context: ActionContext) -> list[DataFile]:
+    """The deletes of equality delete files, written again under another spec."""
+    deletes = replace(DeleteContext.from_metadata(head.metadata, context.io), spec_id=spec_id)
+    ids = files[0].equality_ids or ()
+    needed = partition_sources(head.spec(spec_id))
+    for file in files:
+        held = deletes.schema.field_ids & {*ids, *partition_sources(head.spec(file.spec_id))}
+        _check_columns(head, spec_id, needed - held)
+    wanted = deletes.schema.select_ids({*ids, *needed})
+    return write_equality_deletes(deletes, ids, _rows(files, wanted, context), note=context.written.add)
+
+
+def _check_columns(head: Head, spec_id: int, lacking: frozenset[int]) -> None:
+    if lacking:
+        column = schema_of_spec(head.metadata, head.spec(spec_id)).find_column_name(min(lacking))
+        raise InvalidArgument(
+            f"the table has data files that are partitioned by '{column}', under its spec {spec_id}, which is none of "
+            "the columns by which rows are deleted: an equality delete applies to one partition. Delete by that column "
+            "as well, or by a filter, or bring the files under one spec by rewrite_data_files(rewrite_all=True)",
+            column=column,
+        )
+
+
+def _rows(files: list[DataFile], wanted: Schema, context: ActionContext) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        with open_file(context.io, file) as reader:
+            projection = ColumnProjection.resolve(wanted, reader.schema, location=file.file_path)
+            for batch in counted(file, reader, ReadRequest(projection.file_columns)):
+                yield projection.apply(batch)
