@@ -71,6 +71,26 @@ def test_a_level_refuses_what_it_names_and_no_level_refuses_nothing(
     assert orphans(table) == set()
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.spec("COMMIT-12", "COMMIT-19")
+def test_rows_that_were_added_and_then_rewritten_are_seen(version: int) -> None:
+    def added_and_rewritten(other: Any, kind: str) -> None:
+        for number in (5, 6):
+            other.append(rows([number], kind))
+        made = other.maintenance.rewrite_data_files(where=f"kind = '{kind}'", min_input_files=2)
+        assert made.rewritten_data_files == 2
+
+    table = table_of("copy-on-write", version)
+    holder = meddled(table, lambda other: added_and_rewritten(other, "c"))
+    with pytest.raises(ValidationFailed, match="data was added meanwhile") as raised:
+        holder.overwrite(rows([9], "c"), "kind = 'c'", isolation_level="serializable")
+    assert raised.value.operation == "append"
+    assert ids(table.refresh()) == [1, 2, 3, 5, 6]
+    holder = meddled(table, lambda other: added_and_rewritten(other, "d"))
+    holder.overwrite(rows([9], "c"), "kind = 'c'", isolation_level="serializable")
+    assert ids(table.refresh()) == [1, 2, 3, 5, 6, 9], "what was rewritten elsewhere is no conflict"
+
+
 @LEVELS
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_what_the_same_transaction_did_is_no_conflict(level: str, mode: str) -> None:

@@ -118,7 +118,9 @@ def no_new_data(head: Head, since: Since, concern: Concern, remedy: str = "") ->
 
     ``remedy`` is said at the end of the message: what the caller can ask for to have the change made all the same.
     """
-    _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, Refusal("data was added", remedy))
+    refusal = Refusal("data was added", remedy)
+    _refuse_added(head, since, concern, ManifestContent.DATA, _ADDING, refusal)
+    _refuse_added_and_rewritten(head, since, concern, refusal)
 
 
 def no_new_deletes(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
@@ -130,7 +132,7 @@ def no_new_deletes(head: Head, since: Since, concern: Concern, remedy: str = "")
 def no_removed_data(head: Head, since: Since, concern: Concern, remedy: str = "") -> None:
     """Raise ``ValidationFailed`` when files that the change is concerned with were removed meanwhile."""
     removing = since.others(head, _REMOVING)
-    for entries in concern.read(_removing_manifests(head, removing)):
+    for entries in concern.read(_own_manifests(head, removing)):
         mask = _removed_here(entries)
         if mask.any():
             chosen = mask & concern.may_match(entries)
@@ -163,7 +165,7 @@ def removed_files(
     removing = [snapshot for snapshot in since.snapshots(head) if snapshot.operation is not Operation.APPEND]
     by_id = {snapshot.snapshot_id: snapshot for snapshot in removing}
     wanted, found = pa.array([*paths], pa.string()), dict[str, Snapshot]()
-    for entries in head.read(_removing_manifests(head, removing, content)):
+    for entries in head.read(_own_manifests(head, removing, content)):
         mask = _removed_here(entries)
         mask[mask] = np.asarray(pc.is_in(entries.column(f.FILE_PATH).filter(pa.array(mask)), value_set=wanted))
         for path in entries.column(f.FILE_PATH).filter(pa.array(mask)).to_pylist():
@@ -300,6 +302,27 @@ def _refuse_added(
             _refuse_any(head, since, entries, mask & concern.may_match(entries), refusal)
 
 
+def _refuse_added_and_rewritten(head: Head, since: Since, concern: Concern, refusal: Refusal) -> None:
+    """Refuse files that were added meanwhile and then rewritten: the manifests of the head do not name them any more.
+
+    The files that a rewrite adds may also hold older rows, so the ones that it removed are judged.
+    """
+    rewriting, adding = since.others(head, (Operation.REPLACE,)), since.others(head, _ADDING)
+    if not rewriting or not adding:
+        return
+    removed = head.read(_own_manifests(head, rewriting))
+    gone = [entries.column(f.FILE_PATH).filter(pa.array(_removed_here(entries))) for entries in removed]
+    rewritten = pa.concat_arrays([pa.array([], pa.string()), *gone])
+    if not len(rewritten):
+        return
+    added = _ids(adding)
+    for entries in concern.read(_own_manifests(head, adding)):
+        mask = entries_by(entries, added) & (entries.status() == EntryStatus.ADDED)
+        mask &= np.asarray(pc.is_in(entries.column(f.FILE_PATH), value_set=rewritten))
+        if mask.any():
+            _refuse_any(head, since, entries, mask & concern.may_match(entries), refusal)
+
+
 def _lists(head: Head, snapshots: Sequence[Snapshot]) -> list[ManifestList]:
     """The manifest list of each snapshot, several read at once."""
     if len(snapshots) < 2:
@@ -317,13 +340,13 @@ def _added_manifests(head: Head, later: list[Snapshot], content: ManifestContent
     return [manifest for _, manifest in head.live(content) if manifest.added_snapshot_id in ids]
 
 
-def _removing_manifests(
-    head: Head, removing: Sequence[Snapshot], content: ManifestContent = ManifestContent.DATA
+def _own_manifests(
+    head: Head, snapshots: Sequence[Snapshot], content: ManifestContent = ManifestContent.DATA
 ) -> list[ManifestFile]:
-    """What was removed is in the manifests of the removing snapshot only."""
+    """The manifests that snapshots wrote: what one removed is in these only."""
     return [
         manifest
-        for snapshot, listed in zip(removing, _lists(head, removing), strict=True)
+        for snapshot, listed in zip(snapshots, _lists(head, snapshots), strict=True)
         for manifest in listed.manifests
         if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is content
     ]
