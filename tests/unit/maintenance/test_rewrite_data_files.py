@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import date
-from math import copysign
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,12 +18,9 @@ from icefield.errors import InvalidArgument, StorageError
 from icefield.maintenance.compaction import RewriteDataFilesResult, running
 from icefield.maintenance.compaction.planning import pack
 from icefield.maintenance.compaction.policy import Sizes
-from icefield.maintenance.compaction.strategies.zorder import interleaved, scaled
-from icefield.maintenance.compaction.strategies.zorder_keys import ordered_key
 from icefield.metadata.snapshots import Operation
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices
-from naive_filters import POOLS
 from peers import duckdb_connection, duckdb_rows
 from pyiceberg.table import StaticTable
 from tables import again, ids, meddled, new_table, orphans, rows
@@ -274,32 +269,6 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], said: s
     table.append(rows([1]))
     with pytest.raises(InvalidArgument, match=said):
         table.maintenance.rewrite_data_files(**options)
-
-
-@pytest.mark.parametrize("kind", [kind for kind in POOLS if not kind.startswith(("struct", "list", "map"))])
-def test_keys_are_ordered_as_the_values_are(kind: str) -> None:
-    values = [value for value in POOLS[kind] if value is not None and value == value]
-    values.sort(key=lambda value: (value, copysign(1, value)) if isinstance(value, float) else value)
-    array = pa.array(values)
-    key, valid = ordered_key([array])
-    assert valid is None
-    assert (np.diff(key.astype(object)) >= 0).all()
-    key, valid = ordered_key([pa.concat_arrays([pa.nulls(2, array.type), array]).slice(1)])
-    spread = scaled(key, valid, 16)
-    assert spread[0] == 0
-    assert (np.diff(spread.astype(np.int64)) >= 0).all()
-
-
-def test_bits_are_interleaved_from_the_highest_down() -> None:
-    draw = np.random.default_rng(7)
-    for count in (2, 3, 5):
-        bits = 64 // count
-        keys = [draw.integers(0, 1 << bits, 9).astype(np.uint64) for _ in range(count)]
-        wanted = []
-        for row in zip(*(key.tolist() for key in keys), strict=True):
-            texts = [f"{value:0{bits}b}" for value in row]
-            wanted.append(int("".join("".join(each) for each in zip(*texts, strict=True)), 2))
-        assert interleaved(keys, bits).tolist() == wanted
 
 
 def test_a_z_order_brings_near_rows_into_one_file() -> None:

@@ -13,7 +13,8 @@ from delete_files import commit, data_files, position_deletes
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.metadata.updates import RemoveSnapshots
-from icefield.scan.changes import reading, row_buffer
+from icefield.scan import temporary_batches
+from icefield.scan.changes import reading
 from icefield.transaction.action import Action, Changes
 from tables import Listener, memory_catalog, new_table, rows
 
@@ -146,7 +147,7 @@ def test_files_of_other_partitions_are_neither_planned_nor_compared() -> None:
 
 
 def test_rows_beyond_the_bound_of_memory_are_compared_in_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(row_buffer, "TemporaryDirectory", folders := _Folders(tmp_path))
+    monkeypatch.setattr(temporary_batches, "TemporaryDirectory", folders := _Folders(tmp_path))
     table = new_table()
     table.append(rows(range(3000)))
     table.update("id in (1, 5)", {"value": 9.0})

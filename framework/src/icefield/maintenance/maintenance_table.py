@@ -227,7 +227,7 @@ class MaintenanceTable:
         Files that may hold rows of ``where`` are looked at. Those below ``min_file_size_bytes`` (75 % of the target),
         or above ``max_file_size_bytes`` (180 %), with ``delete_file_threshold`` delete files, or of whose rows
         ``delete_ratio_threshold`` are deleted, or of another partition spec, are put into groups by partition, of at
-        most ``max_file_group_size_bytes`` (10 GiB; what is sorted, in memory, 512 MiB). Rewritten are groups of
+        most ``max_file_group_size_bytes`` (10 GiB; of what is sorted 2 GiB). Rewritten are groups of
         ``min_input_files``, and those that make up a file or hold one that is much deleted or of another spec;
         ``rewrite_all`` takes every file. The target is ``write.target-file-size-bytes`` by default.
 

@@ -231,11 +231,22 @@ def sort_table(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Table:
 
 def sort_indices(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Array:
     """The positions of the rows of a table or record batch in that order, as ``sort_table`` takes them."""
+    keys, directions = sort_keys(order, schema, table)
+    return pc.sort_indices(keys, sort_keys=directions)
+
+
+def sort_keys(
+    order: SortOrder, schema: Schema, table: pa.Table, *, comparable: bool = False
+) -> tuple[pa.Table, list[tuple[str, str]]]:
+    """Columns by which Arrow brings rows into that order, and the direction of each.
+
+    With ``comparable`` they are the same columns for every table of a schema, so that rows of several can be compared.
+    """
     columns: list[Any] = []
     directions: list[str] = []
     for field in order.fields:
         key = _key(field, schema, table)
-        if key.null_count:
+        if key.null_count or comparable:
             # A key of its own, for Arrow knows but one place of nulls for all keys.
             nulls = pc.is_valid(key) if field.null_order is NullOrder.NULLS_FIRST else pc.is_null(key)
             columns.append(nulls.cast(pa.int8()))
@@ -243,7 +254,7 @@ def sort_indices(order: SortOrder, schema: Schema, table: pa.Table) -> pa.Array:
         columns.append(key)
         directions.append("ascending" if field.direction is SortDirection.ASC else "descending")
     names = [str(i) for i in range(len(columns))]
-    return pc.sort_indices(pa.table(columns, names), sort_keys=list(zip(names, directions, strict=True)))
+    return pa.table(columns, names), list(zip(names, directions, strict=True))
 
 
 def _key(field: SortField, schema: Schema, table: pa.Table) -> Any:

@@ -21,8 +21,8 @@ _LARGE: Final = 1.8
 STREAMED_GROUP_BYTES: Final = 10 << 30
 """What is packed streams through bounded memory: the bound limits the work that a lost race costs."""
 
-SORTED_GROUP_BYTES: Final = 512 << 20
-"""What is sorted is held in memory, where it takes several times its size as files."""
+SORTED_GROUP_BYTES: Final = 2 << 30
+"""What is sorted goes through temporary files, where it takes several times its size as data files."""
 
 
 @dataclass(frozen=True, slots=True)

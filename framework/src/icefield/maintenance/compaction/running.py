@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import uuid4
 
 import pyarrow as pa
@@ -67,12 +68,17 @@ class GroupRunner:
         writer = OrderedWriter(writing, FileSet(writing, self._number, 0, note))
         schema = schema_to_arrow(reading.projection)
         try:
-            for batch in self._ordering.rows(_conformed(writing, read_tasks(group.tasks, reading)), schema):
+            batches = _conformed(writing, read_tasks(group.tasks, reading))
+            for batch in self._ordering.rows(batches, schema, partial(self._columns, group)):
                 writer.add(batch)
             return WrittenGroup(group, tuple(writer.close()))
         except BaseException:
             writer.abandon()
             raise
+
+    def _columns(self, group: FileGroup, ids: Collection[int]) -> Iterator[pa.RecordBatch]:
+        reading = self._scan.context
+        return read_tasks(group.tasks, replace(reading, projection=reading.schema.select_ids(ids)))
 
 
 def _conformed(writing: WriteContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

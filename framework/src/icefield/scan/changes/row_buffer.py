@@ -6,9 +6,6 @@ What a rewrite carried over mostly comes close together, and is let go as soon a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Self
 
@@ -16,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.scan.deletes.keys import Words
+from icefield.scan.temporary_batches import TemporaryBatches
 
 _MOST_FILES: Final = 256
 _SHARE: Final = 4
@@ -32,8 +30,8 @@ class RowBuffer:
     """Batches of one schema, handed out in parts such that rows with equal hashes are in one part.
 
     ``compact`` leaves out rows that need not be handed out. ``hashes`` gives a hash for each row, or None where nothing
-    can be hashed: then all is held in memory. When more than ``held_bytes`` are left, rows go to files in a temporary
-    folder, as many as ``expected_rows`` call for.
+    can be hashed: then all is held in memory. When ``held_bytes`` have come and more than half of them is left, rows go
+    to temporary files, as many as ``expected_rows`` call for.
     """
 
     def __init__(
@@ -48,9 +46,7 @@ class RowBuffer:
         self._expected = expected_rows
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
-        self._stack = ExitStack()
-        self._folder: Path | None = None
-        self._writers: list[pa.RecordBatchStreamWriter] = []
+        self._spilled = TemporaryBatches(schema)
 
     def __enter__(self) -> Self:
         return self
@@ -58,16 +54,16 @@ class RowBuffer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self._spilled.__exit__(kind, error, trace)
 
     @property
     def spilled_files(self) -> int:
         """How many temporary files there are."""
-        return len(self._writers)
+        return len(self._spilled)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take a batch."""
-        if self._writers:
+        if self._spilled:
             self._spill(batch)
             return
         self._held.append(batch)
@@ -86,38 +82,30 @@ class RowBuffer:
 
     def parts(self) -> Iterator[pa.Table]:
         """All rows, in the order in which they came within each part."""
-        if not self._writers:
+        if not self._spilled:
             yield pa.Table.from_batches(self._held, schema=self._schema)
             return
-        for writer in self._writers:
-            writer.close()
-        for number in range(len(self._writers)):
-            with pa.OSFile(str(self._path(number)), "rb") as source, pa.ipc.open_stream(source) as reader:
-                yield reader.read_all()
-            self._path(number).unlink()
+        for number in range(len(self._spilled)):
+            self._spilled.end(number)
+        for number in range(len(self._spilled)):
+            yield pa.Table.from_batches(self._spilled.read(number), schema=self._schema)
 
     def _open(self, share: float) -> None:
         rows = self._held[0].num_rows
         total = self._bytes * max(1.0, self._expected * share / max(1, rows))
         count = int(min(_MOST_FILES, max(2, -(-total * _SHARE // max(1, self._most)))))
-        self._folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="icefield-changes-")))
-        for number in range(count):
-            sink = self._stack.enter_context(pa.OSFile(str(self._path(number)), "wb"))
-            self._writers.append(self._stack.enter_context(pa.ipc.new_stream(sink, self._schema)))
-
-    def _path(self, number: int) -> Path:
-        assert self._folder is not None
-        return self._folder / f"{number}.arrow"
+        for _ in range(count):
+            self._spilled.begin()
 
     def _spill(self, batch: pa.RecordBatch) -> None:
         hashes = self._hashes(batch)
         assert hashes is not None
-        files = (hashes >> np.uint64(32)) % np.uint64(len(self._writers))
+        files = (hashes >> np.uint64(32)) % np.uint64(len(self._spilled))
         order = np.argsort(files, kind="stable")
         rows = batch.take(pa.array(order))
-        ends = np.cumsum(np.bincount(files.astype(np.int64), minlength=len(self._writers)))
+        ends = np.cumsum(np.bincount(files.astype(np.int64), minlength=len(self._spilled)))
         start = 0
-        for writer, end in zip(self._writers, ends.tolist(), strict=True):
+        for number, end in enumerate(ends.tolist()):
             if end > start:
-                writer.write_batch(rows.slice(start, end - start))
+                self._spilled.write(number, rows.slice(start, end - start))
             start = end

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icefield.scan.tasks import FileScanTask, ScanContext
+from icefield.scan.temporary_batches import HELD_BYTES
 from icefield.schema import Schema
 
 
@@ -69,4 +70,4 @@ class ChangelogContext:
     compared: tuple[int, ...]
     keys: tuple[int, ...] = ()
     net: bool = False
-    held_bytes: int = 128 << 20
+    held_bytes: int = HELD_BYTES

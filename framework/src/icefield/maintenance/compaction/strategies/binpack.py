@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from icefield.maintenance.compaction.strategies.ordering import Ordering
+from icefield.maintenance.compaction.strategies.ordering import Ordering, ReadColumns
 
 
 class BinPack(Ordering):
     """Leaves the rows as they come, so that they stream through bounded memory."""
 
-    def rows(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
+    ) -> Iterator[pa.RecordBatch]:
         """The batches themselves."""
         return batches

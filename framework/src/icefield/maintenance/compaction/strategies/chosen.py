@@ -8,13 +8,14 @@ from icefield.maintenance.compaction.strategies.ordering import Ordering
 from icefield.maintenance.compaction.strategies.sort import Sort
 from icefield.maintenance.compaction.strategies.zorder import ZOrder
 from icefield.metadata import TableMetadata
+from icefield.scan.temporary_batches import HELD_BYTES
 
 
 def chosen_strategy(policy: RewriteDataPolicy, metadata: TableMetadata) -> Ordering:
     """The order of the rows. Raises ``InvalidArgument`` for columns that do not serve it."""
     match policy.strategy:
         case "sort":
-            return Sort(metadata, policy.sort_order)
+            return Sort(metadata, policy.sort_order, HELD_BYTES)
         case "zorder":
-            return ZOrder(metadata, policy.zorder_columns)
+            return ZOrder(metadata, policy.zorder_columns, HELD_BYTES)
     return BinPack()

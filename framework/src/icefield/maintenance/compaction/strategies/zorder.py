@@ -2,87 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from icefield.errors import InvalidArgument
-from icefield.maintenance.compaction.strategies.ordering import Ordering, taken
-from icefield.maintenance.compaction.strategies.zorder_keys import Words, ordered_key
+from icefield.maintenance.compaction.strategies.external_sort import KeysOf, SortKeys, sorted_rows
+from icefield.maintenance.compaction.strategies.ordering import Ordering, ReadColumns
+from icefield.maintenance.compaction.strategies.ranks import Ranks, Words, shortened
 from icefield.metadata import TableMetadata
 from icefield.partitioning.sources import check_source, source_column
 from icefield.partitioning.transforms import IdentityTransform
 
 _KEY_BITS: Final = 64
-_PIECE: Final = 1 << 16
-"""Rows whose bits are interleaved at a time, in the processor's cache."""
+_RANK_BITS: Final = 12
+"""So many bits a column has at most: 4,096 ranks, more than files that a filter could tell apart."""
+
+_SAMPLE_ROWS: Final = 1 << 15
+"""Rows from which ranks are made, eight to a rank; from half as many to so many in all."""
 
 
 class ZOrder(Ordering):
-    """Sorts the rows of a group in memory along a z-curve through some columns."""
+    """Sorts the rows of a group along a z-curve through the ranks of some columns."""
 
-    def __init__(self, metadata: TableMetadata, columns: Sequence[str]) -> None:
+    def __init__(self, metadata: TableMetadata, columns: Sequence[str], held_bytes: int) -> None:
         self._schema = metadata.schema()
+        self._held_bytes = held_bytes
         if len(columns) > _KEY_BITS // 4 or len(set(columns)) < len(columns):
             raise InvalidArgument(f"zorder_columns are distinct, and at most {_KEY_BITS // 4}, not {list(columns)}")
         self._ids = [self._schema.find_field(column).field_id for column in columns]
         for number in self._ids:
             check_source(number, IdentityTransform(), self._schema, "a z-order")
+        self._bits = min(_RANK_BITS, _KEY_BITS // len(columns))
 
-    def rows(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The rows along the curve."""
-        table = pa.Table.from_batches(batches, schema)
-        keys = []
-        for number in self._ids:
-            column = source_column(self._schema, number, table)
-            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-            keys.append(ordered_key(chunks))
-        curve = interleaved([scaled(*key, _KEY_BITS // len(keys)) for key in keys], _KEY_BITS // len(keys))
-        del keys
-        return taken(table, pa.array(np.argsort(curve)))
+    def rows(
+        self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, read_columns: ReadColumns
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows along the curve. Where they do not fit into memory, its columns are read before all of them."""
+
+        def begin(rows: pa.Table | None) -> KeysOf:
+            return self._keys_of(read_columns(self._ids) if rows is None else rows.to_batches(max_chunksize=1 << 20))
+
+        return sorted_rows(batches, schema, begin, self._held_bytes)
+
+    def _keys_of(self, batches: Iterable[pa.RecordBatch]) -> KeysOf:
+        sampled = sample(batches, self._columns)
+        ranks = [Ranks.of(column, self._bits) for column in sampled]
+        spread = [spread_bits(place, len(ranks), self._bits) for place in range(len(ranks))]
+
+        def keys_of(rows: pa.Table) -> SortKeys:
+            curve = np.zeros(rows.num_rows, np.uint64)
+            for column, each, table in zip(self._columns(rows), ranks, spread, strict=True):
+                start = 0
+                for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+                    curve[start : start + len(chunk)] |= table[each.find(chunk)]
+                    start += len(chunk)
+            return SortKeys(pa.table({"curve": curve}), [("curve", "ascending")])
+
+        return keys_of
+
+    def _columns(self, rows: pa.RecordBatch | pa.Table) -> list[pa.Array | pa.ChunkedArray]:
+        return [source_column(self._schema, number, rows) for number in self._ids]
 
 
-def scaled(key: Words, valid: np.ndarray[tuple[int], np.dtype[np.bool_]] | None, bits: int) -> Words:
-    """Keys spread over so many bits, 0 for null: what lies below the least value, and above the greatest, is cut off.
+def sample(
+    batches: Iterable[pa.RecordBatch], columns_of: Callable[[pa.RecordBatch], list[pa.Array]], most: int = _SAMPLE_ROWS
+) -> list[pa.Array]:
+    """Columns of a random part of all rows, of ``most`` of them at most, each as likely as any other."""
+    draw = np.random.default_rng(0)  # the same files for the same rows
+    share = 1.0
+    found: list[list[pa.Array]] = []
+    numbers = np.zeros(0)
+    for batch in batches:
+        drawn = draw.random(batch.num_rows)
+        chosen = drawn < share
+        found.append([shortened(column.filter(pa.array(chosen))) for column in columns_of(batch)])
+        numbers = np.concatenate((numbers, drawn[chosen]))
+        while len(numbers) > most:
+            share /= 2
+            kept = numbers < share
+            found = [[pa.concat_arrays(parts).filter(pa.array(kept)) for parts in zip(*found, strict=True)]]
+            numbers = numbers[kept]
+    return [pa.concat_arrays(parts) for parts in zip(*found, strict=True)]
 
-    For example keys 1000 to 1255 in 9 bits: 1000 is subtracted, which leaves 8 bits, and these become the highest of
-    the 9; the lowest ones of larger keys are dropped.
+
+def spread_bits(place: int, count: int, bits: int) -> Words:
+    """For each number of so many bits the word in which they are a column's bits in a key of ``count`` columns.
+
+    The bits of the columns take turns, from the highest down: ``ab`` of the first and ``xy`` of the second of two
+    columns become ``a0b0`` and ``0x0y``, and the key is ``axby``.
     """
-    present = key if valid is None else key[valid]
-    if not len(present):
-        return np.zeros(len(key), np.uint64)
-    least, most = present.min(), present.max()
-    width = int(most - least).bit_length()
-    made: Words = key - least
-    if width > bits:
-        made >>= np.uint64(width - bits)
-    elif width < bits:
-        made <<= np.uint64(bits - width)
-    if valid is not None and len(present) < len(key):
-        # The smallest values share their key with null only where there is no room below them.
-        np.maximum(made, np.uint64(1), out=made)
-        made[~valid] = 0
-    return made
-
-
-def interleaved(keys: Sequence[Words], bits: int) -> Words:
-    """One key of the bits of several, from the highest down, one of each in turn: ``ab`` and ``xy`` give ``axby``."""
-    count = len(keys)
-    if count == 1:
-        return keys[0]
-    spread = np.zeros(256, np.uint64)
-    numbers = np.arange(256, dtype=np.uint64)
-    for bit in range(8):
-        if bit * count < _KEY_BITS:
-            spread |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * count)
-    made = np.zeros(len(keys[0]), np.uint64)
-    for start in range(0, len(made), _PIECE):
-        piece = slice(start, start + _PIECE)
-        for place, key in enumerate(keys):
-            shift = count - 1 - place
-            for low in range(0, bits, 8):
-                octet = ((key[piece] >> np.uint64(low)) & np.uint64(0xFF)).astype(np.intp)
-                made[piece] |= spread[octet] << np.uint64(low * count + shift)
-    return made
+    numbers = np.arange(1 << bits, dtype=np.uint64)
+    spread = np.zeros(len(numbers), np.uint64)
+    for bit in range(bits):
+        spread |= ((numbers >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * count + count - 1 - place)
+    return spread
