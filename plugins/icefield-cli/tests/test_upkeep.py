@@ -43,6 +43,32 @@ def test_a_sound_table_passes_its_examination_group_by_group(run: Run, events: i
     assert {"group", "seconds", "check", "found", "advice", "location", "section", "repair"} <= {*found[0]}
 
 
+def test_a_missing_data_file_is_given_up_by_name_only_and_after_a_dry_run(
+    run: Run, events: icefield.Table, tmp_path: Path, catalog: icefield.Catalog
+) -> None:
+    lost = next((tmp_path / "warehouse").rglob("*.parquet"))
+    lost.unlink()
+    ran = run("doctor", "db.events", "--repair")
+    assert ran.status == 1
+    assert "repair: --repair forget-missing-files" in ran.out
+    ran = run("doctor", "db.events", "--repair", "forget-missing-files", "--dry-run")
+    assert ran.lines[0].startswith("would repair  forget-missing-files of branch main: files-missing; files: 1")
+    ran = run("doctor", "db.events", "--repair", "forget-missing-files", "--output", "json")
+    assert (ran.status, ran.err) == (0, "")
+    assert [(row["step"], row["repair"], row["branch"]) for row in ran.objects] == [
+        ("repaired", "forget-missing-files", "main")
+    ]
+    assert run("doctor", "db.events", "--whole", "--repair").lines == ["nothing is wrong now"]
+
+
+def test_repairs_are_of_tables_and_dry_runs_of_repairs(run: Run, events: icefield.Table) -> None:
+    assert "are for tables" in run("doctor", "--repair").err
+    assert "goes with --repair" in run("doctor", "db.events", "--dry-run").err
+    with pytest.raises(SystemExit) as left:
+        run("doctor", "db.events", "--repair", "everything")
+    assert left.value.code == 2
+
+
 def test_a_missing_data_file_fails_the_examination_and_is_named(
     run: Run, events: icefield.Table, tmp_path: Path
 ) -> None:

@@ -95,6 +95,22 @@ def test_what_no_version_refers_to_is_listed_first_and_removed_when_it_is_asked_
     assert table.scan().count() == 15
 
 
+def test_statistics_that_others_replaced_or_that_were_removed_are_orphans_and_the_registered_ones_are_not(catalog):
+    table = catalog.create_table("db.t", SCHEMA, partition_spec=["id"])
+    table.append(rows(0))
+    replaced = table.maintenance.compute_table_stats()
+    kept = table.refresh().maintenance.compute_table_stats()
+    removed = table.refresh().maintenance.compute_partition_stats()
+    with table.refresh().update_statistics() as update:
+        update.remove_partition_statistics(table.current_snapshot().snapshot_id)
+    age(folder(table), 10)
+    gone = {Path(each.statistics_path).name for each in (replaced, removed)}
+    assert found(table.refresh(), dry_run=False) == gone
+    left = {path.name for path in folder(table).rglob("*") if path.is_file()}
+    assert Path(kept.statistics_path).name in left
+    assert not gone & left
+
+
 def test_a_young_file_is_no_orphan(table):
     put(folder(table), "data/yesterday.parquet", days=1)
     put(folder(table), "data/last-week.parquet", days=7)

@@ -1,4 +1,4 @@
-"""Check that a catalog works, or a table: its files against the specification, without changing anything.
+"""Check that a catalog works, or a table: its files against the specification. Nothing changes without --repair.
 
 Of a catalog: plugins, configuration, credentials, rights, clocks, and what the storage really does. Everything is
 tried on the warehouse, with files and a table of the command's own below the folder .icefield-doctor, which are
@@ -9,38 +9,82 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from enum import Enum
 
 import click
 from icefield import IcefieldError
 from icefield.errors import InvalidArgument
-from icefield.health import Finding, GroupOfChecks, Result, examine, examine_table
+from icefield.health import (
+    Finding,
+    GroupOfChecks,
+    Repair,
+    RepairStep,
+    Result,
+    examine,
+    examine_table,
+    repair_table,
+)
 from icefield.toolkit import without_userinfo
 
 from icefield_cli.context import Context
 from icefield_cli.options import command, flag
 
+ALL = "all"
+
+
+def _named(repair: Enum) -> str:
+    """A repair as it is asked for."""
+    return repair.name.lower().replace("_", "-")
+
+
+REPAIRS = {_named(repair): repair for repair in Repair}
+
 
 @command("doctor", __doc__)
 @click.argument("table", metavar="[TABLE]", required=False)
 @flag("--whole", "Of a table: read every data file, not a sample.")
+@click.option(
+    "--repair",
+    "repairs",
+    multiple=True,
+    is_flag=False,
+    flag_value=ALL,
+    type=click.Choice([ALL, *REPAIRS]),
+    help="Of a table: put right what is wrong, by commits; behind the table's name. Repeatable. Without a NAME all but "
+    "upgrade, expire-snapshots and forget-missing-files.",
+    metavar="[NAME]",
+)
+@flag("--dry-run", "With --repair: show what would be done.")
 @click.option("--location", metavar="URI", help="Try this location instead of the warehouse.")
 @click.option(
     "--namespace", metavar="NAME", help="For a metastore: one that is there; default: one is made and dropped."
 )
 @flag("--read-only", "Change nothing: no file, no table.")
 def run(
-    context: Context, table: str | None, whole: bool, location: str | None, namespace: str | None, read_only: bool
+    context: Context,
+    table: str | None,
+    whole: bool,
+    repairs: tuple[str, ...],
+    dry_run: bool,
+    location: str | None,
+    namespace: str | None,
+    read_only: bool,
 ) -> None:
     """Run the command."""
+    if dry_run and not repairs:
+        raise InvalidArgument("--dry-run goes with --repair; without it nothing is changed at all")
     if table is not None:
         if location or namespace or read_only:
             raise InvalidArgument(
                 "--location, --namespace and --read-only are for catalogs; leave them out for a table"
             )
-        _table(context, table, whole)
+        if repairs:
+            _repair(context, table, repairs, whole=whole, dry_run=dry_run)
+        else:
+            _table(context, table, whole)
         return
-    if whole:
-        raise InvalidArgument("--whole is for tables; name one")
+    if whole or repairs:
+        raise InvalidArgument("--whole and --repair are for tables; name one")
     findings: list[Finding] = []
     began = time.monotonic()
     with context.progress("examining", prints=True) as progress:
@@ -76,6 +120,41 @@ def _table(context: Context, name: str, whole: bool) -> None:
     _fail_where_failed(findings)
 
 
+def _repair(context: Context, name: str, repairs: Sequence[str], *, whole: bool, dry_run: bool) -> None:
+    """Repair a table; print each repair, and what is left."""
+    chosen = None if ALL in repairs else [REPAIRS[each] for each in repairs]
+    began = time.monotonic()
+    with context.progress(f"repairing {name}"):
+        result = repair_table(context.table(name), chosen, whole=whole, dry_run=dry_run)
+    for step in result.steps:
+        _show_step(context, step)
+    if result.left:
+        _show_group(context, GroupOfChecks("left", result.left, time.monotonic() - began))
+    elif not context.json:
+        context.line("nothing else is wrong" if dry_run else "nothing is wrong now")
+    _fail_where_failed(result.left)
+
+
+def _show_step(context: Context, step: RepairStep) -> None:
+    """A JSON object, or a line and below it the files."""
+    did = "would repair" if step.dry_run else "failed" if step.failed else "repaired"
+    if context.json:
+        row = {
+            "step": did,
+            "repair": _named(step.repair),
+            "branch": step.branch,
+            "rules": list(step.rules),
+            "files": [without_userinfo(each) for each in step.locations],
+            "failed": step.failed,
+        }
+        context.rows([row], ())
+        return
+    where = f"of branch {step.branch}" if step.branch else "of the table"
+    context.line(f"{did:12}  {_named(step.repair)} {where}: {', '.join(step.rules)}; files: {len(step.locations)}")
+    if step.failed:
+        context.line(f"{'':12}  {step.failed}")
+
+
 def _fail_where_failed(findings: Sequence[Finding]) -> None:
     failed = [finding for finding in findings if finding.result is Result.FAILED]
     if failed:
@@ -96,7 +175,8 @@ def _show_group(context: Context, group: GroupOfChecks) -> None:
                 "advice": finding.advice,
                 "location": finding.location,
                 "section": finding.section,
-                "repair": None if finding.repair is None else finding.repair.value,
+                "repair": None if finding.repair is None else _named(finding.repair),
+                "no_repair": finding.no_repair,
             }
             for finding in group.findings
         ]
@@ -108,7 +188,9 @@ def _show_group(context: Context, group: GroupOfChecks) -> None:
         if finding.result is Result.OK:
             continue
         context.line(f"  {finding.result.value:8}  {finding.check:22}  {finding.found}".rstrip())
-        for what, value in (("in", finding.location), ("->", finding.advice), ("see", finding.section)):
+        repair = finding.no_repair if finding.repair is None else f"--repair {_named(finding.repair)}"
+        shown = (("in", finding.location), ("->", finding.advice), ("repair:", repair), ("see", finding.section))
+        for what, value in shown:
             if value:
                 context.line(f"{'':12}{what} {without_userinfo(value)}")
 
