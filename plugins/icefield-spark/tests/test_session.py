@@ -152,9 +152,19 @@ def test_a_frame_has_the_columns_that_were_asked_for_in_that_order_and_the_rows_
     assert frame.toArrow().to_pylist() == [{"home": None, "_pos": 1, "id": 2}, {"home": {"zip": 7}, "_pos": 2, "id": 3}]
 
 
-def test_names_are_found_without_regard_to_case_when_that_is_asked_for(ice: Any, people: icefield.Table) -> None:
-    frame = ice.table("db.people", where="ID = 1", columns=["NAME", "Id"], case_sensitive=False)
+def test_names_are_compared_as_spark_compares_them_unless_it_is_asked_otherwise(
+    ice: Any, people: icefield.Table
+) -> None:
+    frame = ice.table("db.people", where="ID = 1", columns=["NAME", "Id"])
     assert frame.toArrow().to_pylist() == [{"name": "ann", "id": 1}]
+    with pytest.raises(InvalidArgument, match="NAME"):
+        ice.table("db.people", columns=["NAME"], case_sensitive=True)
+    ice.spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(InvalidArgument, match="NAME"):
+            ice.table("db.people", columns=["NAME"])
+    finally:
+        ice.spark.conf.unset("spark.sql.caseSensitive")
 
 
 def test_an_earlier_state_is_read_by_snapshot_by_name_and_by_time(ice: Any, people: icefield.Table) -> None:
@@ -165,7 +175,7 @@ def test_an_earlier_state_is_read_by_snapshot_by_name_and_by_time(ice: Any, peop
     frames = [
         ice.table("db.people", snapshot_id=first.snapshot_id),
         ice.table("db.people", ref="before"),
-        ice.table("db.people", as_of_ms=first.timestamp_ms),
+        ice.table("db.people", as_of=dt.datetime.fromtimestamp(first.timestamp_ms / 1000, dt.UTC)),
     ]
     both = frames[0].union(frames[1]).union(frames[2]).groupBy("id").count().toArrow().sort_by("id")
     assert both.to_pylist() == [{"id": i, "count": 3} for i in (1, 2, 3)]
@@ -196,7 +206,7 @@ def test_a_plan_without_files_is_an_empty_frame_of_the_same_columns(
         ({"where": "nosuch = 1"}, InvalidExpression),
         ({"where": "id = "}, InvalidExpression),
         ({"snapshot_id": 1}, NoSuchSnapshot),
-        ({"ref": "main", "as_of_ms": 1}, InvalidArgument),
+        ({"ref": "main", "as_of": 1}, InvalidArgument),
     ],
     ids=str,
 )
@@ -265,11 +275,13 @@ def test_a_table_is_created_with_the_columns_of_a_frame(ice: Any) -> None:
     )
     table = ice.create_table("db.made", frame, partition_spec=[("day", "month")], properties={"a": "b"})
     assert [str(field) for field in table.schema().fields] == [
-        "1: id: required long",
-        "2: small: required int",
-        "3: l: required list<struct<6: x: required long>>",
-        "4: day: required date",
+        "1: id: optional long",
+        "2: small: optional int",
+        "3: l: optional list<struct<6: x: optional long>>",
+        "4: day: optional date",
     ]
+    said = ice.create_table("db.said", frame, required=True), ice.create_table("db.read", frame.schema)
+    assert [table.schema().find_field("l.x").required for table in said] == [True, True]
     assert [field.name for field in table.spec().fields] == ["day_month"]
     assert table.properties["a"] == "b"
 

@@ -202,7 +202,7 @@ NAME_MAPPING_DEFAULT = _property("schema.name-mapping.default", str, None, "JSON
 MANIFEST_LISTS_ENABLED = _unread("write.manifest-lists.enabled", bool, True, "Kept for v1 tables of others; manifest lists are always written.")
 
 # -- distribution and row-level changes -------------------------------------------------------------------------
-WRITE_DISTRIBUTION_MODE = _unread("write.distribution-mode", str, None, "How engines spread rows over writers.", "none", "hash", "range")
+WRITE_DISTRIBUTION_MODE = _property("write.distribution-mode", str, None, "How engines spread rows over writers; obeyed by a session on Spark.", "none", "hash", "range")
 DELETE_DISTRIBUTION_MODE = _unread("write.delete.distribution-mode", str, "hash", "The same for DELETE.", "none", "hash", "range")
 UPDATE_DISTRIBUTION_MODE = _unread("write.update.distribution-mode", str, "hash", "The same for UPDATE.", "none", "hash", "range")
 MERGE_DISTRIBUTION_MODE = _unread("write.merge.distribution-mode", str, None, "The same for MERGE.", "none", "hash", "range")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from icefield import Schema
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument
-from icefield.toolkit import prune_array
+from icefield.toolkit import VARIANT_ARROW, prune_array
 from pyspark.sql import types as spark
 
 from icefield_spark.types import TIME, VARIANT
@@ -74,7 +74,7 @@ class SparkBatches:
         for place, kind, field in zip(self._places, self._kinds, self.schema, strict=True):
             column = batch.column(place)
             if _is_spelt_otherwise(kind):
-                column = _convert(column, kind, _leaf_to_spark)
+                column = _convert(column, kind, leaf_to_spark)
             columns.append(prune_array(column, field.type, field.name))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -90,7 +90,7 @@ def from_spark_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
         kind = known.get(name)
         if kind is not None:
             try:
-                column = _convert(column, kind, _leaf_from_spark)
+                column = _convert(column, kind, leaf_from_spark)
             except (pa.ArrowException, ValueError) as error:
                 message = f"column '{name}' cannot be written: a value does not fit {kind}: {error}"
                 raise InvalidArgument(message, column=name) from error
@@ -164,7 +164,8 @@ def _mask(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
 
 
-def _leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
+def leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
+    """Values of a type that holds no others, as Spark spells them; structs of variants are turned round elsewhere."""
     if isinstance(kind, iceberg.UUIDType):
         return _uuid_string(array)
     if isinstance(kind, iceberg.FixedType):
@@ -176,8 +177,11 @@ def _leaf_to_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
     return array
 
 
-def _leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
+def leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
+    """Values from Spark as the kernel holds them, as far as it would not cast them itself."""
     held = array.type
+    if isinstance(kind, iceberg.VariantType) and pa.types.is_struct(held):
+        return _variant(array)
     if isinstance(kind, iceberg.UUIDType) and (pa.types.is_string(held) or pa.types.is_large_string(held)):
         return _uuid_bytes(array)
     if isinstance(kind, iceberg.FixedType) and (pa.types.is_binary(held) or pa.types.is_large_binary(held)):
@@ -189,6 +193,17 @@ def _leaf_from_spark(array: pa.Array, kind: iceberg.IcebergType) -> pa.Array:
     if isinstance(kind, _NANOS) and pa.types.is_int64(held):
         return array.cast(pa.timestamp("ns", "UTC" if isinstance(kind, iceberg.TimestamptzNanoType) else None))
     return array
+
+
+def _variant(array: pa.StructArray) -> pa.StructArray:
+    """Spark puts the value first and marks the metadata; a struct of other fields stays, and is refused later."""
+    names = {field.name: field.type for field in array.type}
+    if names != {"metadata": pa.binary(), "value": pa.binary()}:
+        return array
+    children = [array.field(field.name) for field in VARIANT_ARROW]
+    if array.null_count:  # Spark gives null bytes in a null variant, and the kernel's are required
+        children = [pc.fill_null(child, b"") for child in children]
+    return pa.StructArray.from_arrays(children, fields=list(VARIANT_ARROW), mask=_mask(array))
 
 
 def _uuid_string(array: pa.Array) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from icefield import Catalog, Schema, Table, load_catalog
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
+from icefield_spark.distributing import distributed
 from icefield_spark.failures import original
 from icefield_spark.sweeping import sweep
 from icefield_spark.types import from_spark_schema, to_spark_schema
@@ -58,32 +60,34 @@ class IcefieldSession:
         *,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of_ms: int | None = None,
-        case_sensitive: bool = True,
+        as_of: int | datetime | str | None = None,
+        case_sensitive: bool | None = None,
     ) -> DataFrame:
         """A table as a data frame, as it is now: only the files that may match, only the columns that are asked for.
 
         ``where``: a filter as a string or as an object; every row of the frame matches it. ``columns``: names, dotted
         for nested fields, and metadata columns (``_file``, ``_pos``, ...); None is all. One of ``snapshot_id``, ``ref``
-        (a branch or tag) and ``as_of_ms`` (milliseconds since the epoch) reads an earlier state. The frame is pinned to
-        that snapshot: whatever is committed later, it gives the same rows.
+        (a branch or tag) and ``as_of`` (milliseconds since 1970 UTC, a ``datetime``, or a string in ISO form) reads an
+        earlier state. The frame is pinned to that snapshot: whatever is committed later, it gives the same rows.
+        Names are compared as ``spark.sql.caseSensitive`` says, unless ``case_sensitive`` does.
 
         Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,
         ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for what Spark cannot hold.
         """
-        if sum(option is not None for option in (snapshot_id, ref, as_of_ms)) > 1:
-            raise InvalidArgument("give one of snapshot_id, ref and as_of_ms")
+        if sum(option is not None for option in (snapshot_id, ref, as_of)) > 1:
+            raise InvalidArgument("give one of snapshot_id, ref and as_of")
         if columns is not None and (isinstance(columns, str) or not columns):
             raise InvalidArgument("columns is a list of at least one name; leave it out for all")
+        if case_sensitive is None:
+            case_sensitive = self.spark.conf.get("spark.sql.caseSensitive", "false") == "true"
         scan = self.catalog.load_table(identifier).scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
             case_sensitive=case_sensitive,
             snapshot_id=snapshot_id,
             ref=ref,
+            as_of=as_of,
         )
-        if as_of_ms is not None:
-            scan = scan.as_of(as_of_ms)
         schema = to_spark_schema(_in_order(scan.projection, columns or (), case_sensitive))
         chunks = plan_chunks(scan)
         if not chunks:
@@ -91,14 +95,23 @@ class IcefieldSession:
         numbers = self.spark.range(0, len(chunks), 1, len(chunks))
         return numbers.mapInArrow(ChunkReader(ChunkContext.of(scan, schema), self._shared(chunks)), schema)
 
-    def create_table(self, identifier: str, schema: DataFrame | spark_types.StructType, **options: Any) -> Table:
+    def create_table(
+        self,
+        identifier: str,
+        schema: DataFrame | spark_types.StructType,
+        *,
+        required: bool | None = None,
+        **options: Any,
+    ) -> Table:
         """Create a table with the columns of a data frame or of a Spark schema.
 
-        ``options`` are those of ``Catalog.create_table``: ``partition_spec``, ``sort_order``, ``properties``,
-        ``location``.
+        Columns of a frame may hold nulls unless ``required`` is true: Spark calls a constant, or an id of ``range``,
+        never null. Those of a schema are what it says unless ``required`` is false. ``options`` are those of
+        ``Catalog.create_table``: ``partition_spec``, ``sort_order``, ``properties``, ``location``.
         """
         columns = schema if isinstance(schema, spark_types.StructType) else schema.schema
-        return self.catalog.create_table(identifier, from_spark_schema(columns), **options)
+        strict = columns is schema if required is None else required
+        return self.catalog.create_table(identifier, from_spark_schema(columns, optional=not strict), **options)
 
     def append(
         self,
@@ -108,16 +121,18 @@ class IcefieldSession:
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
         merge_schema: bool = False,
+        distribution: str | None = None,
     ) -> Table:
         """Add the rows of a data frame to a table; columns go by name.
 
         ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
         ``manage_snapshots().cherry_pick`` to publish. ``merge_schema`` adds the columns that the table has not, in the
-        same commit. Raises ``NoSuchTable`` and, for columns that do not
+        same commit. ``distribution`` is how rows are spread over the tasks that write them, over what the table says:
+        ``none``, ``hash`` or ``range``. Raises ``NoSuchTable`` and, for columns that do not
         fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit, ``InvalidArgument``. When it
         raises, nothing of it is visible.
         """
-        return self._change(frame, identifier, None, branch, snapshot_properties, merge_schema)
+        return self._change(frame, identifier, None, branch, snapshot_properties, merge_schema, distribution)
 
     def overwrite(
         self,
@@ -128,6 +143,7 @@ class IcefieldSession:
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
         merge_schema: bool = False,
+        distribution: str | None = None,
     ) -> Table:
         """Replace the rows that ``where`` matches (all, when it is None) by those of a data frame, in one version.
 
@@ -135,7 +151,7 @@ class IcefieldSession:
         as ``append`` does, and ``InvalidExpression`` for a filter that does not fit.
         """
         target = AlwaysTrue() if where is None else as_expression(where)
-        return self._change(frame, identifier, target, branch, snapshot_properties, merge_schema)
+        return self._change(frame, identifier, target, branch, snapshot_properties, merge_schema, distribution)
 
     def overwrite_partitions(
         self,
@@ -145,12 +161,13 @@ class IcefieldSession:
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
         merge_schema: bool = False,
+        distribution: str | None = None,
     ) -> Table:
         """Replace the partitions that the rows of a data frame are in, and leave all others as they are.
 
         A table without partitions is replaced as a whole. Raises as ``append`` does.
         """
-        return self._change(frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema)
+        return self._change(frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema, distribution)
 
     def _change(
         self,
@@ -160,6 +177,7 @@ class IcefieldSession:
         branch: str | None,
         snapshot_properties: Mapping[str, str] | None,
         merge_schema: bool,
+        distribution: str | None,
     ) -> Table:
         table = self.catalog.load_table(identifier)
         with table.transaction() as transaction:
@@ -170,7 +188,8 @@ class IcefieldSession:
             check_fits(context, frame.schema)
             if replaced is not None and replaced != PARTITIONS:
                 replaced = check_target(table, replaced)
-            outcome = self._write(frame, context, transaction)
+            spread, context = distributed(frame, transaction.shape, context, distribution)
+            outcome = self._write(spread, context, transaction)
             stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
         return table
 

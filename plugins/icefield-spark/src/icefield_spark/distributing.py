@@ -1,0 +1,102 @@
+"""Rows moved to the tasks that write them, and sorted there, as a table asks for.
+
+``write.distribution-mode``: with ``hash`` all rows of a partition go to one task, so that a partition gets a file
+instead of one from each task; with ``range`` tasks get ranges of the sort order; with ``none`` rows stay where they
+are. Keys are those of the table's transforms, computed in Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+from icefield import Schema
+from icefield.errors import InvalidArgument
+from icefield.metadata import TableMetadata
+from icefield.partitioning import NullOrder, SortDirection
+from icefield.toolkit import to_arrow_type
+from icefield.types import IcebergType
+from icefield.writing import WriteContext
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from icefield_spark.arrow import leaf_from_spark, leaf_to_spark
+from icefield_spark.types import to_spark_type
+
+MODE: Final = "write.distribution-mode"
+_MODES = ("none", "hash", "range")
+_PLAIN = ("identity", "void")
+# From Spark 4.1 on.
+_arrow_udf: Callable[..., Any] | None = getattr(f, "arrow_udf", None)
+_ORDERS = {
+    (SortDirection.ASC, NullOrder.NULLS_FIRST): Column.asc_nulls_first,
+    (SortDirection.ASC, NullOrder.NULLS_LAST): Column.asc_nulls_last,
+    (SortDirection.DESC, NullOrder.NULLS_FIRST): Column.desc_nulls_first,
+    (SortDirection.DESC, NullOrder.NULLS_LAST): Column.desc_nulls_last,
+}
+
+
+def mode_of(metadata: TableMetadata, mode: str | None = None) -> str:
+    """How rows are spread: as is asked for, as the table says, or as suits its partitions and its order.
+
+    Raises ``InvalidArgument`` for a mode that there is not.
+    """
+    found = (mode or metadata.properties.get(MODE) or "").strip().lower()
+    if found in _MODES:
+        return found
+    if found:
+        raise InvalidArgument(f"{MODE} is none, hash or range, not '{found}'")
+    if not metadata.sort_order().is_unsorted:
+        return "range"
+    return "none" if metadata.spec().is_unpartitioned else "hash"
+
+
+def distributed(
+    frame: DataFrame, metadata: TableMetadata, context: WriteContext, mode: str | None = None
+) -> tuple[DataFrame, WriteContext]:
+    """The rows where they are to be written and in the order of the table, and the context that records this order."""
+    chosen, schema, order, spec = mode_of(metadata, mode), metadata.schema(), metadata.sort_order(), metadata.spec()
+    sorting = order.fields if all(each.is_known for each in order.fields) else ()
+    transforms = [*(each.transform for each in spec.fields), *(each.transform for each in sorting)]
+    if _arrow_udf is None and not all(str(transform) in _PLAIN for transform in transforms):
+        return frame, context
+    found = [_key(frame, schema, each.source_id, each.transform) for each in spec.fields]
+    partitions = [key for key in found if key is not None]
+    ordered = [
+        _ORDERS[each.direction, each.null_order](key)
+        for each in sorting
+        if (key := _key(frame, schema, each.source_id, each.transform)) is not None
+    ]
+    if chosen == "hash" and partitions:
+        frame = frame.repartition(*partitions)
+    elif chosen == "range" and (partitions or ordered):
+        frame = frame.repartitionByRange(*partitions, *ordered)
+    if not ordered:
+        return frame, context
+    # Rows of a partition come together, so that its file is written in one go.
+    return frame.sortWithinPartitions(*partitions, *ordered), replace(context, sort_order_id=order.order_id)
+
+
+def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Column | None:
+    """A transform of a column; None where all rows have the same, since the frame does not bring it."""
+    path = schema.name_path(source_id)
+    if path[0] not in frame.columns or str(transform) == "void":
+        return None
+    column = f.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+    kind = schema.id_to_field[source_id].field_type
+    return column if str(transform) == "identity" else _transformed(transform, kind)(column)
+
+
+def _transformed(transform: Any, kind: IcebergType) -> Callable[[Column], Column]:
+    result = transform.result_type(kind)
+    form = to_arrow_type(kind)
+
+    def key(values: pa.Array) -> pa.Array:
+        found = leaf_from_spark(values, kind)
+        return leaf_to_spark(transform.apply(found if found.type == form else found.cast(form), kind), result)
+
+    assert _arrow_udf is not None, "asked before"
+    made: Callable[[Column], Column] = _arrow_udf(key, to_spark_type(result))
+    return made
