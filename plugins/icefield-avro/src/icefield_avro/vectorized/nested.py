@@ -254,7 +254,11 @@ class ArrayStep:
         else:
             is_long = count > _LONG_BLOCK
         ends = np.empty_like(at)
-        for place in np.flatnonzero(is_long).tolist():
+        long = np.flatnonzero(is_long)
+        if _is_nonsense(buffer, len(long), len(at)):
+            ends[long] = buffer.dead
+            long = long[:0]
+        for place in long.tolist():
             found, ends[place] = self._pass_long(buffer, int(at[place]), int(count[place]))
             if items is not None:
                 rows = np.full(len(found), place if live is None else live[place])
@@ -309,14 +313,14 @@ class ArrayStep:
         falling = -count[order]
         for ordinal in range(most):
             active = int(np.searchsorted(falling, -ordinal, side="left"))
+            if ordinal >= _PATIENCE and _is_nonsense(buffer, active, len(at)):
+                at[:active] = buffer.dead
+                break
             if active <= _FEW_ROWS and most - ordinal > _MANY_ITEMS:
                 for place, left in enumerate((-falling[:active] - ordinal).tolist()):
                     found, at[place] = self._pass_long(buffer, int(at[place]), left)
                     if items is not None:
                         self._note(buffer, found, items, np.full(left, rows[place]), ordinal + np.arange(left))
-                break
-            if buffer.is_guessed and ordinal >= _PATIENCE and active * _PATIENCE < len(at):
-                at[:active] = buffer.dead  # wrong guesses, most likely, that read nonsense as long arrays
                 break
             passed = self._pass_item(buffer, at[:active].copy(), items, rows[:active], ordinal)
             at[:active] = np.minimum(passed, buffer.dead)
@@ -345,6 +349,11 @@ class ArrayStep:
     def _note(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
         """Remember where these items are, whose number in their block is ``ordinal``."""
         items.add(rows, (items.counts if rows is None else items.counts[rows]) + ordinal, at)
+
+
+def _is_nonsense(buffer: ByteBuffer, long: int, rows: int) -> bool:
+    """Whether a few long arrays among many rows are most likely wrong guesses, that read nonsense as their lengths."""
+    return buffer.is_guessed and long * _PATIENCE < rows
 
 
 def holds_arrays(step: Step) -> bool:
