@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from icefield.abc import ScanPlanned
 from icefield.expressions import BooleanExpression, strict_metrics
-from icefield.manifest import ALL_COLUMNS, PLAN_COLUMNS, EntryStatus, ManifestContent, ManifestFile, ManifestRequest
+from icefield.manifest import ALL_COLUMNS, PLAN_COLUMNS, EntryStatus, ManifestContent, ManifestFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changed_manifests import changed_entries, manifest_lists, written_manifests
 from icefield.scan.manifest_filter import ManifestFilter
 from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.planning import PlanReport
-from icefield.scan.pruning import EntryGroup, decisive_statistics, needed_statistics
+from icefield.scan.planning import PlanReport, plan_request
+from icefield.scan.pruning import EntryGroup
 from icefield.schema import Schema
 from icefield.storage import FileIO
 
@@ -48,12 +46,7 @@ class AppendPlanner:
         self._prove = prove
         self._identifier = identifier
         self._matching = ManifestFilter(metadata, io, schema, row_filter, workers)
-        always, unbounded = decisive_statistics(row_filter)
-        self._request = (
-            ManifestRequest(self._columns, needed_statistics(row_filter))
-            if prove
-            else ManifestRequest(self._columns, always, unbounded)
-        )
+        self._request = plan_request(self._columns, row_filter, prove=prove)
         self.report = PlanReport()
 
     def files(self) -> Iterator[PlannedFiles]:
@@ -72,7 +65,8 @@ class AppendPlanner:
             if len(kept):
                 proven = strict_metrics(self._filter, EntryGroup([part], self._matching.types)) if self._prove else None
                 yield PlannedFiles(kept, plan.residuals, None, None if proven is None else proven[np.flatnonzero(mask)])
-        self._tell()
+        newest = self._snapshots[-1].snapshot_id if self._snapshots else -1
+        self.report.emit(self._io, self._identifier, newest, self._filter)
 
     def _manifests(self, ids: set[int]) -> list[ManifestFile]:
         """The manifests that the appends wrote, each once: later lists name those of earlier ones as well."""
@@ -82,18 +76,3 @@ class AppendPlanner:
                 found.setdefault(manifest.manifest_path, manifest)
         self.report.manifests_read = len(found)
         return [*found.values()]
-
-    def _tell(self) -> None:
-        report = self.report
-        self._io.plugins.emit(
-            ScanPlanned(
-                table=self._identifier,
-                snapshot_id=self._snapshots[-1].snapshot_id if self._snapshots else -1,
-                row_filter=str(self._filter),
-                manifests_read=report.manifests_read,
-                manifests_skipped=report.manifests_skipped,
-                files_planned=report.files_planned,
-                files_skipped=report.files_skipped,
-                seconds=time.perf_counter() - report.started,
-            )
-        )

@@ -57,6 +57,29 @@ class PlanReport:
     files_skipped: int = 0
     started: float = field(default_factory=time.perf_counter)
 
+    def emit(self, io: FileIO, table: tuple[str, ...], snapshot_id: int, row_filter: BooleanExpression) -> None:
+        """Let the listeners know of the plan, which is done; ``snapshot_id`` is -1 where none was planned."""
+        io.plugins.emit(
+            ScanPlanned(
+                table=table,
+                snapshot_id=snapshot_id,
+                row_filter=str(row_filter),
+                manifests_read=self.manifests_read,
+                manifests_skipped=self.manifests_skipped,
+                files_planned=self.files_planned,
+                files_skipped=self.files_skipped,
+                seconds=time.perf_counter() - self.started,
+            )
+        )
+
+
+def plan_request(columns: frozenset[int], row_filter: BooleanExpression, *, prove: bool = False) -> ManifestRequest:
+    """What of the entries to decode for a filter. ``prove``: for proofs that whole files match as well."""
+    if prove:
+        return ManifestRequest(columns, needed_statistics(row_filter))
+    always, unbounded = decisive_statistics(row_filter)
+    return ManifestRequest(columns, always, unbounded)
+
 
 class ScanPlanner:
     """Plans one scan of one snapshot.
@@ -89,12 +112,7 @@ class ScanPlanner:
         self._identifier = identifier
         self._manifests = ManifestFilter(metadata, io, schema, row_filter, workers)
         self._statistics = needed_statistics(row_filter)
-        always, unbounded = decisive_statistics(row_filter)
-        self._request = (
-            ManifestRequest(self._columns, self._statistics)
-            if prove
-            else ManifestRequest(self._columns, always, unbounded)
-        )
+        self._request = plan_request(self._columns, row_filter, prove=prove)
         self.report = PlanReport()
 
     @cached_property
@@ -129,7 +147,7 @@ class ScanPlanner:
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
         if key is not None and deletes is not None:
             DELETE_INDEXES.put(key, deletes)
-        self._tell()
+        self.report.emit(self._io, self._identifier, self._snapshot.snapshot_id, self._filter)
 
     def _choose(self, content: ManifestContent) -> list[ManifestFile]:
         """The manifests that may hold live files that match, in the order of the list."""
@@ -189,18 +207,3 @@ class ScanPlanner:
             entries.select(frozenset({f.STATUS, f.FILE_PATH})).filter(entries.live()).column(f.FILE_PATH).to_pylist()
         )
         return paths
-
-    def _tell(self) -> None:
-        report = self.report
-        self._io.plugins.emit(
-            ScanPlanned(
-                table=self._identifier,
-                snapshot_id=self._snapshot.snapshot_id,
-                row_filter=str(self._filter),
-                manifests_read=report.manifests_read,
-                manifests_skipped=report.manifests_skipped,
-                files_planned=report.files_planned,
-                files_skipped=report.files_skipped,
-                seconds=time.perf_counter() - report.started,
-            )
-        )

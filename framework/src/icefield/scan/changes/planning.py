@@ -7,12 +7,10 @@ after.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from icefield.abc import ScanPlanned
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import (
     PLAN_COLUMNS,
@@ -30,8 +28,7 @@ from icefield.scan.changes.tasks import ChangedFile
 from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.manifest_filter import ManifestFilter, SpecPlan
 from icefield.scan.planned_files import PlannedFiles
-from icefield.scan.planning import PlanReport, ScanPlanner
-from icefield.scan.pruning import decisive_statistics
+from icefield.scan.planning import PlanReport, ScanPlanner, plan_request
 from icefield.scan.snapshot_range import kept_parent
 from icefield.schema import Schema
 from icefield.storage import FileIO
@@ -62,7 +59,7 @@ class ChangelogPlanner:
         self._filter = row_filter
         self._identifier = identifier
         self._matching = ManifestFilter(metadata, io, schema, row_filter, workers)
-        self._request = ManifestRequest(PLAN_COLUMNS, *decisive_statistics(row_filter))
+        self._request = plan_request(PLAN_COLUMNS, row_filter)
         self._indexes: dict[int, DeleteIndex | None] = {}
         self.report = PlanReport()
 
@@ -74,7 +71,8 @@ class ChangelogPlanner:
         """
         for ordinal, (snapshot, listed) in enumerate(manifest_lists(self._metadata, self._io, self._snapshots)):
             yield self._of_snapshot(ordinal, snapshot, listed)
-        self._tell()
+        newest = self._snapshots[-1].snapshot_id if self._snapshots else -1
+        self.report.emit(self._io, self._identifier, newest, self._filter)
 
     def _of_snapshot(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
         number = snapshot.snapshot_id
@@ -156,21 +154,6 @@ class ChangelogPlanner:
         self.report.files_planned += len(kept)
         self.report.files_skipped += len(part) - len(kept)
         return kept
-
-    def _tell(self) -> None:
-        report = self.report
-        self._io.plugins.emit(
-            ScanPlanned(
-                table=self._identifier,
-                snapshot_id=self._snapshots[-1].snapshot_id if self._snapshots else -1,
-                row_filter=str(self._filter),
-                manifests_read=report.manifests_read,
-                manifests_skipped=report.manifests_skipped,
-                files_planned=report.files_planned,
-                files_skipped=report.files_skipped,
-                seconds=time.perf_counter() - report.started,
-            )
-        )
 
 
 def _planned(entries: ManifestEntries, plan: SpecPlan, deletes: DeleteIndex | None) -> PlannedFiles:
