@@ -11,7 +11,7 @@ from icefield.errors import InvalidArgument, InvalidMetadata, InvalidSchema
 from icefield.limits import MAX_NAME_LENGTH
 from icefield.partitioning.transforms import Transform, UnknownTransform, parse_transform
 from icefield.schema import Schema
-from icefield.types import ListType, MapType, NestedField
+from icefield.types import NestedField
 
 _LARGEST_ID: Final = 2**31 - 1
 
@@ -24,11 +24,8 @@ def check_source(source_id: int, transform: Transform, schema: Schema, what: str
     name = schema.find_column_name(source_id)
     if not source.field_type.is_primitive:
         raise InvalidSchema(f"the source of {what} is '{name}' of type {source.field_type}; it must be primitive")
-    parent = schema.parent_of(source_id)
-    while parent is not None:
-        if isinstance(schema.id_to_field[parent].field_type, ListType | MapType):
-            raise InvalidSchema(f"the source of {what} is '{name}', which is inside a list or map")
-        parent = schema.parent_of(parent)
+    if schema.is_repeated(source_id):
+        raise InvalidSchema(f"the source of {what} is '{name}', which is inside a list or map")
     if not transform.can_transform(source.field_type):
         raise InvalidSchema(f"{what}: transform {transform} does not apply to '{name}' of type {source.field_type}")
     return source

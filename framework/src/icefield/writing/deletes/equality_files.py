@@ -158,8 +158,5 @@ def _check_column(schema: Schema, id_: int) -> None:
     kind = field.field_type
     if kind.is_nested or isinstance(kind, FloatType | DoubleType | VariantType):
         raise InvalidArgument(f"rows are not deleted by column '{name}', which is of type {kind}", field_id=id_)
-    parent = schema.parent_of(id_)
-    while parent is not None:
-        if not isinstance(schema.id_to_field[parent].field_type, StructType):
-            raise InvalidArgument(f"rows are not deleted by column '{name}', which is in a list or map", field_id=id_)
-        parent = schema.parent_of(parent)
+    if schema.is_repeated(id_):
+        raise InvalidArgument(f"rows are not deleted by column '{name}', which is in a list or map", field_id=id_)
