@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from icefield.errors import NoSuchSnapshot
@@ -25,7 +23,7 @@ from icefield.maintenance.deletes import (
 )
 from icefield.maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
-from icefield.maintenance.orphans import RemoveOrphanFilesResult
+from icefield.maintenance.orphans import RemoveOrphanFilesResult, clock
 from icefield.maintenance.orphans.belonging import PrefixMismatch
 from icefield.maintenance.orphans.prefixes import Prefixes
 from icefield.maintenance.orphans.remove import remove_orphans
@@ -37,6 +35,7 @@ from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.properties import WRITE_FORMAT_DEFAULT, get_str
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.timestamps import Timestamp
 from icefield.partitioning.sort_order import SortOrder
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
@@ -64,7 +63,7 @@ class MaintenanceTable:
 
     def expire_snapshots(
         self,
-        older_than: datetime | int | None = None,
+        older_than: Timestamp | None = None,
         retain_last: int | None = None,
         snapshot_ids: Iterable[int] = (),
         *,
@@ -73,8 +72,9 @@ class MaintenanceTable:
     ) -> ExpireSnapshotsResult:
         """Remove old snapshots, branches and tags, and delete the files that nothing refers to any more.
 
-        ``older_than``: snapshots from before this time expire, a datetime (one without a zone is local time, as for
-        ``datetime.timestamp``) or ms since 1970 UTC; by default those beyond ``history.expire.max-snapshot-age-ms``.
+        ``older_than``: snapshots from before this time expire, by default those beyond
+        ``history.expire.max-snapshot-age-ms``. It is in ms since 1970 UTC, a datetime or a string such as
+        ``"2026-01-31T12:00"``; without a zone it is of UTC, as everywhere.
         ``retain_last``: so many of each branch are kept whatever their age; by default
         ``history.expire.min-snapshots-to-keep``. What a branch states itself counts before both. ``snapshot_ids``
         expire whatever their age; where only they are given, nothing else does. The heads of branches, and what tags
@@ -90,13 +90,12 @@ class MaintenanceTable:
         commits, and ``FileMissing`` or ``InvalidMetadata`` where a kept snapshot cannot be read: then no file is
         deleted. A file that cannot be deleted is logged and counted.
         """
-        now = time.time_ns() // 1_000_000
-        asked = Retention.asked(now, older_than, retain_last, snapshot_ids)
+        asked = Retention.asked(clock.local_now_ms(), older_than, retain_last, snapshot_ids)
         return expire(self._target, asked, dry_run=dry_run, clean_files=clean_files)
 
     def remove_orphan_files(
         self,
-        older_than: datetime | int | None = None,
+        older_than: Timestamp | None = None,
         location: str | None = None,
         *,
         dry_run: bool = True,
@@ -107,8 +106,8 @@ class MaintenanceTable:
     ) -> RemoveOrphanFilesResult:
         """Find the files below the table that no version of it refers to, and with ``dry_run=False`` delete them.
 
-        ``older_than``: files that were written before it, a datetime or ms since 1970 UTC; three days ago, unless
-        given, and no later than a day ago unless ``allow_recent``: younger files may be those of a writer that has not
+        ``older_than``: files that were written before it, as for ``expire_snapshots``; three days ago, unless given,
+        and no later than a day ago unless ``allow_recent``: younger files may be those of a writer that has not
         committed yet. The age of a file is by its store's clock or this machine's, whichever makes it younger; a file
         without a time is left. ``location`` is the folder to look into, the table's unless given. Left are also: the
         versions of a table whose file system is its catalog, what begins with a dot or an underscore and is no

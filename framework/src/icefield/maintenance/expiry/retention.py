@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from icefield.errors import InvalidArgument
@@ -22,6 +21,7 @@ from icefield.metadata.properties import (
     get_int,
 )
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
 
 _LONG_MAX: Final = 2**63 - 1
 
@@ -40,12 +40,13 @@ class Retention:
 
     @classmethod
     def asked(
-        cls, now_ms: int, older_than: datetime | int | None, retain_last: int | None, snapshot_ids: Iterable[int]
+        cls, now_ms: int, older_than: Timestamp | None, retain_last: int | None, snapshot_ids: Iterable[int]
     ) -> Retention:
         """What a user wrote. Raises ``InvalidArgument``."""
         if retain_last is not None and (not _is_int(retain_last) or not 0 < retain_last <= _LONG_MAX):
             raise InvalidArgument(f"retain_last is a number of snapshots, 1 or more, not {retain_last!r}")
-        return cls(now_ms, _milliseconds(older_than), retain_last, _ids(snapshot_ids))
+        before = None if older_than is None else as_milliseconds(older_than)
+        return cls(now_ms, before, retain_last, _ids(snapshot_ids))
 
     @property
     def by_age(self) -> bool:
@@ -136,16 +137,6 @@ def _time(metadata: TableMetadata, snapshot_id: int) -> int:
 
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _milliseconds(older_than: datetime | int | None) -> int | None:
-    if older_than is None:
-        return None
-    if isinstance(older_than, datetime):
-        return int(older_than.timestamp() * 1000)
-    if not _is_int(older_than):
-        raise InvalidArgument(f"older_than is a datetime, or a number of ms since 1970 UTC, not {older_than!r}")
-    return older_than
 
 
 def _ids(snapshot_ids: Iterable[int]) -> frozenset[int]:

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
 from typing import Final
 from uuid import uuid4
 
 from icefield.errors import InvalidArgument, StorageError
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.storage import FileIO
 from icefield.toolkit.publishing import delete_quietly
 
@@ -45,20 +45,12 @@ def store_now_ms(io: FileIO, folder: str) -> int:
     return modified
 
 
-def limit_ms(older_than: datetime | int | None, now_ms: int, *, allow_recent: bool) -> int:
+def limit_ms(older_than: Timestamp | None, now_ms: int, *, allow_recent: bool) -> int:
     """Before when a file must have been written to be an orphan, in ms since 1970 UTC. Raises ``InvalidArgument``."""
-    limit = now_ms - DEFAULT_AGE_MS if older_than is None else _milliseconds(older_than)
+    limit = now_ms - DEFAULT_AGE_MS if older_than is None else as_milliseconds(older_than)
     if limit > now_ms - DAY_MS and not allow_recent:
         raise InvalidArgument(
             "files that were written in the last 24 hours may belong to writers that have not committed yet; give an "
             "earlier older_than, or allow_recent=True where you know that nobody writes"
         )
     return limit
-
-
-def _milliseconds(older_than: datetime | int) -> int:
-    if isinstance(older_than, datetime):
-        return int(older_than.timestamp() * 1000)
-    if isinstance(older_than, bool) or not isinstance(older_than, int):
-        raise InvalidArgument(f"older_than is a datetime or ms since 1970 UTC, not {older_than!r}")
-    return older_than

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 import pyarrow as pa
 
@@ -22,6 +21,7 @@ from icefield.maintenance.target import Target
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import METADATA_FOLDER
 from icefield.metadata.properties import GC_ENABLED, get_bool
+from icefield.metadata.timestamps import Timestamp
 from icefield.storage import FileIO
 from icefield.storage.locations import LocationProvider
 
@@ -29,7 +29,7 @@ from icefield.storage.locations import LocationProvider
 def remove_orphans(
     target: Target,
     *,
-    older_than: datetime | int | None,
+    older_than: Timestamp | None,
     location: str | None,
     dry_run: bool,
     allow_recent: bool,
