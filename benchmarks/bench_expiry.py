@@ -17,11 +17,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import icefield
 import numpy as np
-from harness import compare, main
+from harness import cold, compare, main
 from icefield.manifest import ManifestFile, ManifestReader, ManifestRequest, read_manifest_list
 from icefield.manifest import schemas as f
 from icefield.manifest.manifest_list import PATH
@@ -82,16 +81,6 @@ def reading_once(table: icefield.Table) -> Callable[[], int]:
         return sum(len(part) for group in groups for part in group)
 
     return cold(read)
-
-
-def cold(work: Callable[[], Any]) -> Callable[[], Any]:
-    """The work with nothing decoded beforehand."""
-
-    def timed() -> Any:
-        icefield.clear_caches()
-        return work()
-
-    return timed
 
 
 def run() -> None:

@@ -16,12 +16,10 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import icefield
-from harness import compare, main
+from harness import cold, compare, main
 from icefield.manifest import write_manifest_list
 from icefield.manifest.manifest_list import read_manifest_list
 from icefield.metadata import decode_metadata
@@ -65,16 +63,6 @@ def with_history(path: Path) -> Path:
         snapshots.append({**last, "snapshot-id": number, "manifest-list": listed})
     target.write_text(json.dumps({**data, "snapshots": [*snapshots, last]}))
     return target
-
-
-def cold(work: Callable[[], Any]) -> Callable[[], Any]:
-    """The work with nothing decoded beforehand."""
-
-    def timed() -> Any:
-        icefield.clear_caches()
-        return work()
-
-    return timed
 
 
 def compare_tables(path: Path, names: list[str], runs: int, what: str) -> None:

@@ -14,13 +14,13 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import icefield
 import pyarrow as pa
-from harness import compare, main
+from harness import cold, compare, main
 from icefield.abc import FileInfo
 from icefield.builtin.local import LocalFileSystem
 from make_table import make_table
@@ -57,16 +57,6 @@ def opened(path: Path) -> tuple[icefield.Table, int]:
 def searched(table: icefield.Table) -> int:
     """How many orphans there are."""
     return table.maintenance.remove_orphan_files().files
-
-
-def cold(work: Callable[[], Any]) -> Callable[[], Any]:
-    """The work with nothing decoded beforehand."""
-
-    def timed() -> Any:
-        icefield.clear_caches()
-        return work()
-
-    return timed
 
 
 def run() -> None:

@@ -12,13 +12,11 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-import icefield
-from harness import compare, main
+from harness import cold, compare, main
 from icefield.metadata import decode_metadata
 from icefield.plugins import Plugins
 from icefield.scan import TableScan
@@ -48,16 +46,6 @@ print(len(tasks), int(peak.split()[1]) // 1024)
 def scan_of(path: Path) -> TableScan:
     """A scan of all rows."""
     return TableScan(metadata=decode_metadata(path.read_bytes(), str(path)), io=FileIO(Plugins.installed()))
-
-
-def cold(work: Callable[[], Any]) -> Callable[[], Any]:
-    """The work with nothing decoded beforehand."""
-
-    def timed() -> Any:
-        icefield.clear_caches()
-        return work()
-
-    return timed
 
 
 def filters(manifests: int, files: int) -> dict[str, str]:

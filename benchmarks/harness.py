@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import icefield
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -36,6 +38,16 @@ class Result:
 
 
 _results: list[Result] = []
+
+
+def cold(work: Callable[[], Any]) -> Callable[[], Any]:
+    """The work with nothing decoded beforehand."""
+
+    def timed() -> Any:
+        icefield.clear_caches()
+        return work()
+
+    return timed
 
 
 def compare(
