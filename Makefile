@@ -8,6 +8,8 @@ SUPPORT := tests/support
 DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples/plugin-template/pyproject.toml
 # Two cores run two test processes; PYTEST_ARGS adds to the command line.
 WORKERS ?= 2
+# Tests with servers wait for half of their time, for answers, leases and back-offs: a third process uses it.
+WORKERS_WITH_SERVERS ?= 3
 
 # Without compiled bytecode each worker and each process that a test starts would compile all that it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -18,7 +20,7 @@ LONG := server or peer or slow
 # What `make soak` runs again: what has another count there; about 70 minutes on two quiet cores, by the rates of its
 # parts. See docs/decisions/0074.
 SOAK := counted or soak
-PYTEST := $(RUN) -m pytest -n $(WORKERS) --dist worksteal --durations=20
+PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
 .PHONY: quickstart test test-all lint types layers packaging bench spec-coverage reference soak clean
 
@@ -26,10 +28,10 @@ quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over
 	$(RUN) examples/quickstart/quickstart.py
 
 test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one Spark session
-	$(PYTEST) -m "not ($(LONG))" $(PYTEST_ARGS)
+	$(PYTEST) -n $(WORKERS) -m "not ($(LONG))" $(PYTEST_ARGS)
 
 test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, the simulator, fuzzing
-	$(PYTEST) -m "$(LONG)" $(PYTEST_ARGS)
+	$(PYTEST) -n $(WORKERS_WITH_SERVERS) -m "$(LONG)" $(PYTEST_ARGS)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
 	$(BIN)/ruff check .
@@ -57,7 +59,7 @@ reference: .venv/dev.stamp  ## Write the generated pages of docs, the list of ex
 	$(RUN) tests/support/public_api.py
 
 soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
-	ICEFIELD_SOAK=1 $(PYTEST) --run-soak -m "$(SOAK)" $(PYTEST_ARGS)
+	ICEFIELD_SOAK=1 $(PYTEST) -n $(WORKERS) --run-soak -m "$(SOAK)" $(PYTEST_ARGS)
 
 .venv/base.stamp:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; set PYTHON") if sys.version_info < (3, 11) else 0'
