@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from icefield.catalog import Table
-from icefield.errors import IcefieldError, InvalidArgument
+from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalog
 from icefield.health import Repair, Result, examine_table, repair_table
 from icefield.health.tables import rules
 from icefield.health.tables.rules import BY_NAME_ONLY, Rule
@@ -154,6 +154,13 @@ def test_a_repair_that_something_else_hinders_says_so_and_others_are_made(tmp_pa
     assert failed[Repair.REWRITE_METADATA] == ""
     assert "has two deletion vectors" in failed[Repair.REWRITE_DATA_FILES]
     assert {finding.check for finding in made.left} == {"vectors-twice", "delete-debt"}
+
+
+def test_a_table_without_a_catalog_is_repaired_in_dry_runs_only(tmp_path):
+    subject, _ = planted("an upper bound below a value", tmp_path)
+    assert len(repair_table(subject.again(), whole=True).steps) == 1
+    with pytest.raises(NotSupportedByCatalog, match="load it through a catalog to change it"):
+        repair_table(subject.again(), whole=True, dry_run=False)
 
 
 def test_what_is_no_repair_is_refused(tmp_path):

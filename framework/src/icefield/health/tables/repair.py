@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from icefield.catalog import Table
-from icefield.errors import CommitStateUnknown, IcefieldError, InvalidArgument
+from icefield.errors import CommitStateUnknown, IcefieldError, InvalidArgument, NotSupportedByCatalog
 from icefield.health.findings import Finding, Result
 from icefield.health.tables import rules
 from icefield.health.tables.corrections import corrections
@@ -67,8 +67,9 @@ def repair_table(
     are put right that the examination reads: ``sample`` of them, all with ``whole``. What tags name is never changed.
 
     What is left says in ``repair`` what would mend it, and otherwise in ``no_repair`` why nothing does. Raises
-    ``InvalidArgument`` for what is no repair, and ``CommitStateUnknown``; a repair that fails otherwise is a step that
-    says so, and the others are made all the same.
+    ``InvalidArgument`` for what is no repair, ``NotSupportedByCatalog`` for a table without a catalog unless it is a
+    dry run, and ``CommitStateUnknown``; a repair that fails otherwise is a step that says so, and the others are made
+    all the same.
     """
     chosen = frozenset(Repair) - BY_NAME_ONLY if repairs is None else frozenset(repairs)
     for each in chosen:
@@ -124,7 +125,7 @@ class _Run:
             return named, ""
         try:
             return _MAKERS[repair](self, branch, ledger), ""
-        except CommitStateUnknown:
+        except (CommitStateUnknown, NotSupportedByCatalog):
             raise
         except IcefieldError as error:
             self.table.refresh()
