@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from icefield.abc import PutMode
 from icefield.errors import InvalidMetadata
 from icefield.types import NestedField, parse_type
 from icefield_cli.commands import metadata
+from icefield_cli.people import size
 
 Run = Callable[..., Any]
 
@@ -193,6 +195,68 @@ def test_files_manifests_and_partitions_are_listed_now_and_then(run: Run, events
     partitions = run("partitions", "db.events", "--output", "json").objects
     assert sorted((row["partition"]["kind"], row["record_count"]) for row in partitions) == [("a", 1), ("b", 1)]
     assert len(run("partitions", "db.events", "--where", "kind = 'b'", "--snapshot", first).lines) == 1
+
+
+def test_partitions_specs_and_orders_are_shown_as_people_say_them(run: Run, catalog: icefield.Catalog) -> None:
+    schema = pa.schema([("time_hour", pa.timestamp("us")), ("n", pa.int64()), ("day", pa.date32())])
+    parts = ["month(time_hour)", "bucket[4](n)", "day"]
+    table = catalog.create_table("db.flights", schema, partition_spec=parts, sort_order=["n desc nulls last"])
+    when = dt.datetime(2013, 1, 1, 5)
+    table.append(pa.table({"time_hour": [when, None], "n": [1, None], "day": [when.date(), None]}, schema=schema))
+    lines = run("describe", "db.flights").lines
+    at = lines.index("partition spec:")
+    assert lines[at + 1 : at + 4] == ["  month(time_hour)", "  bucket[4](n)", "  day"]
+    assert lines[lines.index("sort order:") + 1] == "  n desc nulls last"
+    assert "bucket[4](2)" in run("describe", "db.flights", "--output", "json").out
+    nulls = "time_hour_month=null, n_bucket_4=null, day=null"
+    for command in ("files", "partitions"):
+        shown = run(command, "db.flights").out
+        assert "time_hour_month=2013-01, n_bucket_4=" in shown, command
+        assert "day=2013-01-01" in shown, command
+        assert nulls in shown, command
+        assert re.search(r" \d+ B( |$)", shown, re.MULTILINE), command
+    stored = run("partitions", "db.flights", "--output", "json").objects
+    assert {row["partition"]["time_hour_month"] for row in stored} == {516, None}
+    assert all(isinstance(row["total_data_file_size_in_bytes"], int) for row in stored)
+
+
+def test_partitions_of_an_earlier_spec_are_shown_by_its_fields(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    with events.update_spec() as update:
+        update.remove_field("kind")
+        update.add_field("id", "bucket[4]")
+    events.refresh()
+    events.append(pa.table({"id": [3], "kind": ["c"]}, schema=events.scan().to_arrow().schema))
+    shown = {line.split("  ")[0] for line in run("partitions", "db.events").lines[1:]}
+    assert {"kind=a", "kind=b"} < shown
+    assert len([name for name in shown if name.startswith("id_bucket_4=") or name.startswith("id_bucket=")]) == 1
+
+
+def test_snapshots_are_shown_with_what_they_changed_and_when(run: Run, events: icefield.Table) -> None:
+    events.delete("id = 1")
+    heading, *lines = (line.split() for line in run("snapshots", "db.events").lines)
+    assert heading == [
+        *("snapshot_id", "committed_at", "operation", "rows_added", "rows_deleted", "files_added", "files_deleted")
+    ]
+    assert [line[2:] for line in lines] == [
+        ["append", "1", "0", "1", "0"],
+        ["append", "1", "0", "1", "0"],
+        ["delete", "0", "1", "0", "1"],
+    ]
+    times = [dt.datetime.fromisoformat(line[1]) for line in lines]
+    assert [each.timestamp() * 1000 for each in times] == pytest.approx(
+        [snapshot.timestamp_ms for snapshot in events.refresh().metadata.snapshots]
+    )
+    assert all(each.tzinfo == dt.UTC for each in times)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_288_490_189, "1.2 GiB"), (2**70, "1048576 PiB")],
+)
+def test_a_size_is_shown_with_its_unit(number: int, shown: str) -> None:
+    assert size(number) == shown
 
 
 def test_the_heading_is_printed_once_however_many_batches_a_plan_has(run: Run, events: icefield.Table) -> None:

@@ -140,6 +140,36 @@ def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFix
     assert "Usage: icefield" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (["tabels"], "'tables'"),
+        (["scan", "db.t", "--limt", "1"], "--limit"),
+        (["rewrite-files"], "'rewrite-data-files'"),
+    ],
+    ids=str,
+)
+def test_what_is_spelt_wrong_is_answered_with_the_nearest(
+    arguments: list[str], nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    said = capsys.readouterr().err.splitlines()[-1].lower()
+    assert "did you mean" in said
+    assert nearest in said
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("icefield rewrite-da", "plain,rewrite-data-files\n"), ("icefield scan --as", "plain,--as-of\n")],
+)
+def test_a_shell_completes_commands_and_options(words: str, found: str) -> None:
+    asked = {"_ICEFIELD_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    command = [sys.executable, "-m", "icefield_cli.main"]
+    ran = subprocess.run(command, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, found, "")
+
+
 def test_a_bug_is_one_line_too_and_tells_how_to_see_more(
     run: Run, events: icefield.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -304,6 +304,15 @@ def test_data_files_are_written_in_the_order_that_is_asked_for(
     assert catalog.load_table("db.sorted").scan().to_arrow()["id"].to_pylist() == ids_
 
 
+def test_a_rewrite_shows_how_many_groups_of_files_it_has_written(
+    run: Run, small: icefield.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(Progress, "reach", lambda self, *given: seen.append(given))
+    assert run("rewrite-data-files", "db.small", "--min-input-files", "2").status == 0
+    assert seen == [("groups of files", number, 3) for number in (1, 2, 3)]
+
+
 def test_orders_that_exclude_each_other_are_wrong_usage(
     run: Run, small: icefield.Table, capsys: pytest.CaptureFixture[str]
 ) -> None:

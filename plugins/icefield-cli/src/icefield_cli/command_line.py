@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 from icefield import IcefieldError, __version__, catalog_properties, default_catalog_name
 from icefield.toolkit import without_credentials
 
@@ -22,6 +23,7 @@ from icefield_cli.main import print_error
 from icefield_cli.options import SETTINGS, shared_options
 from icefield_cli.output import clean
 
+_COMPLETE = "_ICEFIELD_COMPLETE"
 _EPILOG = """\b
 A catalog is named by --catalog and described by icefield.toml, by the environment
 (ICEFIELD_CATALOG__<NAME>__<PROPERTY>) or by --property. Exit status: 0, 1 for an error, 2 for wrong usage.
@@ -59,6 +61,8 @@ def run(arguments: Sequence[str] | None) -> int:
     if arguments is None:
         _watched_output()
         arguments = sys.argv[1:]
+        if asked := os.environ.get(_COMPLETE):  # by a shell, which completes a line
+            return shell_complete(GROUP, {}, "icefield", _COMPLETE, asked)
     context = Context()
     try:
         # Not by click's own main(), which ends for interrupts and for closed pipes in its own way.

@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from icefield.abc import UpkeepProgress
 from icefield.errors import CommitFailed, CommitStateUnknown, IcefieldError
 from icefield.maintenance.compaction.committing import RewriteGroups
 from icefield.maintenance.compaction.planning import FileGroup, RewritePlan
@@ -61,6 +62,8 @@ class _Rewrite:
     done: list[RewrittenGroup] = field(default_factory=list)
     failed: list[FileGroup] = field(default_factory=list)
     snapshots: list[int] = field(default_factory=list)
+    planned: int = 0
+    tried: int = 0
 
     @property
     def result(self) -> RewriteDataFilesResult:
@@ -89,6 +92,7 @@ class _Rewrite:
             since = head_of(metadata, self.branch)
             if not groups or since is None:
                 return
+            self.planned += len(groups)
             lost: list[FileGroup] = []
             for part in self._commits(metadata, groups):
                 lost += self._rewritten(metadata, since, part)
@@ -147,6 +151,7 @@ class _Rewrite:
                         raise
                     _log.warning("a group of %d files could not be rewritten: %s", len(group.tasks), error)
                     failed.append(group)
+                self._notify()
             if not written:
                 return None, []
             action = RewriteGroups(
@@ -159,6 +164,11 @@ class _Rewrite:
             )
             action.commit()
         return action, [each.group for each in action.lost]
+
+    def _notify(self) -> None:
+        self.tried += 1
+        event = UpkeepProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
+        self.target.io.plugins.emit(event)
 
     def _scan(self, metadata: TableMetadata) -> TableScan:
         return TableScan(metadata=metadata, io=self.target.io, ref=self.branch)
