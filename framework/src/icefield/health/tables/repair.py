@@ -61,10 +61,11 @@ def repair_table(
 ) -> RepairResult:
     """Put right what an examination finds and ``repairs`` cover; a dry run unless told otherwise.
 
-    By default every repair but those that shut out older readers or give up rows or history: ``UPGRADE``,
-    ``EXPIRE_SNAPSHOTS`` and ``FORGET_MISSING_FILES`` are made only where they are named. Each repair of a branch is one
-    commit, checked against what others commit meanwhile; the rows that can be read stay the same. Of data files those
-    are put right that the examination reads: ``sample`` of them, all with ``whole``. What tags name is never changed.
+    By default every repair but those that shut out older readers or give up rows, deletes or history: ``UPGRADE``,
+    ``REWRITE_PARTITIONS``, ``EXPIRE_SNAPSHOTS`` and ``FORGET_MISSING_FILES`` are made only where they are named. Each
+    repair of a branch is one commit, checked against what others commit meanwhile; the rows that can be read stay the
+    same. Of data files those are put right that the examination reads: ``sample`` of them, all with ``whole``. What
+    tags name is never changed.
 
     What is left says in ``repair`` what would mend it, and otherwise in ``no_repair`` why nothing does. Raises
     ``InvalidArgument`` for what is no repair, ``NotSupportedByCatalog`` for a table without a catalog unless it is a

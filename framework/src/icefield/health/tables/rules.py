@@ -25,8 +25,14 @@ class Repair(Enum):
     EXPIRE_SNAPSHOTS = "expire the snapshots that are older than the table keeps them"
 
 
-BY_NAME_ONLY: Final = frozenset({Repair.UPGRADE, Repair.FORGET_MISSING_FILES, Repair.EXPIRE_SNAPSHOTS})
-"""What is done only when it is asked for by name: it shuts out older readers, or gives up rows or history."""
+BY_NAME_ONLY: Final = frozenset(
+    {Repair.UPGRADE, Repair.REWRITE_PARTITIONS, Repair.FORGET_MISSING_FILES, Repair.EXPIRE_SNAPSHOTS}
+)
+"""What is done only when it is asked for by name: it shuts out older readers, or gives up rows, deletes or history.
+
+Deletes of the partition that the rows of a file are of do not apply to a file of another one, and cannot once it is
+rewritten: what is read then is what was read before.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ REPAIRS = {_named(repair): repair for repair in Repair}
     flag_value=ALL,
     type=click.Choice([ALL, *REPAIRS]),
     help="Of a table: put right what is wrong, by commits; behind the table's name. Repeatable. Without a NAME all but "
-    "upgrade, expire-snapshots and forget-missing-files.",
+    "upgrade, rewrite-partitions, expire-snapshots and forget-missing-files.",
     metavar="[NAME]",
 )
 @flag("--dry-run", "With --repair: show what would be done.")
