@@ -124,6 +124,7 @@ def test_columns_are_added_in_the_commit_of_the_rows_that_bring_them(
     (row,) = people.scan("id = 4").to_arrow().to_pylist()
     assert row == {"id": 4, "name": None, "home": {"city": "Rome", "zip": None, "street": "a"}, "new.name": "x"}
     assert not people.schema().find_field(("new.name",)).required
+    assert people.schema().find_field("id").required
 
 
 @pytest.mark.parametrize("by", ["option", "session", "neither", "option against session"])

@@ -157,12 +157,17 @@ def test_names_are_compared_as_spark_compares_them_unless_it_is_asked_otherwise(
 ) -> None:
     frame = ice.table("db.people", where="ID = 1", columns=["NAME", "Id"])
     assert frame.toArrow().to_pylist() == [{"name": "ann", "id": 1}]
+    other = ice.spark.sql("select 4L as ID, named_struct('CITY', 'Rome') as Home")
+    table = ice.append(other, "db.people")
+    assert table.scan("id = 4", ("id", "home.city")).to_arrow().to_pylist() == [{"id": 4, "home": {"city": "Rome"}}]
     with pytest.raises(InvalidArgument, match="NAME"):
         ice.table("db.people", columns=["NAME"], case_sensitive=True)
     ice.spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         with pytest.raises(InvalidArgument, match="NAME"):
             ice.table("db.people", columns=["NAME"])
+        with pytest.raises(InvalidArgument, match="names are compared exactly"):
+            ice.append(other, "db.people")
     finally:
         ice.spark.conf.unset("spark.sql.caseSensitive")
 

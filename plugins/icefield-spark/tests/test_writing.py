@@ -20,6 +20,7 @@ from icefield.errors import (
     NoSuchTable,
     ValidationFailed,
 )
+from icefield_spark.merging import add_columns
 from icefield_spark.source import Source
 from icefield_spark.writer import WRITE_ID, IcefieldWriter, Written
 from icefield_spark.writing import BUFFER_BYTES, ChunkWriter, Outcome, check_fits, spark_write_context, stage
@@ -178,6 +179,19 @@ def test_a_format_without_a_plugin_is_stated_before_any_row_is_computed(people: 
     context = replace(spark_write_context(people), file_format="nosuch")
     with pytest.raises(MissingPlugin):
         check_fits(context, COLUMNS)
+
+
+def test_only_columns_that_a_table_has_not_are_added_to_it(people: icefield.Table) -> None:
+    before = people.schema()
+    home = fields(spark.StructField("Zip", spark.LongType()), spark.StructField("street", spark.StringType()))
+    new = spark.StructField("x.y", spark.LongType())
+    columns = fields(spark.StructField("ID", spark.LongType()), spark.StructField("Home", home), new)
+    with people.transaction() as transaction:
+        add_columns(transaction, columns, False)
+        assert [str(field) for field in transaction.shape.schema().fields[:2]] == list(map(str, before.fields[:2]))
+    after = people.refresh().schema()
+    assert {after.find_column_name(id_) for id_ in after.field_ids - before.field_ids} == {"home.street", "x.y"}
+    assert after.find_field("id").required
 
 
 # -- the commit ---------------------------------------------------------------------------------------------------

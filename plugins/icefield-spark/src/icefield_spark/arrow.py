@@ -6,7 +6,7 @@ any depth, a whole array at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -79,23 +79,36 @@ class SparkBatches:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def from_spark_batch(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+def from_spark_batch(batch: pa.RecordBatch, schema: Schema, *, case_sensitive: bool = True) -> pa.RecordBatch:
     """A batch from Spark with the columns that ``schema`` knows by name in Icefield's types; others stay as they are.
 
-    Raises ``InvalidArgument`` for a value that the column cannot hold.
+    Without ``case_sensitive``, a column gets the name of the one that differs by case only. Raises
+    ``InvalidArgument`` for a value that the column cannot hold.
     """
     known = {field.name: field.field_type for field in schema.fields}
+    names = spelt_as(known, batch.schema.names, case_sensitive)
     columns = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+    for name, column in zip(names, batch.columns, strict=True):
         kind = known.get(name)
         if kind is not None:
             try:
-                column = _convert(column, kind, leaf_from_spark)
+                column = _convert(column, kind, leaf_from_spark, case_sensitive)
             except (pa.ArrowException, ValueError) as error:
                 message = f"column '{name}' cannot be written: a value does not fit {kind}: {error}"
                 raise InvalidArgument(message, column=name) from error
         columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def spelt_as(known: Iterable[str], names: Iterable[str], case_sensitive: bool) -> list[str]:
+    """Names as the table spells them; one that fits two of its columns, or none, stays."""
+    if case_sensitive:
+        return list(names)
+    found: dict[str, list[str]] = {}
+    for name in known:
+        found.setdefault(name.lower(), []).append(name)
+    alike = ((name, found.get(name.lower(), [])) for name in names)
+    return [name if name in others or len(others) != 1 else others[0] for name, others in alike]
 
 
 def _spark_field(name: str, kind: spark.DataType, nullable: bool) -> pa.Field:
@@ -127,29 +140,31 @@ def _is_spelt_otherwise(kind: iceberg.IcebergType) -> bool:
     return isinstance(kind, _SPELT_OTHERWISE)
 
 
-def _convert(array: pa.Array, kind: iceberg.IcebergType, leaf: Convert) -> pa.Array:
+def _convert(array: pa.Array, kind: iceberg.IcebergType, leaf: Convert, case_sensitive: bool = True) -> pa.Array:
     if not kind.is_nested:
         return leaf(array, kind)
     if isinstance(kind, iceberg.StructType) and pa.types.is_struct(array.type):
-        return _convert_struct(array, kind, leaf)
+        return _convert_struct(array, kind, leaf, case_sensitive)
     if isinstance(kind, iceberg.ListType) and pa.types.is_list(array.type):
-        values = _convert(array.values, kind.element.field_type, leaf)
+        values = _convert(array.values, kind.element.field_type, leaf, case_sensitive)
         return pa.ListArray.from_arrays(_offsets(array), values, mask=_mask(array))
     if isinstance(kind, iceberg.MapType) and pa.types.is_map(array.type):
-        keys = _convert(array.keys, kind.key.field_type, leaf)
-        items = _convert(array.items, kind.value.field_type, leaf)
+        keys = _convert(array.keys, kind.key.field_type, leaf, case_sensitive)
+        items = _convert(array.items, kind.value.field_type, leaf, case_sensitive)
         return pa.MapArray.from_arrays(_offsets(array), keys, items, mask=_mask(array))
     return array
 
 
-def _convert_struct(array: pa.StructArray, kind: iceberg.StructType, leaf: Convert) -> pa.StructArray:
+def _convert_struct(
+    array: pa.StructArray, kind: iceberg.StructType, leaf: Convert, case_sensitive: bool
+) -> pa.StructArray:
     known = {field.name: field.field_type for field in kind.fields}
-    names = [array.type.field(i).name for i in range(array.type.num_fields)]
+    names = spelt_as(known, [field.name for field in array.type], case_sensitive)
     children = [array.field(i) for i in range(len(names))]
     if not children:
         return array
     made = [
-        _convert(child, known[name], leaf) if name in known else child
+        _convert(child, known[name], leaf, case_sensitive) if name in known else child
         for name, child in zip(names, children, strict=True)
     ]
     return pa.StructArray.from_arrays(made, names=names, mask=_mask(array))

@@ -82,7 +82,8 @@ def distributed(
 def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Column | None:
     """A transform of a column; None where all rows have the same, since the frame does not bring it."""
     path = schema.name_path(source_id)
-    if path[0] not in frame.columns or str(transform) == "void":
+    # Spark finds the column by its own rule of case; where that finds none, the write has been refused.
+    if path[0].lower() not in map(str.lower, frame.columns) or str(transform) == "void":
         return None
     column = f.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
     kind = schema.id_to_field[source_id].field_type

@@ -18,16 +18,17 @@ from pyspark.sql import types as spark_types
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.distributing import distributed
 from icefield_spark.failures import original
+from icefield_spark.merging import add_columns
 from icefield_spark.sweeping import sweep
 from icefield_spark.types import from_spark_schema, to_spark_schema
 from icefield_spark.writing import (
+    CASE_SENSITIVE,
     MESSAGE_SCHEMA,
     PARTITIONS,
     ChunkWriter,
     Outcome,
     Paths,
     Replaced,
-    add_columns,
     check_fits,
     check_target,
     spark_write_context,
@@ -79,7 +80,7 @@ class IcefieldSession:
         if columns is not None and (isinstance(columns, str) or not columns):
             raise InvalidArgument("columns is a list of at least one name; leave it out for all")
         if case_sensitive is None:
-            case_sensitive = self.spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+            case_sensitive = self._is_case_sensitive()
         scan = self.catalog.load_table(identifier).scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
@@ -183,15 +184,18 @@ class IcefieldSession:
         with table.transaction() as transaction:
             transaction.expect_branch(branch)
             if merge_schema:
-                add_columns(transaction, frame.schema)
+                add_columns(transaction, frame.schema, self._is_case_sensitive())
             context = spark_write_context(table, transaction.shape)
-            check_fits(context, frame.schema)
+            check_fits(context, frame.schema, case_sensitive=self._is_case_sensitive())
             if replaced is not None and replaced != PARTITIONS:
                 replaced = check_target(table, replaced)
             spread, context = distributed(frame, transaction.shape, context, distribution)
             outcome = self._write(spread, context, transaction)
             stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
         return table
+
+    def _is_case_sensitive(self) -> bool:
+        return self.spark.conf.get(CASE_SENSITIVE, "false") == "true"
 
     def _write(self, frame: DataFrame, context: WriteContext, transaction: Any) -> Outcome:
         """Run the job. What its attempts wrote is the transaction's, which deletes what is not committed."""

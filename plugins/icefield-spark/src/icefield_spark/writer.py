@@ -14,6 +14,7 @@ from icefield.errors import ValidationFailed
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from icefield_spark.merging import add_columns
 from icefield_spark.source import Source
 from icefield_spark.sweeping import sweep
 from icefield_spark.writing import (
@@ -21,7 +22,6 @@ from icefield_spark.writing import (
     ChunkWriter,
     Outcome,
     Replaced,
-    add_columns,
     check_fits,
     check_target,
     spark_write_context,
@@ -57,10 +57,11 @@ class IcefieldWriter(DataSourceArrowWriter):
         transaction = table.transaction()
         transaction.expect_branch(source.branch)
         if source.merges_schema:
-            add_columns(transaction, columns)
+            add_columns(transaction, columns, False)
         self._uuid = table.metadata.table_uuid
         self._context = source.adjusted(spark_write_context(table, transaction.shape))
-        check_fits(self._context, columns)
+        # Only tasks know spark.sql.caseSensitive, and refuse by it then.
+        check_fits(self._context, columns, case_sensitive=False)
         self._filter = check_target(table, source.options.get("overwrite-where"))
         self._by_partition = source.replaces_partitions
 
@@ -73,7 +74,7 @@ class IcefieldWriter(DataSourceArrowWriter):
         try:
             with source.catalog() as catalog, self._same(source.load(catalog)).transaction() as transaction:
                 if source.merges_schema:
-                    add_columns(transaction, self._columns)
+                    add_columns(transaction, self._columns, False)
                     self._check_schema(transaction)
                 is_staged = True  # from here on the transaction deletes what is surely not committed
                 stage(

@@ -20,7 +20,6 @@ from icefield_spark.arrow import from_spark_batch, spark_arrow_schema
 from icefield_spark.ending import whole
 from icefield_spark.executors import for_executors
 from icefield_spark.sweeping import sweep
-from icefield_spark.types import from_spark_schema
 
 MESSAGE_SCHEMA = "message binary"
 BUFFER_BYTES = 256 << 20
@@ -35,6 +34,7 @@ APPLICATION: Final = "spark.app.id"
 """A setting of Spark and, as with Iceberg's Java runtime, the key of a summary that names the application."""
 
 PARTITION_OVERWRITE_MODE: Final = "spark.sql.sources.partitionOverwriteMode"
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 _SETTINGS = (APPLICATION, PARTITION_OVERWRITE_MODE)
 
 PARTITIONS: Final = "partitions"
@@ -64,13 +64,14 @@ def spark_write_context(table: Table, metadata: TableMetadata | None = None) -> 
     return replace(context, properties={_ROW_GROUP: str(BUFFER_BYTES // 4), **context.properties})
 
 
-def check_fits(context: WriteContext, columns: StructType) -> None:
+def check_fits(context: WriteContext, columns: StructType, *, case_sensitive: bool = True) -> None:
     """Raise ``InvalidArgument`` when rows of these columns cannot be written to the table, before any job runs.
 
     What depends on values (a null in a required column) shows only when the rows are written.
     """
     nothing = pa.RecordBatch.from_pylist([], schema=spark_arrow_schema(columns))
-    write_batches(context, pa.Table.from_batches([from_spark_batch(nothing, context.schema)]))
+    named = from_spark_batch(nothing, context.schema, case_sensitive=case_sensitive)
+    write_batches(context, pa.Table.from_batches([named]))
 
 
 def check_target(table: Table, where: str | BooleanExpression | None) -> BooleanExpression:
@@ -102,7 +103,9 @@ class ChunkWriter:
         """Write the rows of one task. On an error, and when its input was cut off, nothing of them stays."""
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
-        converted = (from_spark_batch(batch, self._context.schema) for batch in whole(batches))
+        exact = task is None or task.getLocalProperty(CASE_SENSITIVE) == "true"
+        schema = self._context.schema
+        converted = (from_spark_batch(batch, schema, case_sensitive=exact) for batch in whole(batches))
         files = write_batches(self._context, converted, task_id=number, attempt=attempt)
         if task is None:
             return Message(files)
@@ -148,12 +151,6 @@ class Outcome:
         """Delete what attempts that lost wrote, as far as is known that there were some."""
         if self.was_retried:
             sweep(context, self.files)
-
-
-def add_columns(transaction: Any, columns: StructType) -> None:
-    """Add the columns that the table has not, and fields of nested ones, all optional; for a write's own commit."""
-    with transaction.update_schema() as update:
-        update.union_by_name(from_spark_schema(columns, optional=True))
 
 
 def stage(
