@@ -34,7 +34,6 @@ from upkeeps import (
 
 SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 STRIDE = 1 if SOAK else 11
-COUNTED = None if SOAK else CHANGING
 COMMITS = 40 if SOAK else 5
 
 Given = dict[str, str]
@@ -64,7 +63,7 @@ def walk(given: Given, upkeep: Upkeep, as_before: Callable[[], None], first: int
     for step in range(first, 1000, STRIDE):
         as_before()
         version = opened(given).metadata_location
-        died = dies_at(step, given, upkeep.run, counted=COUNTED)
+        died = dies_at(step, given, upkeep.run, counted=CHANGING)
         table = opened(given)
         versions.add(table.metadata_location == version)
         check_whole(table, after if found(table) == after else before, tagged)

@@ -39,14 +39,14 @@ class SimulatedFileSystem(FileSystem):
         return io.BytesIO(self._look("read", location, lambda: self._there(location)))
 
     def stat(self, location: str) -> FileInfo:
-        return self._look("stat", location, lambda: FileInfo(location, len(self._there(location))))
+        return self._look("stat", location, lambda: self._info(location, self._there(location)))
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         folder = prefix.rstrip("/") + "/"
         found = self._look(
             "list",
             prefix,
-            lambda: [FileInfo(name, len(data)) for name, data in self.files.items() if name.startswith(folder)],
+            lambda: [self._info(name, data) for name, data in self.files.items() if name.startswith(folder)],
         )
         return iter(found)
 
@@ -82,6 +82,9 @@ class SimulatedFileSystem(FileSystem):
 
     def _look(self, verb: str, location: str, effect: Callable[[], Any]) -> Any:
         return self.world.request(f"{verb} {location}", effect, broken, changes=False)
+
+    def _info(self, location: str, data: bytes) -> FileInfo:
+        return FileInfo(location, len(data))
 
     def _there(self, location: str) -> bytes:
         if location not in self.files:

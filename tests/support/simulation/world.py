@@ -56,6 +56,8 @@ class World:
         """Of a metastore."""
         self.items: dict[str, dict[str, str]] = {}
         """Of a table of items."""
+        self.quiet = False
+        """Whether somebody looks on: requests then take no time, and nothing befalls them."""
         self._hub = getcurrent()
         self._running: list[greenlet] = []
         self._names: dict[greenlet, str] = {}
@@ -105,7 +107,7 @@ class World:
     ) -> Answer:
         """One request of the running process to a store; ``lost`` makes the error of a connection that broke."""
         me = getcurrent()
-        if me is self._hub:
+        if self.quiet or me not in self._names:  # the hub, or a thread of a process
             return effect()
         self._alive(me)
         self._hub.switch()
@@ -138,6 +140,11 @@ class World:
             if len(self._running) == 1:
                 self.now = until
             self._hub.switch()
+
+    @property
+    def who(self) -> str:
+        """The name of the running process; empty outside of all."""
+        return self._names.get(getcurrent(), "")
 
     @property
     def somebody_died(self) -> bool:

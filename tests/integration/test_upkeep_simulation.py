@@ -1,0 +1,90 @@
+"""Expiry and orphan removal in a simulated world, beside writers that stall, by clocks that are wrong."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+
+import icefield.maintenance.expiry.unreachable
+import icefield.maintenance.orphans.clock
+import pytest
+from icefield.builtin.create import CreateStrategy
+from icefield.builtin.rename import RenameStrategy
+from icefield.maintenance.orphans.belonging import Belonging
+from simulation.course import LOCATION, Build, Wrong
+from simulation.stores import SimulatedMetastore
+from simulation.upkeep import UpkeepCourse
+
+NAME = ("db", "t")
+COURSES = 1_000 if os.environ.get("ICEFIELD_SOAK") else 20
+PLANTED_WITHIN = 200
+BUILDS: dict[str, Build] = {
+    "create": lambda system: CreateStrategy(NAME, LOCATION, system),
+    "rename": lambda system: RenameStrategy(NAME, LOCATION, system),
+    "metastore": lambda system: SimulatedMetastore(system, LOCATION),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    """What could not be deleted is logged, which is no news here."""
+    logging.getLogger("icefield").setLevel(logging.CRITICAL)
+
+
+@pytest.mark.counted
+@pytest.mark.slow
+@pytest.mark.spec("REF-09", "SNAP-18")
+@pytest.mark.parametrize("name", BUILDS)
+def test_no_course_of_events_deletes_a_live_file(name: str) -> None:
+    counts: dict[str, int] = {}
+    for seed in range(COURSES):
+        course = UpkeepCourse(BUILDS[name], seed)
+        course.run()
+        for what, number in {**course.counts, "excused": course.excused}.items():
+            counts[what] = counts.get(what, 0) + number
+    assert counts["committed"] > COURSES
+    assert counts["orphans"], "no orphan was removed"
+    assert counts["expired"], "no snapshot expired"
+    assert counts["excused"] < COURSES / 20
+
+
+def trusts_its_own_clock(patch: pytest.MonkeyPatch) -> None:
+    clock = icefield.maintenance.orphans.clock
+    patch.setattr(clock, "store_now_ms", lambda io, folder: clock.local_now_ms())
+
+
+def loads_before_it_lists(patch: pytest.MonkeyPatch) -> None:
+    """What was committed since the table was loaded is not seen."""
+    add, seen = Belonging.add, set[int]()
+
+    def first_only(self: Belonging, *given: object) -> None:
+        if id(self) not in seen:
+            seen.add(id(self))
+            add(self, *given)  # type: ignore[arg-type]
+
+    patch.setattr(Belonging, "add", first_only)
+
+
+def looks_at_no_kept_manifest(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(icefield.maintenance.expiry.unreachable, "_protect_live_files", lambda *_: None)
+
+
+PLANTED: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
+    trusts_its_own_clock,
+    loads_before_it_lists,
+    looks_at_no_kept_manifest,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_planted_fault_of_upkeep_is_found(plant: Callable[[pytest.MonkeyPatch], None]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        plant(patch)
+        for seed in range(PLANTED_WITHIN):
+            try:
+                UpkeepCourse(BUILDS["create"], seed).run()
+            except Wrong:
+                return
+    pytest.fail("the simulator did not find it")
