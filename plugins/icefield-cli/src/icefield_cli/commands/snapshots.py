@@ -8,10 +8,10 @@ from icefield_cli.people import number, utc
 from icefield_cli.rows import rows_of
 
 _SUMMARY = {
-    "rows_added": "added-records",
-    "rows_deleted": "deleted-records",
-    "files_added": "added-data-files",
-    "files_deleted": "deleted-data-files",
+    "+rows": "added-records",
+    "-rows": "deleted-records",
+    "+files": "added-data-files",
+    "-files": "deleted-data-files",
 }
 _COLUMNS = ("snapshot_id", "committed_at", "operation", *_SUMMARY)
 
@@ -25,5 +25,6 @@ def run(context: Context, table: str) -> None:
 
 
 def _for_people(row: Row) -> Row:
+    # Short, so that 80 columns hold a row.
     changed = {column: number(row["summary"].get(key, "0")) for column, key in _SUMMARY.items()}
-    return {**row, **changed, "committed_at": utc(row["committed_at"])}
+    return {**row, **changed, "committed_at": utc(row["committed_at"].partition(".")[0])}
