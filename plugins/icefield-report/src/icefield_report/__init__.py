@@ -1,0 +1,5 @@
+"""A page about a table, or about the tables of a catalog: plots, and the upkeep that would help."""
+
+from icefield_report.reports import catalog_report, report, write_catalog_report, write_report
+
+__all__ = ["catalog_report", "report", "write_catalog_report", "write_report"]

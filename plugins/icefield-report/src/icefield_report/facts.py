@@ -1,0 +1,139 @@
+"""What a report says of a table, gathered from its metadata tables in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield import Table
+from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE, get_int
+
+from icefield_report.manifests import Manifests, manifests_of
+from icefield_report.partitions import Ints, Partitions, partitions_of
+from icefield_report.upkeep import Upkeep, upkeep_of
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """The snapshots in the order in which they were made: times in ms, operations, and files in all after each."""
+
+    times: Ints
+    operations: tuple[str, ...]
+    total_files: Ints
+    """-1 where the summary does not state it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A table in numbers."""
+
+    name: str
+    location: str
+    format_version: int
+    spec: str
+    columns: int
+    target: int
+    properties: tuple[tuple[str, str], ...]
+    refs: tuple[tuple[str, str, int], ...]
+    updated_ms: int
+    sizes: Ints
+    rows: int
+    delete_sizes: Ints
+    delete_rows: tuple[int, int]
+    """Positions and keys that delete files hold."""
+    delete_files: tuple[int, int]
+    """Position delete files and vectors, and equality delete files."""
+    partitions: Partitions
+    manifests: Manifests
+    commits: Commits
+    column_bytes: tuple[tuple[str, str, int], ...]
+    """Name, type and size of each column, the largest first; without those whose size no file states."""
+    upkeep: Upkeep
+
+    @property
+    def bytes(self) -> int:
+        """Of data files."""
+        return int(self.sizes.sum())
+
+    @property
+    def small_files(self) -> int:
+        """Data files below 75 % of the target: what compaction takes for small."""
+        return int(np.count_nonzero(self.sizes < 0.75 * self.target))
+
+
+def facts_of(table: Table) -> Facts:
+    """Read what there is to say. Nothing is changed, and no data file is read."""
+    metadata = table.metadata
+    wanted = ("content", "file_size_in_bytes", "record_count")
+    files = table.inspect.scan("files", selected_fields=wanted).to_arrow()
+    content, sizes, rows = (np.asarray(files[name]).astype(np.int64) for name in wanted)
+    partitions = partitions_of(table)
+    return Facts(
+        name=".".join(table.name()),
+        location=table.location(),
+        format_version=table.format_version,
+        spec=_spec(table),
+        columns=len(table.schema().fields),
+        target=get_int(metadata.properties, WRITE_TARGET_FILE_SIZE),
+        properties=tuple(sorted(table.properties.items())),
+        refs=tuple((name, str(ref.type), ref.snapshot_id) for name, ref in sorted(table.refs().items())),
+        updated_ms=metadata.last_updated_ms,
+        sizes=sizes[content == 0],
+        rows=int(rows[content == 0].sum()),
+        delete_sizes=sizes[content != 0],
+        delete_rows=(int(rows[content == 1].sum()), int(rows[content == 2].sum())),
+        delete_files=(int(np.count_nonzero(content == 1)), int(np.count_nonzero(content == 2))),
+        partitions=partitions,
+        manifests=manifests_of(table, partitions),
+        commits=_commits(table),
+        column_bytes=_column_bytes(table),
+        upkeep=upkeep_of(table, partitions),
+    )
+
+
+def _spec(table: Table) -> str:
+    """The partition fields: ``month(time_hour), bucket[4](id)``."""
+    schema = table.schema()
+    shown = []
+    for field in table.spec().fields:
+        column = schema.find_column_name(field.source_id) or str(field.source_id)
+        transform = str(field.transform)
+        shown.append(column if transform == "identity" else f"{transform}({column})")
+    return ", ".join(shown) or "not partitioned"
+
+
+def _commits(table: Table) -> Commits:
+    snapshots = sorted(table.snapshots(), key=lambda each: each.timestamp_ms)
+    totals = [each.summary.get("total-data-files") or "" for each in snapshots]
+    return Commits(
+        np.array([each.timestamp_ms for each in snapshots], np.int64),
+        tuple(str(each.summary.get("operation") or "unknown") for each in snapshots),
+        np.array([int(each) if each.isdecimal() and len(each) < 19 else -1 for each in totals], np.int64),
+    )
+
+
+def _column_bytes(table: Table) -> tuple[tuple[str, str, int], ...]:
+    """The stored size of each column, by the sizes that manifests state."""
+    totals: dict[int, int] = {}
+    with table.inspect.scan("data_files", selected_fields=("column_sizes",)).to_arrow_batch_reader() as batches:
+        for batch in batches:
+            sizes = batch.column(0).drop_null()
+            pairs = pa.table({"id": _part(sizes, "key"), "bytes": _part(sizes, "value")})
+            for each in pairs.group_by("id").aggregate([("bytes", "sum")]).to_pylist():
+                totals[each["id"]] = totals.get(each["id"], 0) + (each["bytes_sum"] or 0)
+    schema = table.schema()
+    fields = schema.id_to_field
+    found = [
+        (schema.find_column_name(field_id) or str(field_id), str(fields[field_id].field_type), total)
+        for field_id, total in totals.items()
+        if field_id in fields and total > 0
+    ]
+    return tuple(sorted(found, key=lambda each: (-each[2], each[0])))
+
+
+def _part(maps: pa.MapArray, name: str) -> pa.Array:
+    """The keys or values of all maps; ``flatten`` heeds slices, which ``keys`` and ``items`` do not."""
+    entries = maps.cast(pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))).flatten()
+    return pc.struct_field(entries, name)

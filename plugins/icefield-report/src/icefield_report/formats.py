@@ -1,0 +1,50 @@
+"""Numbers, sizes and times as people read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Final
+
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def size(number: float) -> str:
+    """A number of bytes, with three digits: ``12.3 MiB``."""
+    unit = 0
+    while abs(number) >= 1024 and unit < len(_UNITS) - 1:
+        number /= 1024
+        unit += 1
+    digits = 0 if unit == 0 or abs(number) >= 100 else 1
+    return f"{number:.{digits}f}".removesuffix(".0") + f" {_UNITS[unit]}"
+
+
+def count(number: int, one: str = "", many: str = "") -> str:
+    """A number with separators, and what it counts: ``1 file``, ``1,200 files``."""
+    what = one if number == 1 else many or f"{one}s"
+    return f"{number:,} {what}" if one else f"{number:,}"
+
+
+def share(part: float, whole: float) -> str:
+    """A part in percent; of nothing there is none."""
+    if not whole:
+        return "0 %"
+    percent = 100 * part / whole
+    return "< 0.1 %" if 0 < percent < 0.1 else f"{percent:.1f}".removesuffix(".0") + " %"
+
+
+def time(milliseconds: int) -> str:
+    """A time in UTC, to the minute; what no calendar holds is the number itself."""
+    try:
+        found = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms"
+    return found.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def short(string: str, most: int) -> str:
+    """A string of at most so many characters on one line, of which the middle is left out; no control characters."""
+    plain = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in string)
+    if len(plain) <= most:
+        return plain
+    head = (most - 1) // 2
+    return f"{plain[:head]}\N{HORIZONTAL ELLIPSIS}{plain[len(plain) - (most - 1 - head) :]}"

@@ -1,0 +1,25 @@
+"""The page, by templates that escape whatever they are given."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from icefield_report import formats
+
+_ENVIRONMENT: Final = Environment(
+    loader=PackageLoader("icefield_report"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters.update(
+    size=formats.size, count=formats.count, share=formats.share, time=formats.time, short=formats.short
+)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page of a template."""
+    return _ENVIRONMENT.get_template(template).render(**values)

@@ -1,0 +1,113 @@
+"""The partitions of a table in columns, and their values as people read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from icefield import Table
+from icefield.partitioning import PartitionField
+from icefield.types import NestedField
+
+Ints = npt.NDArray[np.int64]
+
+_COLUMNS: Final = (
+    "file_count",
+    "record_count",
+    "total_data_file_size_in_bytes",
+    "position_delete_record_count",
+    "equality_delete_record_count",
+    "position_delete_file_count",
+    "equality_delete_file_count",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """One place a partition in each column. ``values`` has a column for each partition field of any spec."""
+
+    names: tuple[str, ...]
+    values: tuple[pa.Array, ...]
+    specs: Ints
+    files: Ints
+    rows: Ints
+    bytes: Ints
+    position_deletes: Ints
+    equality_deletes: Ints
+    delete_files: Ints
+    fields: dict[str, tuple[PartitionField, NestedField]]
+    of_spec: dict[int, frozenset[str]]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @property
+    def deletes(self) -> Ints:
+        """Deleted positions and keys."""
+        return self.position_deletes + self.equality_deletes
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether any spec of the table has a field."""
+        return bool(self.names)
+
+    def label(self, place: int) -> str:
+        """The values of one partition: ``2013-01, EU``."""
+        own = self.of_spec.get(int(self.specs[place]), frozenset())
+        shown = [
+            self.display(name, values.slice(place, 1))[0]
+            for name, values in zip(self.names, self.values, strict=True)
+            if name in own
+        ]
+        return ", ".join(shown) or "(not partitioned)"
+
+    def display(self, name: str, values: pa.Array) -> list[str]:
+        """Values of one field."""
+        known = self.fields.get(name)
+        if known is None:
+            return ["null" if value is None else str(value) for value in values.to_pylist()]
+        field, kind = known
+        return [field.transform.to_display(kind.field_type, value) for value in internal(values)]
+
+
+def internal(values: pa.Array) -> list[Any]:
+    """Values as transforms know them: dates and times are numbers."""
+    if pa.types.is_date32(values.type) or pa.types.is_time32(values.type):
+        values = values.view(pa.int32())
+    elif pa.types.is_timestamp(values.type) or pa.types.is_time64(values.type):
+        values = values.view(pa.int64())
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def partitions_of(table: Table) -> Partitions:
+    """The partitions of the current snapshot."""
+    metadata = table.metadata
+    scan = table.inspect.scan("partitions")
+    found = scan.to_arrow().combine_chunks()
+    partition = pa.array([], pa.struct([]))
+    if "partition" in found.column_names:
+        (partition,) = found["partition"].chunks or [pa.array([], scan.schema.field("partition").type)]
+    fields: dict[str, tuple[PartitionField, NestedField]] = {}
+    for spec in (metadata.spec(), *reversed(metadata.partition_specs)):
+        kinds = spec.partition_type(metadata.schema(), metadata.schemas).fields
+        for field, kind in zip(spec.fields, kinds, strict=True):
+            fields.setdefault(field.name, (field, kind))
+    numbers = {name: np.asarray(found[name]).astype(np.int64) for name in _COLUMNS}
+    specs = np.asarray(found["spec_id"]).astype(np.int64) if "spec_id" in found.column_names else None
+    return Partitions(
+        names=tuple(each.name for each in partition.type),
+        values=tuple(partition.flatten()),
+        specs=np.zeros(found.num_rows, np.int64) if specs is None else specs,
+        files=numbers["file_count"],
+        rows=numbers["record_count"],
+        bytes=numbers["total_data_file_size_in_bytes"],
+        position_deletes=numbers["position_delete_record_count"],
+        equality_deletes=numbers["equality_delete_record_count"],
+        delete_files=numbers["position_delete_file_count"] + numbers["equality_delete_file_count"],
+        fields=fields,
+        of_spec={spec.spec_id: frozenset(field.name for field in spec.fields) for spec in metadata.partition_specs},
+    )

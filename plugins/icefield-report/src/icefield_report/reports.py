@@ -1,0 +1,78 @@
+"""Reports of a table and of a catalog."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from icefield import Catalog, IcefieldError, Table, __version__
+
+from icefield_report.facts import Facts, facts_of
+from icefield_report.page import rendered
+from icefield_report.plots import Plot, plots_of
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The part of a page that is about one table; ``error`` says why there is nothing to show."""
+
+    id: str
+    name: str
+    facts: Facts | None = None
+    plots: tuple[Plot, ...] = ()
+    error: str = ""
+
+
+def report(table: Table) -> str:
+    """A page about a table, in HTML: plots, and the upkeep that would help.
+
+    The page loads nothing from elsewhere and runs no script. Nothing is changed, and no data file is read.
+    Raises ``InvalidMetadata`` for damaged manifests, and errors of the storage.
+    """
+    return rendered("table.html", section=_section(table, "table"), version=__version__)
+
+
+def write_report(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write the page about a table into a local file. Raises as ``report`` does, and ``OSError``."""
+    Path(path).write_text(report(table), "utf-8")
+
+
+def catalog_report(catalog: Catalog) -> str:
+    """A page about every table of a catalog: a list of all, and a section for each.
+
+    A table that cannot be read has an error in the place of its section. Raises errors of the catalog itself.
+    """
+    sections = tuple(_sections(catalog))
+    return rendered("catalog.html", name=catalog.name, sections=sections, version=__version__)
+
+
+def write_catalog_report(catalog: Catalog, path: str | os.PathLike[str]) -> None:
+    """Write the page about a catalog into a local file. Raises as ``catalog_report`` does, and ``OSError``."""
+    Path(path).write_text(catalog_report(catalog), "utf-8")
+
+
+def _sections(catalog: Catalog) -> Iterator[Section]:
+    for number, identifier in enumerate(sorted(_tables(catalog)), 1):
+        own = f"table-{number}"
+        try:
+            yield _section(catalog.load_table(identifier), own)
+        except (IcefieldError, OSError) as error:
+            yield Section(own, ".".join(identifier), error=str(error))
+
+
+def _section(table: Table, own: str) -> Section:
+    facts = facts_of(table)
+    return Section(own, facts.name, facts, tuple(plots_of(facts, own)))
+
+
+def _tables(catalog: Catalog) -> Iterator[tuple[str, ...]]:
+    waiting = list(catalog.list_namespaces())
+    seen = set(waiting)
+    while waiting:
+        namespace = waiting.pop()
+        yield from catalog.list_tables(namespace)
+        inner = [each for each in catalog.list_namespaces(namespace) if each not in seen]
+        seen.update(inner)
+        waiting += inner

@@ -1,0 +1,281 @@
+"""What a page says of a table: read as HTML, and compared with the table."""
+
+from __future__ import annotations
+
+import re
+import time
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import icefield
+import pyarrow as pa
+import pytest
+from icefield import Catalog, Table
+from icefield_report import catalog_report, report, write_catalog_report, write_report
+from icefield_report.facts import facts_of
+from icefield_report.manifests import manifests_of
+from icefield_report.partitions import partitions_of
+from icefield_report.upkeep import Advice
+from tables import memory_catalog
+
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us")), ("kind", pa.string())])
+MARKED = {"format-version": "2", "write.delete.mode": "merge-on-read", "commit.manifest-merge.enabled": "false"}
+PLOTS = ["file-sizes", "partitions", "skew", "snapshots", "deletes", "manifests", "columns"]
+
+
+class Page(HTMLParser):
+    """The elements of a page with their attributes, its text, and the text of each element with an id."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.html = html
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+        self.text = " ".join(self.text.split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += f"{data} "
+
+    @property
+    def plots(self) -> list[ET.Element]:
+        """The plots, as XML."""
+        return [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", self.html, re.DOTALL)]
+
+
+def month_rows(months: int, each: int = 4) -> pa.Table:
+    """Rows of that many months from 2013-01 on."""
+    at = [1_356_998_400_000_000 + month * 31 * 86_400_000_000 for month in range(months) for _ in range(each)]
+    count = months * each
+    columns = [pa.array(range(count), pa.int64()), pa.array(at, pa.timestamp("us")), ["a"] * count]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def lived_in(catalog: Catalog, name: str = "db.t") -> Table:
+    """A table with small files in three months, and with deleted rows in the first."""
+    table = catalog.create_table(name, SCHEMA, partition_spec=["month(at)"], properties=MARKED)
+    for _ in range(6):
+        table.append(month_rows(3))
+    table.delete("id = 1")
+    return table
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(report(lived_in(memory_catalog())))
+
+
+def test_a_page_states_the_numbers_of_the_table(page: Page) -> None:
+    assert "Rows 72 " in page.text
+    assert "Data files 18 " in page.text
+    assert "Partitions 3 " in page.text
+    assert "Snapshots 7 " in page.text
+    assert "partitioned by month(at)" in page.text
+
+
+def test_partitions_are_shown_as_people_write_them(page: Page) -> None:
+    drawn = " ".join(text for plot in page.plots for text in plot.itertext())
+    assert "2013-01" in drawn
+    assert "516" not in page.text
+
+
+def test_each_plot_has_a_title_a_description_and_its_numbers_as_a_table(page: Page) -> None:
+    figures = [of["id"] for tag, of in page.elements if tag == "figure"]
+    assert figures == [f"table-{name}" for name in PLOTS]
+    assert len(page.plots) == len(PLOTS)
+    assert [tag for tag, _ in page.elements].count("table") == len(PLOTS)
+    for plot in page.plots:
+        title, description = plot[0], plot[1]
+        assert plot.get("role") == "img"
+        assert (title.tag.endswith("title"), description.tag.endswith("desc")) == (True, True)
+        assert plot.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
+        assert title.text
+        assert description.text
+
+
+def test_ids_are_given_once(page: Page) -> None:
+    ids = [of["id"] for _, of in page.elements if "id" in of]
+    assert len(set(ids)) == len(ids)
+    referred = re.findall(r'(?:href="#|url\(#)([\w-]+)', page.html)
+    assert set(referred) <= set(ids)
+
+
+def test_a_page_refers_to_nothing_else_and_holds_no_script(page: Page) -> None:
+    assert not [tag for tag, _ in page.elements if tag in ("script", "iframe", "object", "embed", "image", "img")]
+    for tag, of in page.elements:
+        for name, value in of.items():
+            assert not name.startswith("on")
+            if name in ("src", "href", "xlink:href"):
+                assert value is not None
+                assert value.startswith("#") or (tag, value) == ("link", "data:,")
+    assert "@import" not in page.html
+    assert not re.search(r"url\((?!#)", page.html)
+    policy = next(of["content"] for _, of in page.elements if of.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
+    assert "script" not in policy
+
+
+def test_the_same_table_gives_the_same_page() -> None:
+    table = lived_in(memory_catalog())
+    assert report(table) == report(table)
+
+
+def advice(table: Table) -> dict[str, Advice]:
+    """What would help, by the calls."""
+    return {each.call.removeprefix("table.maintenance."): each for each in facts_of(table).upkeep.advice}
+
+
+def test_the_advice_is_what_the_calls_then_do() -> None:
+    table = lived_in(memory_catalog())
+    found = advice(table)
+    assert list(found) == ["rewrite_data_files()", "rewrite_manifests()"]
+    files, manifests = found.values()
+    assert (files.before, files.after) == (18, 3)
+    assert (manifests.before, manifests.after) == (6, 1)
+    assert files.saved == files.rewritten * 6 // 72
+    done = table.maintenance.rewrite_data_files()
+    assert (done.rewritten_data_files, done.added_data_files) == (18, 3)
+    assert done.rewritten_bytes == files.rewritten
+    dangling = advice(table)["remove_dangling_deletes()"]
+    assert (dangling.before, dangling.after) == (1, 0)
+    assert table.maintenance.remove_dangling_deletes().removed_bytes == dangling.saved
+    table.maintenance.rewrite_manifests()
+    assert facts_of(table).upkeep.advice == ()
+
+
+def test_an_expiry_states_the_bytes_that_it_frees() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, properties={"history.expire.max-snapshot-age-ms": "1"})
+    table.append(month_rows(3))
+    size = int(table.inspect.files()["file_size_in_bytes"][0].as_py())
+    table.overwrite(month_rows(1))
+    time.sleep(0.01)
+    expiry = advice(table)["expire_snapshots()"]
+    assert (expiry.before, expiry.after, expiry.saved) == (2, 1, size)
+
+
+def test_equality_deletes_are_debt_to_convert() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, properties=MARKED)
+    table.append(month_rows(3))
+    table.delete_by_equality(pa.table({"id": pa.array([1, 2], pa.int64())}), ["id"])
+    page = Page(report(table))
+    assert "1 delete file of" in page.text
+    assert "hold 2 deletes" in page.text
+    assert "Equality delete files 1 → 0" in page.text
+    assert "table.maintenance.convert_equality_deletes()" in page.text
+
+
+def test_what_must_not_be_expired_is_named_and_ends_nothing() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, properties={"gc.enabled": "false"})
+    table.append(month_rows(2))
+    ((title, error),) = facts_of(table).upkeep.unknown
+    assert title == "Snapshots"
+    assert "gc.enabled" in error
+
+
+def test_a_table_without_snapshots_has_a_page() -> None:
+    page = Page(report(memory_catalog().create_table("db.t", SCHEMA)))
+    assert "The table has no snapshot yet" in page.text
+    assert page.plots == []
+
+
+@pytest.mark.parametrize("spec", [["at"], ["kind"], ["day(at)", "bucket[4](id)"], ["truncate[1](kind)", "hour(at)"]])
+def test_manifests_span_the_partitions_between_their_bounds(spec: list[str]) -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, partition_spec=spec, properties=MARKED)
+    table.append(month_rows(3))
+    table.append(pa.table([[7], [None], [None]], schema=SCHEMA))
+    found = manifests_of(table, partitions_of(table))
+    apart = [
+        set(map(str, each))
+        for each in (
+            table.inspect.files(snapshot.snapshot_id)["partition"].to_pylist() for snapshot in table.snapshots()
+        )
+    ]
+    assert found.spans is not None
+    assert sorted(found.spans.tolist()) == sorted([1, len(apart[0])])
+    assert found.depth.sum() == sum((found.high - found.low + 1).tolist())
+
+
+def test_partitions_of_older_specs_keep_their_own_values() -> None:
+    table = lived_in(memory_catalog())
+    with table.transaction() as tx:
+        tx.update_spec().remove_field("at_month").add_field("at", "year").commit()
+    table.append(month_rows(1))
+    page = Page(report(table))
+    assert "partitioned by year(at)" in page.text
+    drawn = {text for plot in page.plots for text in plot.itertext()}
+    assert {"2013", "2013-01"} <= drawn
+
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>]]>--></style></svg>$\\frac{1}{0}$ {{ 7 * 7 }}"
+
+
+def test_hostile_names_values_and_properties_are_only_shown() -> None:
+    catalog = memory_catalog()
+    schema = pa.schema([("id", pa.int64()), (HOSTILE, pa.string())])
+    table = catalog.create_table("db.<b>'\"x", schema, partition_spec=[HOSTILE], properties={HOSTILE: HOSTILE})
+    table.append(pa.table([[1, 2], [HOSTILE, "\x00\x1b[31m\u202e"]], schema=schema))
+    page = Page(report(table))
+    plain = {tag for tag, _ in Page(report(lived_in(memory_catalog()))).elements}
+    assert {tag for tag, _ in page.elements} <= plain
+    assert not [name for _, of in page.elements for name in of if name.startswith("on")]
+    assert HOSTILE in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert "db.<b>'\"x" in page.text
+    assert page.plots
+
+
+def test_the_page_of_a_catalog_has_a_row_and_a_section_for_each_table() -> None:
+    catalog = memory_catalog()
+    lived_in(catalog, "db.one")
+    catalog.create_namespace("db.inner")
+    catalog.create_table("db.inner.two", SCHEMA)
+    page = Page(catalog_report(catalog))
+    sections = [of["id"] for tag, of in page.elements if of.get("class") == "of-table"]
+    assert sections == ["table-1", "table-2"]
+    assert [of["href"] for tag, of in page.elements if tag == "a"] == ["#content", "#table-1", "#table-2"]
+    assert "db.inner.two" in page.text
+    assert "db.one" in page.text
+    ids = [of["id"] for _, of in page.elements if "id" in of]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_table_that_cannot_be_read_is_named_and_the_others_are_there(tmp_path: Path) -> None:
+    catalog = icefield.load_catalog("lake", type="directory", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    broken, _ = lived_in(catalog, "db.broken"), lived_in(catalog, "db.whole")
+    current = broken.current_snapshot()
+    assert current is not None
+    assert current.manifest_list is not None
+    Path(current.manifest_list.removeprefix("file://")).write_bytes(b"no list")
+    icefield.clear_caches()
+    page = Page(catalog_report(catalog))
+    assert "2 tables, 1 cannot be read" in page.text
+    assert "This table cannot be read: " in page.text
+    assert len(page.plots) == len(PLOTS)
+
+
+def test_a_catalog_without_tables_has_a_page() -> None:
+    assert "The catalog has no tables." in Page(catalog_report(memory_catalog())).text
+
+
+def test_pages_are_written_into_files(tmp_path: Path) -> None:
+    catalog = memory_catalog()
+    table = catalog.create_table("db.t", SCHEMA)
+    write_report(table, tmp_path / "table.html")
+    assert (tmp_path / "table.html").read_text("utf-8") == report(table)
+    write_catalog_report(catalog, tmp_path / "catalog.html")
+    assert (tmp_path / "catalog.html").read_text("utf-8") == catalog_report(catalog)
+
+
+def test_the_calls_that_are_named_are_there() -> None:
+    source = Path(__file__).parents[1] / "src/icefield_report"
+    text = (source / "upkeep.py").read_text("utf-8") + (source / "templates/parts.html").read_text("utf-8")
+    calls = set(re.findall(r"table\.maintenance\.(\w+)\(\)", text))
+    assert len(calls) >= 6
+    maintenance = memory_catalog().create_table("db.t", SCHEMA).maintenance
+    assert [call for call in sorted(calls) if not hasattr(maintenance, call)] == []
