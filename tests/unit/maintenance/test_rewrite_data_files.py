@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from delete_files import commit, data_files, position_deletes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield import load_catalog
 from icefield.catalog import Table
-from icefield.errors import InvalidArgument, StorageError
+from icefield.errors import CommitFailed, InvalidArgument, StorageError
 from icefield.maintenance.compaction import RewriteDataFilesResult, running
 from icefield.maintenance.compaction.planning import pack
 from icefield.maintenance.compaction.policy import Sizes
 from icefield.metadata.snapshots import Operation
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices
+from icefield.types.reserved import DELETE_FILE_PATH
 from peers import duckdb_connection, duckdb_rows
 from pyiceberg.table import StaticTable
 from tables import again, ids, meddled, new_table, orphans, rows
@@ -189,10 +192,55 @@ def test_partial_progress_commits_what_can_be_rewritten(monkeypatch: pytest.Monk
         compacted(whole)
     assert len(paths(whole.refresh())) == 8
     assert not orphans(whole)
-    made = compacted(parts, partial_progress=True, max_commits=2)
+    made = compacted(parts, partial_progress=True, max_commits=2, max_concurrent_file_group_rewrites=2)
     assert (made.rewritten_data_files, made.failed_data_files, len(made.snapshot_ids)) == (6, 2, 2)
     assert len(paths(parts)) == 5
     assert not orphans(parts)
+
+    fewer = table_of("bcd")
+    with pytest.raises(CommitFailed, match=r"1 commits .* max_failed_commits is 0; 2 were made .* the disk is full"):
+        compacted(fewer, partial_progress=True, max_commits=3, max_failed_commits=0)
+    assert len(paths(fewer.refresh())) == 4
+    assert not orphans(fewer)
+
+
+@pytest.mark.parametrize(
+    ("order", "wanted"),
+    [
+        ("none", "abc"),
+        ("bytes-asc", "bca"),
+        ("bytes-desc", "acb"),
+        ("files-asc", "abc"),
+        ("files-desc", "cab"),
+    ],
+)
+def test_groups_are_rewritten_in_the_order_that_is_asked_for(order: str, wanted: str) -> None:
+    table = new_table(["kind"])
+    for kind, files, count in (("a", 2, 9000), ("b", 2, 1), ("c", 3, 1)):
+        for number in range(files):
+            table.append(rows(range(number * count, number * count + count), kind))
+    made = compacted(table, rewrite_job_order=order, partial_progress=True, max_concurrent_file_group_rewrites=3)
+    assert [group.partition[-1] for group in made.groups] == [*wanted]
+    assert len(made.snapshot_ids) == 3
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_ratio_of_deleted_rows_counts_deletes_of_one_file_by_name_or_bounds(named: bool) -> None:
+    table = new_table(properties={"format-version": "2"})
+    for start in (0, 10):
+        table.append(rows(range(start, start + 10)))
+    first, second = data_files(table)
+    of_one = position_deletes(table, [(first.file_path, place) for place in range(4)])
+    if named:
+        of_one = replace(of_one, referenced_data_file=first.file_path)
+    else:
+        bounds = {DELETE_FILE_PATH.field_id: first.file_path.encode()}
+        of_one = replace(of_one, lower_bounds=bounds, upper_bounds=bounds)
+    of_both = position_deletes(table, [(file.file_path, 9) for file in (first, second)] * 3)
+    commit(table, of_one, of_both)
+    limits = {"min_input_files": 9, "dry_run": True}
+    assert compacted(table, delete_ratio_threshold=0.4, **limits).rewritten_data_files == 2
+    assert compacted(table, delete_ratio_threshold=0.5, **limits).rewritten_data_files == 0
 
 
 def test_files_are_chosen_by_size_number_and_deletes() -> None:
@@ -261,6 +309,9 @@ def test_a_sort_order_has_the_forms_that_create_table_takes(given: Any) -> None:
         ({"min_input_files": 0}, "min_input_files"),
         ({"target_file_size_bytes": 10, "max_file_size_bytes": 5}, "max_file_size_bytes"),
         ({"output_spec_id": 7}, "no partition spec 7"),
+        ({"rewrite_job_order": "size"}, "rewrite_job_order"),
+        ({"max_failed_commits": -1}, "max_failed_commits"),
+        ({"max_concurrent_file_group_rewrites": 0}, "max_concurrent_file_group_rewrites"),
         ({"delete_ratio_threshold": 0.0}, "delete_ratio_threshold"),
     ],
 )

@@ -11,7 +11,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.maintenance import partition_stats_file as stats_file
 from icefield.maintenance import table_stats
 from icefield.maintenance.compaction import RewriteDataFilesResult, RewriteDataPolicy, rewrite_data_files
-from icefield.maintenance.compaction.policy import Strategy
+from icefield.maintenance.compaction.policy import JobOrder, Strategy
 from icefield.maintenance.deletes import (
     ConvertEqualityDeletes,
     ConvertEqualityDeletesResult,
@@ -210,6 +210,9 @@ class MaintenanceTable:
         max_file_group_size_bytes: int | None = None,
         partial_progress: bool = False,
         max_commits: int = 10,
+        max_failed_commits: int | None = None,
+        max_concurrent_file_group_rewrites: int = 1,
+        rewrite_job_order: JobOrder = "none",
         rewrite_all: bool = False,
         use_starting_sequence_number: bool = True,
         remove_dangling_deletes: bool = False,
@@ -225,16 +228,18 @@ class MaintenanceTable:
         ``zorder`` clusters them by all ``zorder_columns``.
         Files that may hold rows of ``where`` are looked at. Those below ``min_file_size_bytes`` (75 % of the target),
         or above ``max_file_size_bytes`` (180 %), with ``delete_file_threshold`` delete files, or of whose rows
-        ``delete_ratio_threshold`` are deleted, or of another partition spec, are put into groups by partition, of at
+        ``delete_ratio_threshold`` are deleted (by deletes of that file alone), are put into groups by partition, of at
         most ``max_file_group_size_bytes`` (10 GiB; of what is sorted 2 GiB). Rewritten are groups of
-        ``min_input_files``, and those that make up a file or hold one that is much deleted or of another spec;
-        ``rewrite_all`` takes every file. The target is ``write.target-file-size-bytes`` by default.
+        ``min_input_files``, and those that make up a file or hold one that is much deleted; ``rewrite_all`` takes every
+        file, whatever its partition spec. The target is ``write.target-file-size-bytes`` by default.
 
         Deleted rows are left out; others keep their ids. New files have the data sequence number of the snapshot that
         was read, unless ``use_starting_sequence_number`` is False: equality deletes that others commit meanwhile apply
         to them. A group whose files others changed meanwhile is planned anew, a few times, and counted as failed then.
-        All groups are one commit; with ``partial_progress`` they are up to ``max_commits``, and a group that fails
-        does not hinder others. ``remove_dangling_deletes`` afterwards drops deletes that apply to no file any more.
+        All groups are one commit; with ``partial_progress`` they are up to ``max_commits``, and a group that fails does
+        not hinder others, unless more than ``max_failed_commits`` (``max_commits``) come to nothing. Groups are
+        rewritten in ``rewrite_job_order``, ``max_concurrent_file_group_rewrites`` at once, in the same memory.
+        ``remove_dangling_deletes`` afterwards drops deletes that apply to no file any more.
 
         Raises ``InvalidArgument``, ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table
         and a spec with an unknown transform, ``CommitFailed`` where others commit faster.
@@ -253,6 +258,9 @@ class MaintenanceTable:
             max_group_bytes=max_file_group_size_bytes,
             partial_progress=partial_progress,
             max_commits=max_commits,
+            max_failed_commits=max_failed_commits,
+            max_concurrent_groups=max_concurrent_file_group_rewrites,
+            rewrite_job_order=rewrite_job_order,
             rewrite_all=rewrite_all,
             use_starting_sequence_number=use_starting_sequence_number,
             output_spec_id=output_spec_id,

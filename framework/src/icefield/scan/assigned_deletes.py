@@ -27,6 +27,8 @@ class DeleteFiles:
         self._starts = np.cumsum([0, *map(len, parts)])
         self._objects: list[DataFile | None] = [None] * len(self)
         self.is_vector = np.zeros(len(self), bool)
+        self.of_one_file = np.zeros(len(self), bool)
+        """Which hold positions of one data file alone, by its name or by bounds that are equal."""
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -108,6 +110,16 @@ class AssignedDeletes:
         for one in self._ranges:
             counts = counts + one.counts
         return counts
+
+    def known_deleted_rows(self) -> Ints:
+        """How many rows of each data file the delete files say to delete that hold positions of it alone.
+
+        How many others delete is not known before they are read.
+        """
+        counts = np.where(self._files.of_one_file, np.maximum(self._files.record_counts, 0), 0)
+        before = np.concatenate(([0], np.cumsum(counts[self._numbers])))
+        known: Ints = before[self._offsets[1:]] - before[self._offsets[:-1]]
+        return known
 
     def having(self, chosen: Mask) -> Mask:
         """Which data files have one of the delete files of a mask over all of these."""

@@ -148,7 +148,7 @@ class DeleteIndex:
         named = pc.if_else(
             pa.array(files.is_vector), referenced, pc.coalesce(referenced, pc.cast(same, options=options))
         )
-        with_path = ~equality & np.asarray(pc.is_valid(named))
+        with_path = files.of_one_file = ~equality & np.asarray(pc.is_valid(named))
         bounded = ~equality & ~with_path & np.asarray(pc.or_(pc.is_valid(low), pc.is_valid(high)))
         self._unbounded = self._by_age(~equality & ~with_path & ~bounded, groups, inclusive=True)
         if with_path.any():

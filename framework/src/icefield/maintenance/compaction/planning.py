@@ -36,7 +36,7 @@ class Candidates:
     deletes: AssignedDeletes | None
     rows: Ints
     heavy: Mask
-    """Which have so many deletes, or so old a partition spec, that they are rewritten even alone."""
+    """Which have so many deletes that they are rewritten even alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RewritePlan:
         return self._scan.metadata
 
     def groups(self) -> list[FileGroup]:
-        """The groups, by partition in the order in which these come."""
+        """The groups in the order of the policy; without one by partition, in the order in which these come."""
         parts = list(self._candidates())
         if not parts:
             return []
@@ -94,7 +94,7 @@ class RewritePlan:
                 chosen = members[packed]
                 if self._is_worth_it(sizes[chosen], heavy[chosen]):
                     found.append(chosen)
-        return [self._group(parts, chosen) for chosen in found]
+        return in_job_order([self._group(parts, chosen) for chosen in found], self._policy.rewrite_job_order)
 
     def _candidates(self) -> Iterator[Candidates]:
         only = self._only
@@ -120,16 +120,12 @@ class RewritePlan:
         """Which files are worth rewriting, and which of them even alone."""
         policy, entries = self._policy, planned.entries
         sizes = np.asarray(entries.column(f.FILE_SIZE))
-        heavy = np.full(len(entries), policy.rewrite_all or entries.spec_id != self._spec.spec_id)
+        heavy = np.full(len(entries), policy.rewrite_all)
         if planned.deletes is not None:
-            counts = planned.deletes.counts()
             if policy.delete_file_threshold is not None:
-                heavy |= counts >= policy.delete_file_threshold
-            rows = np.asarray(entries.column(f.RECORD_COUNT))
-            paths = _paths(planned)
-            for row in np.flatnonzero((counts > 0) & ~heavy).tolist():
-                gone = _deleted_rows(planned.deletes, row, paths[row].as_py())
-                heavy[row] = gone > 0 and gone >= policy.delete_ratio_threshold * max(0, int(rows[row]))
+                heavy |= planned.deletes.counts() >= policy.delete_file_threshold
+            rows, gone = np.asarray(entries.column(f.RECORD_COUNT)), planned.deletes.known_deleted_rows()
+            heavy |= (gone > 0) & (gone >= policy.delete_ratio_threshold * np.maximum(rows, 0))
         return heavy | (sizes < self._sizes.least) | (sizes > self._sizes.most), heavy
 
     def _is_worth_it(self, sizes: Ints, heavy: Mask) -> bool:
@@ -162,6 +158,18 @@ class RewritePlan:
         return FileGroup(tuple(tasks), partition, respecified)
 
 
+def in_job_order(groups: list[FileGroup], order: str) -> list[FileGroup]:
+    """Groups by their bytes or files, ascending or descending; ``none`` leaves them."""
+    measure, _, direction = order.partition("-")
+    if not direction:
+        return groups
+    return sorted(
+        groups,
+        key=lambda group: group.nbytes if measure == "bytes" else len(group.tasks),
+        reverse=direction == "desc",
+    )
+
+
 def _tasks(part: Candidates, places: Ints) -> Iterator[FileScanTask]:
     chosen = part.entries.take(places)
     numbers: list[Any] = chosen.column(f.SEQUENCE_NUMBER).to_pylist()
@@ -173,11 +181,6 @@ def _tasks(part: Candidates, places: Ints) -> Iterator[FileScanTask]:
 
 def _paths(planned: PlannedFiles) -> pa.Array:
     return planned.entries.column(f.FILE_PATH)
-
-
-def _deleted_rows(deletes: AssignedDeletes, row: int, path: str) -> int:
-    """How many rows are deleted by files that concern this data file alone; how many others delete is not known."""
-    return sum(max(0, file.record_count) for file in deletes.files(row) if file.referenced_data_file == path)
 
 
 def pack(sizes: Sequence[int], most: int, lookback: int) -> list[list[int]]:

@@ -13,6 +13,8 @@ from icefield.partitioning import PartitionSpec
 
 Strategy = Literal["binpack", "sort", "zorder"]
 STRATEGIES: Final = ("binpack", "sort", "zorder")
+JobOrder = Literal["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
+JOB_ORDERS: Final = ("none", "bytes-asc", "bytes-desc", "files-asc", "files-desc")
 
 _SMALL: Final = 0.75
 _LARGE: Final = 1.8
@@ -42,6 +44,9 @@ class RewriteDataPolicy:
     max_group_bytes: int | None = None
     partial_progress: bool = False
     max_commits: int = 10
+    max_failed_commits: int | None = None
+    max_concurrent_groups: int = 1
+    rewrite_job_order: JobOrder = "none"
     rewrite_all: bool = False
     use_starting_sequence_number: bool = True
     output_spec_id: int | None = None
@@ -60,10 +65,17 @@ class RewriteDataPolicy:
             "delete_file_threshold": self.delete_file_threshold,
             "max_file_group_size_bytes": self.max_group_bytes,
             "max_commits": self.max_commits,
+            "max_concurrent_file_group_rewrites": self.max_concurrent_groups,
         }
         for name, value in numbers.items():
             if value is not None and value < 1:
                 raise InvalidArgument(f"{name} must be at least 1, not {value}")
+        if self.rewrite_job_order not in JOB_ORDERS:
+            raise InvalidArgument(
+                f"rewrite_job_order is one of {', '.join(JOB_ORDERS)}, not {self.rewrite_job_order!r}"
+            )
+        if self.max_failed_commits is not None and self.max_failed_commits < 0:
+            raise InvalidArgument(f"max_failed_commits must not be negative: {self.max_failed_commits}")
         if self.min_bytes is not None and self.min_bytes < 0:
             raise InvalidArgument(f"min_file_size_bytes must not be negative: {self.min_bytes}")
         if not 0 < self.delete_ratio_threshold <= 1:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +26,7 @@ from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan import TableScan
 from icefield.transaction.history import head_of
+from icefield.writing.files import Note
 
 _log = logging.getLogger(__name__)
 
@@ -64,6 +66,8 @@ class _Rewrite:
     snapshots: list[int] = field(default_factory=list)
     planned: int = 0
     tried: int = 0
+    failed_commits: int = 0
+    last_error: Exception | None = None
 
     @property
     def result(self) -> RewriteDataFilesResult:
@@ -85,7 +89,16 @@ class _Rewrite:
         return RewritePlan(self._scan(metadata), self.policy, spec, sizes, only).groups()
 
     def run(self, only: pa.Array | None) -> None:
-        """Rewrite, and what was lost to others again."""
+        """Rewrite, and what was lost to others again. Raises ``CommitFailed`` where too many commits failed."""
+        self._run_rounds(only)
+        most = self.policy.max_commits if self.policy.max_failed_commits is None else self.policy.max_failed_commits
+        if self.policy.partial_progress and self.failed_commits > most:
+            raise CommitFailed(
+                f"{self.failed_commits} commits of a rewrite with partial_progress failed, where max_failed_commits "
+                f"is {most}; {len(self.snapshots)} were made and stay. The last error: {self.last_error}"
+            ) from self.last_error
+
+    def _run_rounds(self, only: pa.Array | None) -> None:
         metadata = self.target.metadata
         for _ in range(_ROUNDS):
             groups = self.plan(metadata, only)
@@ -103,6 +116,7 @@ class _Rewrite:
             with self.target.begin() as tx:
                 metadata = tx.shape
         self.failed += lost
+        self._note_failed_commit(CommitFailed(f"others changed the files {_ROUNDS} times"))
 
     def _commits(self, metadata: TableMetadata, groups: Sequence[FileGroup]) -> list[Sequence[FileGroup]]:
         """The groups of each commit."""
@@ -125,6 +139,7 @@ class _Rewrite:
                 raise
             _log.warning("%d groups of files could not be rewritten: %s", len(groups), error)
             self.failed += groups
+            self._note_failed_commit(error)
             return []
         self.failed += failed
         if action is not None:
@@ -142,16 +157,7 @@ class _Rewrite:
             chosen_strategy(self.policy, metadata),
         )
         with self.target.begin() as tx:
-            written: list[WrittenGroup] = []
-            for group in groups:
-                try:
-                    written.append(runner.run(group, tx.context.written.add))
-                except (IcefieldError, OSError) as error:
-                    if not self.policy.partial_progress:
-                        raise
-                    _log.warning("a group of %d files could not be rewritten: %s", len(group.tasks), error)
-                    failed.append(group)
-                self._notify()
+            written = self._written(runner, groups, tx.context.written.add, failed)
             if not written:
                 return None, []
             action = RewriteGroups(
@@ -169,6 +175,35 @@ class _Rewrite:
         self.tried += 1
         event = UpkeepProgress(self.target.name, "rewrite-data-files", "groups of files", self.tried, self.planned)
         self.target.io.plugins.emit(event)
+
+    def _written(
+        self, runner: GroupRunner, groups: Sequence[FileGroup], note: Note, failed: list[FileGroup]
+    ) -> list[WrittenGroup]:
+        """Write groups, several at once. One that fails is among the ``failed``, or ends all of them."""
+        written: list[WrittenGroup] = []
+        with ThreadPoolExecutor(self.policy.max_concurrent_groups, thread_name_prefix="icefield-rewrite") as pool:
+            running = [pool.submit(runner.run, group, note) for group in groups]
+            try:
+                for group, each in zip(groups, running, strict=True):
+                    try:
+                        written.append(each.result())
+                    except (IcefieldError, OSError) as error:
+                        if not self.policy.partial_progress:
+                            raise
+                        _log.warning("a group of %d files could not be rewritten: %s", len(group.tasks), error)
+                        failed.append(group)
+                        self.last_error = error
+                    self._notify()
+            finally:
+                for each in running:
+                    each.cancel()
+        if not written:
+            self.failed_commits += 1
+        return written
+
+    def _note_failed_commit(self, error: Exception) -> None:
+        self.failed_commits += 1
+        self.last_error = error
 
     def _scan(self, metadata: TableMetadata) -> TableScan:
         return TableScan(metadata=metadata, io=self.target.io, ref=self.branch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,14 +46,17 @@ class WrittenGroup:
 
 
 class GroupRunner:
-    """Reads groups of one version of a table, without deleted rows, and writes them in the order of a strategy."""
+    """Reads groups of one version of a table, without deleted rows, and writes them in the order of a strategy.
+
+    Threads may share it.
+    """
 
     def __init__(self, scan: TableScan, spec: PartitionSpec, sizes: Sizes, ordering: Ordering) -> None:
         self._scan, self._sizes, self._ordering = scan, sizes, ordering
         self._writing = WriteContext.from_metadata(
             scan.metadata, scan.io, spec=spec, sort_order_id=ordering.sort_order_id, operation_id=str(uuid4())
         )
-        self._number = 0
+        self._numbers = itertools.count(1)
 
     def run(self, group: FileGroup, note: Note) -> WrittenGroup:
         """Write a group. ``note`` is called with the location of each file before it is begun.
@@ -64,8 +68,7 @@ class GroupRunner:
         if any(task.file.first_row_id is not None for task in group.tasks):
             writing = writing.with_row_lineage()
             reading = replace(reading, projection=with_lineage(reading.schema))
-        self._number += 1
-        writer = OrderedWriter(writing, FileSet(writing, self._number, 0, note))
+        writer = OrderedWriter(writing, FileSet(writing, next(self._numbers), 0, note))
         schema = schema_to_arrow(reading.projection)
         try:
             batches = _conformed(writing, read_tasks(group.tasks, reading))

@@ -13,9 +13,10 @@ from icefield.scan.temporary_batches import HELD_BYTES
 
 def chosen_strategy(policy: RewriteDataPolicy, metadata: TableMetadata) -> Ordering:
     """The order of the rows. Raises ``InvalidArgument`` for columns that do not serve it."""
+    held = HELD_BYTES // policy.max_concurrent_groups
     match policy.strategy:
         case "sort":
-            return Sort(metadata, policy.sort_order, HELD_BYTES)
+            return Sort(metadata, policy.sort_order, held)
         case "zorder":
-            return ZOrder(metadata, policy.zorder_columns, HELD_BYTES)
+            return ZOrder(metadata, policy.zorder_columns, held)
     return BinPack()
