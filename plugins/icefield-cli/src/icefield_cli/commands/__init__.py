@@ -33,6 +33,7 @@ COMMANDS = (
     "rewrite-manifests",
     "rewrite-deletes",
     "compute-stats",
+    "report",
 )
 """The names of the commands, in the order of the help; the module of each is named as the command is."""
 
