@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -33,9 +33,15 @@ class ChunkContext:
         return "icefield"
 
 
-def plan_chunks(scan: TableScan) -> list[bytes]:
-    """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time."""
-    return [pickle.dumps(group) for group in scan.plan_tasks()]
+def plan_chunks(scan: TableScan, only: Callable[[FileScanTask], bool] | None = None) -> list[bytes]:
+    """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time.
+
+    ``only``: which of the tasks are read; all, unless given.
+    """
+    if only is None:
+        return [pickle.dumps(group) for group in scan.plan_tasks()]
+    groups = (tuple(task for task in group if only(task)) for group in scan.plan_tasks())
+    return [pickle.dumps(group) for group in groups if group]
 
 
 def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from icefield import Catalog, Schema, Table, load_catalog
+from icefield import Catalog, Table, load_catalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import MAIN_BRANCH
@@ -15,12 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
-from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.distributing import distributed
 from icefield_spark.failures import original
 from icefield_spark.merging import add_columns
+from icefield_spark.planned import planned_frame
+from icefield_spark.sql import Statements
 from icefield_spark.sweeping import sweep
-from icefield_spark.types import from_spark_schema, to_spark_schema
+from icefield_spark.types import from_spark_schema
 from icefield_spark.writing import (
     CASE_SENSITIVE,
     MESSAGE_SCHEMA,
@@ -34,8 +35,6 @@ from icefield_spark.writing import (
     spark_write_context,
     stage,
 )
-
-_BROADCAST_FROM_BYTES = 1 << 20
 
 
 def attach(spark: SparkSession, catalog: Catalog | str, **properties: Any) -> IcefieldSession:
@@ -52,6 +51,7 @@ class IcefieldSession:
     def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
         self.spark = spark
         self.catalog = catalog
+        self._statements = Statements(spark, catalog, self._write)
 
     def table(
         self,
@@ -89,12 +89,7 @@ class IcefieldSession:
             ref=ref,
             as_of=as_of,
         )
-        schema = to_spark_schema(_in_order(scan.projection, columns or (), case_sensitive))
-        chunks = plan_chunks(scan)
-        if not chunks:
-            return self.spark.createDataFrame([], schema)
-        numbers = self.spark.range(0, len(chunks), 1, len(chunks))
-        return numbers.mapInArrow(ChunkReader(ChunkContext.of(scan, schema), self._shared(chunks)), schema)
+        return planned_frame(self.spark, scan, columns or ())
 
     def create_table(
         self,
@@ -170,6 +165,18 @@ class IcefieldSession:
         """
         return self._change(frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema, distribution)
 
+    def sql(self, statement: str) -> DataFrame:
+        """Run one statement of Spark's SQL, in which names may be tables of the catalog.
+
+        ``db.t``, ``catalog.db.t`` and, after ``USE db``, ``t`` name tables, ``db.t.snapshots`` and its like the tables
+        about them, ``db.t VERSION AS OF 'tag'`` and ``db.t TIMESTAMP AS OF '...'`` their versions. All tables of a
+        statement are read as they are when it is given. What names no table of the catalog goes to Spark as it is.
+
+        Raises ``InvalidArgument`` for a statement that cannot be understood, ``UnsupportedFeature`` for one that
+        cannot be done, both before anything is changed, and whatever Spark raises.
+        """
+        return self._statements.run(statement)
+
     def _change(
         self,
         frame: DataFrame,
@@ -221,26 +228,5 @@ class IcefieldSession:
         outcome.sweep(context)
         return outcome
 
-    def _shared(self, chunks: list[bytes]) -> Any:
-        """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""
-        context = getattr(self.spark, "_sc", None)
-        if context is None or sum(map(len, chunks)) < _BROADCAST_FROM_BYTES:
-            return chunks
-        return context.broadcast(chunks)
-
     def __repr__(self) -> str:
         return f"IcefieldSession(catalog={self.catalog.name!r})"
-
-
-def _in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:
-    """The columns in the order in which they were asked for."""
-
-    def place(name: str) -> int:
-        plain = name if case_sensitive else name.lower()
-        for at, column in enumerate(columns):
-            asked = column if case_sensitive else column.lower()
-            if asked == plain or asked.startswith(f"{plain}."):
-                return at
-        return len(columns)
-
-    return Schema(*sorted(schema.fields, key=lambda field: place(field.name)), schema_id=schema.schema_id)

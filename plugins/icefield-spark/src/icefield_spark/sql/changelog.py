@@ -1,0 +1,73 @@
+"""The view of a table's changes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from icefield import Schema, Table
+from icefield.errors import UnsupportedFeature
+from icefield.scan import ChangelogContext, ChangelogScanTask, read_changes
+from pyspark.sql.types import StructType
+
+from icefield_spark.arrow import SparkBatches
+from icefield_spark.executors import for_executors
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.parsing import quoted
+from icefield_spark.types import to_spark_schema
+
+_OPTIONS = {
+    "start-snapshot-id": "from_snapshot_id_exclusive",
+    "end-snapshot-id": "to_snapshot_id_inclusive",
+    "start-timestamp": "from_timestamp",
+    "end-timestamp": "to_timestamp",
+}
+
+
+def create_changelog_view(context: Context, table: Table, given: dict[str, Any]) -> str:
+    """Make a temporary view of what changed between two snapshots, and give its name."""
+    bounds: dict[str, Any] = {}
+    for key, value in given.get("options", {}).items():
+        if key not in _OPTIONS:
+            raise UnsupportedFeature(f"a changelog has no option '{key}'; it has {', '.join(_OPTIONS)}")
+        bounds[_OPTIONS[key]] = int(value)
+    keys = given.get("identifier_columns") or ()
+    scan = table.incremental_changelog_scan(
+        net_changes=given.get("net_changes", False),
+        compute_updates=given.get("compute_updates"),
+        identifier_columns=tuple(keys),
+        **bounds,
+    )
+    columns = to_spark_schema(scan.projection)
+    made = scan.changelog_context
+    reader = _ChangeReader(
+        replace(made, scan=for_executors(made.scan)), pickle.dumps(list(scan.plan_files())), scan.projection, columns
+    )
+    name = str(given.get("changelog_view") or f"{table.name()[-1]}_changes")
+    context.spark.range(0, 1, 1, 1).mapInArrow(reader, columns).createOrReplaceTempView(quoted(name))
+    return name
+
+
+class _ChangeReader:
+    """What ``mapInArrow`` runs: the rows that changed, in the order of the commits."""
+
+    def __init__(self, context: ChangelogContext, tasks: bytes, schema: Schema, columns: StructType) -> None:
+        self._context = context
+        self._tasks = tasks
+        self._schema = schema
+        self._columns = columns
+
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tasks: list[ChangelogScanTask] = pickle.loads(self._tasks)
+        for batch in numbers:
+            if not batch.num_rows:
+                continue
+            batches = SparkBatches(self._schema, self._columns)
+            for each in read_changes(tasks, self._context, workers=1):
+                yield batches.convert(each)
+
+    def __repr__(self) -> str:  # the context leads to the catalog's properties
+        return "icefield"

@@ -1,0 +1,50 @@
+"""What a statement is carried out with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from icefield import Catalog, Table
+from icefield.writing import WriteContext
+from pyspark.sql import DataFrame, SparkSession
+
+from icefield_spark.sql.parsing import Cursor
+from icefield_spark.sql.queries import Queries
+from icefield_spark.sql.sources import Names
+from icefield_spark.writing import Outcome
+
+
+@dataclass(frozen=True)
+class Context:
+    """One statement's session, catalog and names."""
+
+    spark: SparkSession
+    catalog: Catalog
+    names: Names
+    queries: Queries
+    write: Callable[[DataFrame, WriteContext, Any], Outcome]
+    """Runs the job that writes a frame; the files are the transaction's, to commit or to delete."""
+
+    def nothing(self) -> DataFrame:
+        """What a statement gives that gives nothing."""
+        return self.spark.createDataFrame([], "none int").select()
+
+    def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
+        """A frame of a few rows. ``columns``: names and types as in a statement."""
+        return self.spark.createDataFrame([tuple(row) for row in rows], columns)
+
+    def passed(self, cursor: Cursor) -> DataFrame:
+        """What Spark makes of the whole statement."""
+        return self.spark.sql(cursor.statement.string)
+
+    def table(self, parts: tuple[str, ...]) -> Table | None:
+        """The catalog's table of a name; None for what is Spark's."""
+        found = self.names.find(parts)
+        return None if found is None else self.names.table(parts)
+
+    def namespace(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The catalog's namespace of a name; None for what is Spark's."""
+        local = parts[1:] if parts[0] == self.catalog.name else parts
+        return local if not local or self.names.is_namespace(local) else None

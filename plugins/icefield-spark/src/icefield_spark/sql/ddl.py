@@ -1,0 +1,211 @@
+"""Creating and dropping tables and namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace as replace_fields
+from typing import Any
+
+from icefield.errors import (
+    InvalidArgument,
+    NamespaceExists,
+    NoSuchNamespace,
+    NoSuchTable,
+    TableExists,
+    UnsupportedFeature,
+)
+from icefield.writing import WriteContext
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from icefield_spark.distributing import distributed
+from icefield_spark.executors import for_executors
+from icefield_spark.sql import terms
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.parsing import Cursor
+from icefield_spark.types import from_spark_schema
+from icefield_spark.writing import BUFFER_BYTES, check_fits, stage
+
+_OURS = ("ICEBERG", "ICEFIELD")
+
+
+def create(context: Context, cursor: Cursor) -> DataFrame:
+    """``CREATE TABLE`` and ``CREATE NAMESPACE``; the cursor stands after CREATE."""
+    replaces = cursor.takes("OR", "REPLACE")
+    if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
+        return _create_namespace(context, cursor)
+    if not cursor.takes("TABLE"):
+        return context.passed(cursor)
+    return _create_table(context, cursor, replaces=replaces)
+
+
+def replace(context: Context, cursor: Cursor) -> DataFrame:
+    """``REPLACE TABLE``; the cursor stands after REPLACE."""
+    cursor.expect("TABLE")
+    return _create_table(context, cursor, replaces=True)
+
+
+def _create_table(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
+    if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
+    parts = cursor.names("the name of a table")
+    if cursor.takes("LIKE"):
+        return _create_like(context, cursor, parts, if_not_exists)
+    columns: StructType | None = None
+    if cursor.sees("("):
+        columns = terms.columns_of(cursor.enclosed().rest())
+    options: dict[str, Any] = {"properties": {}}
+    provider = None
+    partitions: list[tuple[str, str]] = []
+    while not cursor.is_over and not cursor.sees("AS") and not cursor.sees("SELECT") and not cursor.sees("WITH"):
+        if cursor.takes("USING"):
+            provider = cursor.name("the name of a format").upper()
+        elif cursor.takes("PARTITIONED", "BY"):
+            partitions = [_whole(item) for item in cursor.enclosed().items()]
+        elif cursor.takes("TBLPROPERTIES"):
+            options["properties"].update(terms.properties(cursor))
+        elif cursor.takes("LOCATION"):
+            options["location"] = cursor.string("a location")
+        elif cursor.takes("COMMENT"):
+            options["properties"]["comment"] = cursor.string("a comment")
+        elif not context.names.is_known(parts):
+            return context.passed(cursor)
+        else:
+            raise cursor.unexpected("USING, PARTITIONED BY, TBLPROPERTIES, LOCATION, COMMENT or AS")
+    if provider is not None and provider not in _OURS:
+        return context.passed(cursor)
+    if not context.names.is_known(parts):
+        if provider is None:
+            return context.passed(cursor)
+        raise NoSuchNamespace(f"no namespace {'.'.join(parts[:-1])} in the catalog '{context.catalog.name}'")
+    name = context.names.local(parts)
+    if replaces:
+        raise UnsupportedFeature(
+            "REPLACE TABLE is not supported: drop the table and create it, or INSERT OVERWRITE its rows"
+        )
+    if context.catalog.table_exists(name):
+        if if_not_exists:
+            return context.nothing()
+        raise TableExists(f"table {'.'.join(name)} exists already in catalog '{context.catalog.name}'", table=name)
+    if cursor.is_over:
+        if columns is None:
+            raise InvalidArgument("a table needs columns: CREATE TABLE t (id bigint, ...), or AS SELECT")
+        context.catalog.create_table(name, from_spark_schema(columns), partition_spec=partitions, **options)
+        return context.nothing()
+    cursor.takes("AS")
+    if columns is not None:
+        raise InvalidArgument("a table that is created AS SELECT has the columns of the query; leave out the others")
+    frame = context.queries.frame(cursor.rest())
+    made = from_spark_schema(_optional(frame.schema))
+    with context.catalog.create_table_transaction(name, made, partition_spec=partitions, **options) as transaction:
+        written = WriteContext.from_metadata(transaction.shape, transaction.context.io)
+        task = for_executors(replace_fields(written, workers=1, buffer_bytes=BUFFER_BYTES))
+        check_fits(task, frame.schema)
+        spread, task = distributed(frame, transaction.shape, task, None)
+        stage(transaction, context.write(spread, task, transaction), None)
+    return context.nothing()
+
+
+def _create_like(context: Context, cursor: Cursor, parts: tuple[str, ...], if_not_exists: bool) -> DataFrame:
+    model = context.table(cursor.names("the name of a table"))
+    if model is None or not context.names.is_known(parts):
+        return context.passed(cursor)
+    cursor.expect_end()
+    name = context.names.local(parts)
+    if if_not_exists and context.catalog.table_exists(name):
+        return context.nothing()
+    context.catalog.create_table(
+        name,
+        model.schema(),
+        partition_spec=model.spec(),
+        sort_order=model.sort_order(),
+        properties={**model.properties, "format-version": model.format_version},
+    )
+    return context.nothing()
+
+
+def drop(context: Context, cursor: Cursor) -> DataFrame:
+    """``DROP TABLE`` and ``DROP NAMESPACE``; the cursor stands after DROP."""
+    if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
+        return _drop_namespace(context, cursor)
+    if not cursor.takes("TABLE"):
+        return context.passed(cursor)
+    if_exists = cursor.takes("IF", "EXISTS")
+    parts = cursor.names("the name of a table")
+    purge = cursor.takes("PURGE")
+    cursor.expect_end()
+    table = context.table(parts)
+    if table is not None:
+        context.catalog.drop_table(table.name(), purge=purge)
+        return context.nothing()
+    if not context.names.is_known(parts):
+        return context.passed(cursor)
+    if if_exists:
+        return context.nothing()
+    raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}'", table=parts)
+
+
+def truncate(context: Context, cursor: Cursor) -> DataFrame:
+    """``TRUNCATE TABLE``; the cursor stands after TRUNCATE."""
+    cursor.expect("TABLE")
+    parts = cursor.names("the name of a table")
+    table = context.table(parts)
+    if table is None:
+        return context.passed(cursor)
+    if not cursor.is_over:
+        raise UnsupportedFeature("TRUNCATE takes no partition; DELETE FROM ... WHERE deletes the rows of one")
+    table.delete()
+    return context.nothing()
+
+
+def _create_namespace(context: Context, cursor: Cursor) -> DataFrame:
+    if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
+    parts = cursor.names("a namespace")
+    if parts[0] == "spark_catalog":
+        return context.passed(cursor)
+    local = parts[1:] if parts[0] == context.catalog.name else parts
+    given: dict[str, str] = {}
+    while not cursor.is_over:
+        if cursor.takes("COMMENT"):
+            given["comment"] = cursor.string()
+        elif cursor.takes("LOCATION"):
+            given["location"] = cursor.string()
+        elif cursor.takes("WITH"):
+            if not (cursor.takes("DBPROPERTIES") or cursor.takes("PROPERTIES")):
+                raise cursor.unexpected("DBPROPERTIES")
+            given.update(terms.properties(cursor))
+        else:
+            raise cursor.unexpected("COMMENT, LOCATION or WITH DBPROPERTIES")
+    try:
+        context.catalog.create_namespace(local, given)
+    except NamespaceExists:
+        if not if_not_exists:
+            raise
+    return context.nothing()
+
+
+def _drop_namespace(context: Context, cursor: Cursor) -> DataFrame:
+    if_exists = cursor.takes("IF", "EXISTS")
+    parts = cursor.names("a namespace")
+    cascade = cursor.takes_one_of("CASCADE", "RESTRICT") == "CASCADE"
+    cursor.expect_end()
+    local = context.namespace(parts)
+    if local is None:
+        if parts[0] != context.catalog.name:
+            return context.passed(cursor)
+        if if_exists:
+            return context.nothing()
+        raise NoSuchNamespace(f"no namespace {'.'.join(parts)}")
+    if cascade:
+        raise UnsupportedFeature(f"DROP ... CASCADE would drop tables; drop those of {'.'.join(local)} one by one")
+    context.catalog.drop_namespace(local)
+    return context.nothing()
+
+
+def _whole(item: Cursor) -> tuple[str, str]:
+    found = terms.term(item)
+    item.expect_end()
+    return found
+
+
+def _optional(columns: StructType) -> StructType:
+    """Columns as a query's are stored: none is required."""
+    return StructType([StructField(each.name, each.dataType, True, each.metadata) for each in columns.fields])

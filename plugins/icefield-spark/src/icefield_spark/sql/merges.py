@@ -1,0 +1,260 @@
+"""``MERGE INTO``, as a join of the table and its source whose rows say what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from pyspark.sql import DataFrame
+from sqlglot import exp, parse_one
+
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
+from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.row_changes import (
+    DELETE,
+    FILE,
+    INSERT,
+    KEEP,
+    OPERATION,
+    POSITION,
+    UPDATE,
+    Target,
+    commit_changes,
+)
+
+_SOURCE = "icefield_source"
+_THERE = "icefield_is_source"
+_NONE = -1
+_WHEN, _END = ("WHEN",), ("THEN",)
+_MATCHED, _NEW, _LEFT = "matched", "not matched", "not matched by source"
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """One WHEN: of which rows, on which condition, and what is done with which values."""
+
+    of: str
+    condition: str
+    operation: int
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The two sides of a merge, by their aliases and columns."""
+
+    target: Target
+    alias: str
+    parts: tuple[str, ...]
+    source_alias: str
+    source_columns: list[str]
+
+
+def merge(context: Context, cursor: Cursor) -> DataFrame:
+    """``MERGE``; the cursor stands after it."""
+    if cursor.takes("WITH", "SCHEMA", "EVOLUTION"):
+        raise UnsupportedFeature("MERGE WITH SCHEMA EVOLUTION is not supported; ALTER TABLE ... ADD COLUMN comes first")
+    cursor.expect("INTO")
+    parts = cursor.names("the name of a table")
+    target = target_of(context, parts, "merge")
+    if target is None:
+        return context.passed(cursor)
+    alias = alias_of(cursor, parts, "USING")
+    cursor.expect("USING")
+    source, source_alias = _source(context, cursor)
+    cursor.expect("ON")
+    sides = _Sides(target, alias, parts, source_alias, source.columns)
+    on = shortened(cursor.until(_WHEN), alias, parts)
+    clauses = []
+    while not cursor.is_over:
+        clauses.append(_clause(context, cursor, sides))
+    if not clauses:
+        raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
+    source = source.persist()  # what it gives must be the same each time
+    try:
+        _run(context, sides, source, on, clauses)
+    finally:
+        source.unpersist()
+    return context.nothing()
+
+
+def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: list[_Clause]) -> None:
+    target = sides.target
+    queries = queries_on(context, target)
+
+    def rows(query: str) -> DataFrame:
+        return queries.frame(query, frames={_SOURCE: source})
+
+    joined = _joined(sides, on)
+    if not target.marks:
+        left = any(each.of == _LEFT for each in clauses)
+        touched = f"SELECT DISTINCT {quoted(sides.alias)}.{FILE} FROM {joined('LEFT' if left else 'INNER')}"
+        if left:
+            touched += f" WHERE {_is_matched(sides)} OR {_operation(sides, clauses)} > {KEEP}"
+        target.only = frozenset(row[0] for row in rows(touched).collect())
+    inner = f"SELECT {', '.join(_columns(sides, clauses))} FROM {joined(_kind(target, clauses))}"
+    matters = f"{OPERATION} >= {KEEP}"
+    if target.marks:
+        matters += f" AND ({OPERATION} > {KEEP} OR {_THERE})"
+    frame = rows(f"SELECT * FROM ({inner}) AS changes WHERE {matters}")
+    matched = [each for each in clauses if each.of == _MATCHED]
+    one_delete = len(matched) == 1 and matched[0].operation == DELETE and not matched[0].condition
+    commit_changes(context.spark, target, frame.drop(_THERE), one_source_row=bool(matched) and not one_delete)
+
+
+def _joined(sides: _Sides, on: str) -> Callable[[str], str]:
+    source = f"(SELECT *, true AS {_THERE} FROM {_SOURCE}) AS {quoted(sides.source_alias)}"
+    return lambda kind: f"{TARGET} AS {quoted(sides.alias)} {kind} JOIN {source} ON {on}"
+
+
+def _kind(target: Target, clauses: list[_Clause]) -> str:
+    """The join that gives every row that matters, and no more."""
+    keeps = not target.marks or any(each.of == _LEFT for each in clauses)
+    inserts = any(each.of == _NEW for each in clauses)
+    return {(True, True): "FULL", (True, False): "LEFT", (False, True): "RIGHT"}.get((keeps, inserts), "INNER")
+
+
+def _is_matched(sides: _Sides) -> str:
+    return f"({_is_there(sides)} AND {quoted(sides.source_alias)}.{_THERE} IS NOT NULL)"
+
+
+def _is_there(sides: _Sides) -> str:
+    return f"{quoted(sides.alias)}.{FILE} IS NOT NULL"
+
+
+def _guard(sides: _Sides, clause: _Clause) -> str:
+    """When a clause is asked at all, and its condition."""
+    of = {
+        _MATCHED: _is_matched(sides),
+        _NEW: f"{quoted(sides.alias)}.{FILE} IS NULL",
+        _LEFT: f"{quoted(sides.source_alias)}.{_THERE} IS NULL",
+    }[clause.of]
+    return f"{of} AND ({clause.condition})" if clause.condition else of
+
+
+def _operation(sides: _Sides, clauses: list[_Clause]) -> str:
+    """Which operation becomes of a row of the join."""
+    cases = " ".join(f"WHEN {_guard(sides, each)} THEN {each.operation}" for each in clauses)
+    return f"CASE {cases} WHEN {_is_there(sides)} THEN {KEEP} ELSE {_NONE} END"
+
+
+def _columns(sides: _Sides, clauses: list[_Clause]) -> list[str]:
+    target, alias = sides.target, quoted(sides.alias)
+    operation = _operation(sides, clauses)
+    found = [f"{operation} AS {OPERATION}", *(f"{alias}.{name} AS {name}" for name in (FILE, POSITION))]
+    if target.lineage:
+        first, last = target.lineage
+        found.append(f"{alias}.{first} AS {first}")
+        found.append(f"CASE WHEN ({operation}) = {KEEP} THEN {alias}.{last} END AS {last}")
+    for each in target.columns().fields:
+        cases = [
+            f"WHEN {_guard(sides, clause)} THEN {clause.values.get(each.name, quoted(sides.alias, each.name))}"
+            for clause in clauses
+        ]
+        old = quoted(sides.alias, each.name)
+        found.append(f"CASE {' '.join(cases)} ELSE {old} END AS {quoted(each.name)}")
+    found.append(f"coalesce({_is_matched(sides)}, false) AS {_THERE}")
+    return found
+
+
+def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
+    """Take what is merged, and the alias by which the clauses know it."""
+    if cursor.sees("("):
+        query = cursor.enclosed().rest()
+        cursor.takes("AS")
+        return context.queries.frame(query), cursor.name("an alias of the source")
+    start = cursor.at
+    parts = cursor.names("the source of the merge")
+    end = cursor.at
+    alias = alias_of(cursor, parts, "ON")
+    return context.queries.frame(f"SELECT * FROM {cursor.statement.between(start, end)}"), alias
+
+
+def _clause(context: Context, cursor: Cursor, sides: _Sides) -> _Clause:
+    """Take one WHEN with its THEN."""
+    cursor.expect("WHEN")
+    of = _MATCHED
+    if cursor.takes("NOT"):
+        of = _NEW
+    cursor.expect("MATCHED")
+    if of == _NEW and cursor.takes("BY", "SOURCE"):
+        of = _LEFT
+    elif of == _NEW:
+        cursor.takes("BY", "TARGET")
+    condition = cursor.until(_END) if cursor.takes("AND") else ""
+    cursor.expect("THEN")
+    condition = _qualified(sides, of, condition)
+    if of == _NEW:
+        cursor.expect("INSERT")
+        return _Clause(of, condition, INSERT, _inserted(context, cursor, sides))
+    if cursor.takes("DELETE"):
+        return _Clause(of, condition, DELETE, {})
+    cursor.expect("UPDATE", "SET")
+    if cursor.takes("*"):
+        if of == _LEFT:
+            raise InvalidArgument("WHEN NOT MATCHED BY SOURCE has no row of the source for UPDATE SET *")
+        return _Clause(of, condition, UPDATE, _all_columns(context, sides))
+    values = assignments(context, sides.target, cursor, sides.alias, sides.parts, _WHEN)
+    return _Clause(of, condition, UPDATE, {name: _qualified(sides, of, value) for name, value in values.items()})
+
+
+def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]:
+    columns = sides.target.columns()
+    nulls = {each.name: f"CAST(NULL AS {each.dataType.simpleString()})" for each in columns.fields}
+    for field in sides.target.table.schema().fields:
+        if field.write_default is not None:
+            raise UnsupportedFeature(f"MERGE cannot insert into a table with defaults, as column '{field.name}' has")
+    if cursor.takes("*"):
+        return {**nulls, **_all_columns(context, sides)}
+    sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
+    spelt = {name if sensitive else name.lower(): name for name in columns.names}
+    names = []
+    for item in cursor.enclosed().items():
+        name = item.names("a column")[-1]
+        found = spelt.get(name if sensitive else name.lower())
+        if found is None:
+            raise InvalidArgument(f"the table has no column '{name}'; it has {', '.join(columns.names)}")
+        names.append(found)
+    cursor.expect("VALUES")
+    values = [item.rest() for item in cursor.enclosed().items()]
+    if len(values) != len(names) or len(set(names)) < len(names):
+        raise InvalidArgument(f"INSERT names {len(names)} columns and gives {len(values)} values")
+    kinds = {each.name: each.dataType for each in columns.fields}
+    given = zip(names, values, strict=True)
+    return {**nulls, **{name: stored(_qualified(sides, _NEW, value), kinds[name]) for name, value in given}}
+
+
+def _all_columns(context: Context, sides: _Sides) -> dict[str, str]:
+    """The columns of the source for those of the table of the same names."""
+    sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
+    known = {name if sensitive else name.lower(): name for name in sides.source_columns}
+    found = {}
+    for each in sides.target.columns().fields:
+        name = known.get(each.name if sensitive else each.name.lower())
+        if name is None:
+            raise InvalidArgument(f"the source has no column '{each.name}', which * takes from it")
+        found[each.name] = quoted(sides.source_alias, name)
+    return found
+
+
+def _qualified(sides: _Sides, of: str, string: str) -> str:
+    """A condition or value whose bare columns are of the only side that the clause has."""
+    if not string:
+        return string
+    string = shortened(string, sides.alias, sides.parts)
+    if of == _MATCHED:
+        return string
+    alias = sides.source_alias if of == _NEW else sides.alias
+    names = sides.source_columns if of == _NEW else sides.target.columns().names
+    known = {name.lower() for name in names}
+    places = [
+        column.this.meta["start"]
+        for column in parse_one(f"SELECT {string}", read="spark").find_all(exp.Column)
+        if not column.table and isinstance(column.this, exp.Identifier) and column.name.lower() in known
+    ]
+    before = len("SELECT ")
+    for place in sorted({int(each) - before for each in places}, reverse=True):
+        string = f"{string[:place]}{quoted(alias)}.{string[place:]}"
+    return string

@@ -1,0 +1,350 @@
+"""``CALL catalog.system.procedure(...)``: upkeep and snapshots, with the names and columns of Java's procedures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from icefield import Table
+from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
+from pyspark.sql import DataFrame
+
+from icefield_spark.sql.arguments import BOOLEAN, LONG, LONGS, MAP, STRING, STRINGS, TIME, Parameter, options, taken
+from icefield_spark.sql.changelog import create_changelog_view
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.parsing import Cursor, Statement
+from icefield_spark.sql.terms import term
+
+Rows = Sequence[Sequence[Any]]
+
+_TABLE = Parameter("table", required=True)
+_MOVED = "previous_snapshot_id bigint, current_snapshot_id bigint"
+_PUBLISHED = "source_snapshot_id bigint, current_snapshot_id bigint"
+_REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
+    "target-file-size-bytes": ("target_file_size_bytes", int),
+    "min-file-size-bytes": ("min_file_size_bytes", int),
+    "max-file-size-bytes": ("max_file_size_bytes", int),
+    "min-input-files": ("min_input_files", int),
+    "delete-file-threshold": ("delete_file_threshold", int),
+    "delete-ratio-threshold": ("delete_ratio_threshold", float),
+    "max-file-group-size-bytes": ("max_file_group_size_bytes", int),
+    "partial-progress.enabled": ("partial_progress", bool),
+    "partial-progress.max-commits": ("max_commits", int),
+    "rewrite-all": ("rewrite_all", bool),
+    "use-starting-sequence-number": ("use_starting_sequence_number", bool),
+    "remove-dangling-deletes": ("remove_dangling_deletes", bool),
+    "output-spec-id": ("output_spec_id", int),
+}
+_DELETE_OPTIONS: dict[str, tuple[str, type]] = {
+    "target-file-size-bytes": ("target_file_size", int),
+    "min-input-files": ("min_input_files", int),
+    "rewrite-all": ("rewrite_all", bool),
+}
+_IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites", "rewrite-job-order", "partial-progress.max-failed-commits")
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure: its parameters, its columns, and what it does with a table and arguments."""
+
+    parameters: Sequence[Parameter]
+    columns: str
+    run: Callable[[Context, Table, dict[str, Any]], Rows]
+
+
+def call(context: Context, cursor: Cursor) -> DataFrame:
+    """``CALL``; the cursor stands after it."""
+    parts = cursor.names("the name of a procedure")
+    local = parts[1:] if parts[0] == context.catalog.name else parts
+    if len(local) != 2 or local[0].lower() != "system":
+        return context.passed(cursor)
+    name = local[1].lower()
+    if name == "register_table":
+        return _register(context, cursor)
+    found = PROCEDURES.get(name)
+    if found is None:
+        raise UnsupportedFeature(f"there is no procedure '{name}'; there are {', '.join(sorted(PROCEDURES))}")
+    given = taken(context.spark, name, found.parameters, cursor)
+    cursor.expect_end()
+    table = context.names.table(_name(given.pop("table")))
+    return context.rows(found.columns, found.run(context, table, given))
+
+
+def _name(string: str) -> tuple[str, ...]:
+    cursor = Cursor(Statement(string))
+    parts = cursor.names("the name of a table")
+    cursor.expect_end()
+    return parts
+
+
+def _register(context: Context, cursor: Cursor) -> DataFrame:
+    parameters = [_TABLE, Parameter("metadata_file", required=True)]
+    given = taken(context.spark, "register_table", parameters, cursor)
+    cursor.expect_end()
+    table = context.catalog.register_table(context.names.local(_name(given["table"])), given["metadata_file"])
+    snapshot = table.current_snapshot()
+    summary = {} if snapshot is None else snapshot.summary
+    row = [
+        None if snapshot is None else snapshot.snapshot_id,
+        int(summary.get("total-records", 0)),
+        int(summary.get("total-data-files", 0)),
+    ]
+    columns = "current_snapshot_id bigint, total_records_count bigint, total_data_files_count bigint"
+    return context.rows(columns, [row])
+
+
+def _current(table: Table) -> int | None:
+    snapshot = table.current_snapshot()
+    return None if snapshot is None else snapshot.snapshot_id
+
+
+def _moved(change: Callable[[Any, dict[str, Any]], Any]) -> Callable[[Context, Table, dict[str, Any]], Rows]:
+    """A procedure that makes another snapshot current."""
+
+    def run(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+        before = _current(table)
+        with table.manage_snapshots() as update:
+            change(update, given)
+        return [[before, _current(table)]]
+
+    return run
+
+
+def _cherry_pick(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    with table.manage_snapshots() as update:
+        update.cherry_pick(given["snapshot_id"])
+    return [[given["snapshot_id"], _current(table)]]
+
+
+def _publish(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    staged = [each.snapshot_id for each in table.snapshots() if each.summary.get("wap.id") == given["wap_id"]]
+    with table.manage_snapshots() as update:
+        update.publish_changes(given["wap_id"])
+    return [[staged[-1] if staged else None, _current(table)]]
+
+
+def _fast_forward(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    before = table.refs().get(given["branch"])
+    with table.manage_snapshots() as update:
+        update.fast_forward(given["branch"], given["to"])
+    after = table.refs()[given["branch"]].snapshot_id
+    return [[given["branch"], None if before is None else before.snapshot_id, after]]
+
+
+def _ancestors(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    start = given.get("snapshot_id", _current(table))
+    if start is not None and table.snapshot_by_id(start) is None:
+        raise NoSuchSnapshot(f"the table has no snapshot {start}", snapshot_id=start)
+    return [[each.snapshot_id, each.timestamp_ms] for each in table.metadata.ancestors(start)]
+
+
+def _expire(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    made = table.maintenance.expire_snapshots(
+        given.get("older_than"), given.get("retain_last"), given.get("snapshot_ids") or ()
+    )
+    return [
+        [
+            made.data_files,
+            made.position_delete_files + made.deletion_vector_files,
+            made.equality_delete_files,
+            made.manifests,
+            made.manifest_lists,
+            made.statistics_files + made.partition_statistics_files,
+        ]
+    ]
+
+
+def _orphans(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    mismatch = given.get("prefix_mismatch_mode", "error").lower()
+    made = table.maintenance.remove_orphan_files(
+        given.get("older_than"),
+        given.get("location"),
+        dry_run=given.get("dry_run", False),
+        equal_schemes=given.get("equal_schemes"),
+        equal_authorities=given.get("equal_authorities"),
+        prefix_mismatch=mismatch,
+    )
+    return [[location] for location in made.orphans.column("location").to_pylist()]
+
+
+def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    chosen = options("rewrite_data_files", given.get("options", {}), _REWRITE_OPTIONS, _IGNORED_OPTIONS)
+    order = given.get("sort_order")
+    strategy = given.get("strategy", "binpack" if order is None else "sort").lower()
+    if order is not None and strategy == "binpack":
+        raise InvalidArgument("a sort_order belongs to the strategy 'sort'")
+    if order is not None:
+        columns = _zorder(order)
+        if columns:
+            strategy, chosen["zorder_columns"] = "zorder", columns
+        else:
+            chosen["sort_order"] = [item.rest() for item in Cursor(Statement(order)).items()]
+    if "branch" in given:
+        chosen["branch"] = given["branch"]
+    made = table.maintenance.rewrite_data_files(strategy, where=given.get("where"), **chosen)
+    return [
+        [
+            made.rewritten_data_files,
+            made.added_data_files,
+            made.rewritten_bytes,
+            made.failed_data_files,
+            made.removed_delete_files,
+        ]
+    ]
+
+
+def _zorder(order: str) -> list[str]:
+    cursor = Cursor(Statement(order))
+    if not cursor.takes("ZORDER"):
+        return []
+    return [term(item)[0] for item in cursor.enclosed().items()]
+
+
+def _rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    made = table.maintenance.rewrite_manifests(given.get("spec_id"))
+    return [[made.rewritten_manifests, made.added_manifests]]
+
+
+def _rewrite_deletes(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
+    made = table.maintenance.rewrite_position_delete_files(given.get("where"), **chosen)
+    return [
+        [
+            made.rewritten_position_delete_files + made.rewritten_deletion_vectors,
+            made.added_position_delete_files + made.added_deletion_vectors,
+            made.rewritten_bytes,
+            made.added_bytes,
+        ]
+    ]
+
+
+def _table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    made = table.maintenance.compute_table_stats(given.get("columns"), given.get("snapshot_id"))
+    return [] if made is None else [[made.statistics_path]]
+
+
+def _partition_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    made = table.maintenance.compute_partition_stats(given.get("snapshot_id"))
+    return [] if made is None else [[made.statistics_path]]
+
+
+def _add_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    parts = _name(given["source_table"])
+    if len(parts) != 2 or parts[0].lower() not in ("parquet", "orc", "avro"):
+        raise UnsupportedFeature("add_files takes the files of a folder: source_table => '`parquet`.`/path`'")
+    kind, folder = parts[0].lower(), parts[1]
+    found = [each.location for each in table.io.list_files(folder) if each.location.lower().endswith(f".{kind}")]
+    if not found:
+        raise InvalidArgument(f"no file of {kind} is in {folder}")
+    table.add_files(found, check_duplicate_files=given.get("check_duplicate_files", True))
+    snapshot = table.current_snapshot()
+    partitions = 0 if snapshot is None else int(snapshot.summary.get("changed-partition-count", 0))
+    return [[len(found), partitions]]
+
+
+def _changelog(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    return [[create_changelog_view(context, table, given)]]
+
+
+_CONCURRENT = Parameter("max_concurrent_deletes", LONG, ignored=True)
+_SNAPSHOT = Parameter("snapshot_id", LONG)
+
+PROCEDURES: dict[str, Procedure] = {
+    "rollback_to_snapshot": Procedure(
+        [_TABLE, Parameter("snapshot_id", LONG, required=True)],
+        _MOVED,
+        _moved(lambda update, given: update.rollback_to_snapshot(given["snapshot_id"])),
+    ),
+    "rollback_to_timestamp": Procedure(
+        [_TABLE, Parameter("timestamp", TIME, required=True)],
+        _MOVED,
+        _moved(lambda update, given: update.rollback_to_timestamp(given["timestamp"])),
+    ),
+    "set_current_snapshot": Procedure(
+        [_TABLE, _SNAPSHOT, Parameter("ref")],
+        _MOVED,
+        _moved(lambda update, given: update.set_current_snapshot(given.get("snapshot_id"), given.get("ref"))),
+    ),
+    "cherrypick_snapshot": Procedure([_TABLE, Parameter("snapshot_id", LONG, required=True)], _PUBLISHED, _cherry_pick),
+    "publish_changes": Procedure([_TABLE, Parameter("wap_id", required=True)], _PUBLISHED, _publish),
+    "fast_forward": Procedure(
+        [_TABLE, Parameter("branch", required=True), Parameter("to", required=True)],
+        "branch_updated string, previous_ref bigint, updated_ref bigint",
+        _fast_forward,
+    ),
+    "ancestors_of": Procedure([_TABLE, _SNAPSHOT], "snapshot_id bigint, timestamp bigint", _ancestors),
+    "expire_snapshots": Procedure(
+        [
+            _TABLE,
+            Parameter("older_than", TIME),
+            Parameter("retain_last", LONG),
+            _CONCURRENT,
+            Parameter("stream_results", BOOLEAN, ignored=True),
+            Parameter("snapshot_ids", LONGS),
+        ],
+        "deleted_data_files_count bigint, deleted_position_delete_files_count bigint, "
+        "deleted_equality_delete_files_count bigint, deleted_manifest_files_count bigint, "
+        "deleted_manifest_lists_count bigint, deleted_statistics_files_count bigint",
+        _expire,
+    ),
+    "remove_orphan_files": Procedure(
+        [
+            _TABLE,
+            Parameter("older_than", TIME),
+            Parameter("location"),
+            Parameter("dry_run", BOOLEAN),
+            _CONCURRENT,
+            Parameter("equal_schemes", MAP),
+            Parameter("equal_authorities", MAP),
+            Parameter("prefix_mismatch_mode"),
+        ],
+        "orphan_file_location string",
+        _orphans,
+    ),
+    "rewrite_data_files": Procedure(
+        [
+            _TABLE,
+            Parameter("strategy"),
+            Parameter("sort_order"),
+            Parameter("options", MAP),
+            Parameter("where"),
+            Parameter("branch"),
+        ],
+        "rewritten_data_files_count int, added_data_files_count int, rewritten_bytes_count bigint, "
+        "failed_data_files_count int, removed_delete_files_count int",
+        _rewrite,
+    ),
+    "rewrite_manifests": Procedure(
+        [_TABLE, Parameter("use_caching", BOOLEAN, ignored=True), Parameter("spec_id", LONG)],
+        "rewritten_manifests_count int, added_manifests_count int",
+        _rewrite_manifests,
+    ),
+    "rewrite_position_delete_files": Procedure(
+        [_TABLE, Parameter("options", MAP), Parameter("where")],
+        "rewritten_delete_files_count int, added_delete_files_count int, rewritten_bytes_count bigint, "
+        "added_bytes_count bigint",
+        _rewrite_deletes,
+    ),
+    "compute_table_stats": Procedure(
+        [_TABLE, _SNAPSHOT, Parameter("columns", STRINGS)], "statistics_file string", _table_stats
+    ),
+    "compute_partition_stats": Procedure([_TABLE, _SNAPSHOT], "partition_statistics_file string", _partition_stats),
+    "create_changelog_view": Procedure(
+        [
+            _TABLE,
+            Parameter("changelog_view"),
+            Parameter("options", MAP),
+            Parameter("compute_updates", BOOLEAN),
+            Parameter("identifier_columns", STRINGS),
+            Parameter("net_changes", BOOLEAN),
+        ],
+        "changelog_view string",
+        _changelog,
+    ),
+    "add_files": Procedure(
+        [_TABLE, Parameter("source_table", STRING, required=True), Parameter("check_duplicate_files", BOOLEAN)],
+        "added_files_count bigint, changed_partition_count bigint",
+        _add_files,
+    ),
+}

@@ -1,0 +1,271 @@
+"""Queries: each table of Icefield in them becomes a data frame that was planned for what the query asks of it.
+
+All else of the string goes to Spark as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icefield.errors import InvalidArgument
+from icefield.expressions import BooleanExpression, conjunction
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from icefield_spark.sql.frames import frame_about, frame_of
+from icefield_spark.sql.parsing import Statement, quoted
+from icefield_spark.sql.scopes import Scope, needed_columns
+from icefield_spark.sql.sources import Names, Source
+from icefield_spark.sql.temporal import AsOf, as_of_clauses, without
+
+_ROWS = "rows_of_{}"
+
+
+@dataclass
+class _Edits:
+    """Pieces of a string that are to be exchanged."""
+
+    made: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def put(self, start: int, end: int, string: str) -> None:
+        """Exchange what is from a place up to another, that one included."""
+        self.made[start, end] = string
+
+    def apply(self, string: str) -> str:
+        """The string with the pieces, and with the braces of the others doubled, as ``str.format`` wants them."""
+        pieces, at = [], 0
+        for (start, end), new in sorted(self.made.items()):
+            pieces += [_plain(string[at:start]), new]
+            at = end + 1
+        return "".join([*pieces, _plain(string[at:])])
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query for Spark, and the frames that it names."""
+
+    string: str
+    frames: Mapping[str, DataFrame]
+
+    def run(self, spark: SparkSession, prefix: str = "") -> DataFrame:
+        """The frame of its rows."""
+        if not self.frames:
+            return spark.sql(prefix + self.string.format())
+        given: dict[str, Any] = dict(self.frames)
+        return spark.sql(prefix + self.string, **given)
+
+
+class Queries:
+    """Binds the queries of one statement."""
+
+    def __init__(self, spark: SparkSession, names: Names) -> None:
+        self.spark = spark
+        self._names = names
+        self._case_sensitive = setting(spark, "spark.sql.caseSensitive") == "true"
+        self._zone = setting(spark, "spark.sql.session.timeZone")
+
+    def frame(self, string: str, prefix: str = "", *, frames: Mapping[str, DataFrame] | None = None) -> DataFrame:
+        """The rows of a query. ``prefix`` comes before it for Spark: ``EXPLAIN``. ``frames``: tables by name."""
+        return self.bind(string, frames).run(self.spark, prefix)
+
+    def bind(self, string: str, given: Mapping[str, DataFrame] | None = None) -> Query:
+        """A query with its tables found. Raises ``InvalidArgument`` for one that cannot be understood.
+
+        ``given``: frames by names of one part that stand for them.
+        """
+        statement = Statement(string)
+        clauses = as_of_clauses(statement)
+        plain = without(statement.string, clauses)
+        try:
+            tree = parse_one(plain, read="spark")
+        except SqlglotError as error:
+            if not self._names_any(statement):
+                return Query(_plain(statement.string), {})
+            message = str(error).splitlines()[0].rstrip(".")
+            raise InvalidArgument(f"the statement cannot be understood: {message}") from error
+        if isinstance(tree, exp.Command):
+            if not self._names_any(statement):
+                return Query(_plain(statement.string), {})
+            raise InvalidArgument(f"this statement is not supported on tables of Icefield: {string:.200}")
+        return self._bound(statement, tree, clauses, given or {})
+
+    def count(self, string: str) -> DataFrame | None:
+        """The frame of a query that counts the rows of a whole table, where metadata tells; else None."""
+        statement = Statement(string)
+        if "COUNT" not in statement.string.upper():
+            return None
+        clauses = as_of_clauses(statement)
+        try:
+            tree = parse_one(without(statement.string, clauses), read="spark")
+        except SqlglotError:
+            return None
+        table = _counted(tree)
+        source = None if table is None else self._source(table, clauses)
+        if table is None or source is None or source.about is not None:
+            return None
+        files = source.scan().plan_arrow()
+        if any(files.column("delete_files").combine_chunks().value_lengths().to_pylist()):
+            return None
+        rows = sum(files.column("record_count").to_pylist())
+        name = tree.expressions[0].alias or "count(1)"
+        return self.spark.sql(f"SELECT * FROM VALUES ({rows}L) AS counted({quoted(name)})")
+
+    def filter_of(self, string: str) -> BooleanExpression | None:
+        """What every row of the first table of a query matches that has a part in its result; None for all rows."""
+        statement = Statement(string)
+        clauses = as_of_clauses(statement)
+        tree = parse_one(without(statement.string, clauses), read="spark")
+        table = next(tree.find_all(exp.Table))
+        source = self._source(table, clauses)
+        if source is None:
+            return None
+        scope = Scope(table, source, source.schema(), self._folded, self._zone)
+        filters = scope.filters()
+        return conjunction(filters) if filters else None
+
+    def _bound(
+        self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf], given: Mapping[str, DataFrame]
+    ) -> Query:
+        found: list[tuple[exp.Table, Source]] = []
+        hidden = {self._folded(cte.alias) for cte in tree.find_all(exp.CTE)}
+        edits = _Edits()
+        frames: dict[str, DataFrame] = {}
+        for table in tree.find_all(exp.Table):
+            if len(table.parts) == 1 and table.name in given:
+                frames[table.name] = given[table.name]
+                edits.put(table.parts[0].meta["start"], _last(table), f"{{{table.name}}}")
+                continue
+            if len(table.parts) == 1 and self._folded(table.name) in hidden:
+                continue
+            source = self._source(table, clauses)
+            if source is not None:
+                found.append((table, source))
+        used = {_last(table) for table, _ in found}
+        for name_end in clauses.keys() & used:
+            clauses = {end: clause for end, clause in clauses.items() if end != name_end}
+        string = statement.string
+        for table, source in found:
+            name = _ROWS.format(len(frames))
+            frames[name] = self._frame(tree, table, source)
+            self._replace(edits, statement, table, source, name)
+        self._shorten(edits, tree, found)
+        if len(edits.made) < len(frames):
+            raise InvalidArgument("two tables of the statement have one place in it; write it without '|>'")
+        return Query(edits.apply(string), frames)
+
+    def _source(self, table: exp.Table, clauses: Mapping[int, AsOf]) -> Source | None:
+        """What a table of the tree is, with its version; None when it is not Icefield's."""
+        if not all(isinstance(part, exp.Identifier) for part in table.parts):
+            return None
+        source = self._names.find(tuple(part.name for part in table.parts))
+        if source is None:
+            return None
+        clause = clauses.get(_last(table))
+        if clause is None:
+            return source
+        if not clause.is_time:
+            if clause.literal is None:
+                raise InvalidArgument(f"a version is a snapshot id, a branch or a tag, not {clause.value}")
+            return source.at(clause.literal, None)
+        if isinstance(clause.literal, int):
+            return source.at(None, clause.literal * 1000)
+        value = f"SELECT unix_millis(CAST(({clause.value}) AS TIMESTAMP))"
+        time_ms = self.spark.sql(value).collect()[0][0]
+        if time_ms is None:
+            raise InvalidArgument(f"there is no time {clause.value}")
+        return source.at(None, time_ms)
+
+    def _frame(self, tree: exp.Expr, table: exp.Table, source: Source) -> DataFrame:
+        if source.about is not None:
+            return frame_about(self.spark, source)
+        schema = source.schema()
+        scope = Scope(table, source, schema, self._folded, self._zone)
+        filters = scope.filters()
+        columns = needed_columns(tree, table, source, schema, self._folded)
+        return frame_of(self.spark, source, conjunction(filters) if filters else None, columns)
+
+    def _replace(self, edits: _Edits, statement: Statement, table: exp.Table, source: Source, name: str) -> None:
+        """Put the frame in the place of the table's name, under the name by which the query knows it."""
+        start, end = table.parts[0].meta.get("start"), _last(table)
+        if start is None:
+            raise InvalidArgument(f"the place of '{'.'.join(source.name)}' in the statement was not found")
+        clause_end = max([end, *(clause.end for key, clause in as_of_clauses(statement).items() if key == end)])
+        alias = "" if table.alias else f" AS {quoted(source.name[-1]).replace('{', '{{').replace('}', '}}')}"
+        sample_end = _sample_end(statement, clause_end) if alias else None
+        if sample_end is None:
+            edits.put(start, clause_end, f"{{{name}}}{alias}")
+            return
+        sample = _plain(statement.string[clause_end + 1 : sample_end + 1])
+        edits.put(start, sample_end, f"{{{name}}}{sample}{alias}")
+
+    def _shorten(self, edits: _Edits, tree: exp.Expr, found: list[tuple[exp.Table, Source]]) -> None:
+        """Leave out the namespace before the names of tables in ``db.t.column``: Spark knows the last part only."""
+        known = {tuple(map(self._folded, source.name)) for table, source in found if not table.alias}
+        for column in tree.find_all(exp.Column):
+            qualifier = column.parts[:-1]
+            if len(qualifier) < 2 or tuple(self._folded(part.name) for part in qualifier) not in known:
+                continue
+            start, end = qualifier[0].meta.get("start"), qualifier[-1].meta.get("end")
+            if start is not None and end is not None:
+                edits.put(start, end, _plain(quoted(qualifier[-1].name)))
+
+    def _names_any(self, statement: Statement) -> bool:
+        """Whether any chain of names in a statement is a table of Icefield."""
+        tokens, at = statement.tokens, 0
+        while at < len(tokens):
+            parts = [tokens[at].text]
+            while at + 2 < len(tokens) and tokens[at + 1].text == ".":
+                at += 2
+                parts.append(tokens[at].text)
+            if len(parts) > 1 and self._names.find(tuple(parts)) is not None:
+                return True
+            at += 1
+        return False
+
+    @property
+    def _folded(self) -> Callable[[str], str]:
+        return str if self._case_sensitive else str.lower
+
+
+def setting(spark: SparkSession, name: str) -> str:
+    """A setting of the session."""
+    return str(spark.conf.get(name))
+
+
+def _last(table: exp.Table) -> int:
+    return int(table.parts[-1].meta.get("end", -1))
+
+
+def _plain(string: str) -> str:
+    return string.replace("{", "{{").replace("}", "}}")
+
+
+def _sample_end(statement: Statement, after: int) -> int | None:
+    """Where the TABLESAMPLE that follows a place ends."""
+    tokens = statement.tokens
+    at = next((place for place, token in enumerate(tokens) if token.start > after), len(tokens))
+    if not statement.is_word(at, "TABLESAMPLE"):
+        return None
+    for place in range(at, len(tokens)):
+        if tokens[place].text == ")":
+            return int(tokens[place].end)
+    return None
+
+
+def _counted(tree: exp.Expr) -> exp.Table | None:
+    """The table whose rows a query counts, and does nothing else."""
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return None
+    if any(value for name, value in tree.args.items() if name not in ("expressions", "from_", "kind") and value):
+        return None
+    counted = tree.expressions[0].unalias()
+    if not isinstance(counted, exp.Count) or not isinstance(counted.this, exp.Star | exp.Literal):
+        return None
+    source = tree.args.get("from_")
+    table = source.this if source is not None else None
+    if not isinstance(table, exp.Table):
+        return None
+    return None if any(table.args.get(name) for name in ("joins", "pivots", "sample", "laterals")) else table

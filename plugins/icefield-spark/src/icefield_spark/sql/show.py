@@ -1,0 +1,206 @@
+"""``SHOW`` and ``DESCRIBE``: what is there, with Spark's columns."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+
+from icefield import Table
+from icefield.partitioning import PartitionField
+from pyspark.sql import DataFrame
+
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.parsing import Cursor, literal, quoted
+from icefield_spark.types import to_spark_schema
+
+_TABLE_KINDS = "namespace string, tableName string, isTemporary boolean"
+
+
+def show(context: Context, cursor: Cursor) -> DataFrame:
+    """``SHOW ...``; the cursor stands after SHOW."""
+    if cursor.takes("TABLES"):
+        return _tables(context, cursor)
+    if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS"):
+        return _namespaces(context, cursor)
+    if cursor.takes("CREATE", "TABLE"):
+        table = context.table(cursor.names("the name of a table"))
+        return context.passed(cursor) if table is None else _created(context, table)
+    if cursor.takes("PARTITIONS"):
+        parts = cursor.names("the name of a table")
+        if context.table(parts) is None:
+            return context.passed(cursor)
+        return context.queries.frame(f"SELECT DISTINCT partition FROM {quoted(*parts)}.partitions")
+    if cursor.takes("COLUMNS"):
+        return _columns(context, cursor)
+    if cursor.takes("TBLPROPERTIES"):
+        return _properties(context, cursor)
+    return context.passed(cursor)
+
+
+def describe(context: Context, cursor: Cursor) -> DataFrame:
+    """``DESCRIBE [TABLE] [EXTENDED]`` and ``DESCRIBE NAMESPACE``; the cursor stands after DESCRIBE."""
+    if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
+        return _namespace(context, cursor)
+    if cursor.sees("QUERY") or cursor.sees("FUNCTION"):
+        return context.passed(cursor)
+    cursor.takes("TABLE")
+    extended = bool(cursor.takes_one_of("EXTENDED", "FORMATTED"))
+    if cursor.is_over:
+        return context.passed(cursor)
+    parts = cursor.names("the name of a table")
+    source = context.names.find(parts)
+    if source is None:
+        return context.passed(cursor)
+    if source.about is not None:
+        frame = context.queries.frame(f"SELECT * FROM {quoted(*parts)}")
+        rows = [(field.name, field.dataType.simpleString(), None) for field in frame.schema.fields]
+        return context.rows("col_name string, data_type string, comment string", rows)
+    cursor.expect_end()
+    return context.rows("col_name string, data_type string, comment string", _described(source.table, extended))
+
+
+def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]]:
+    columns = to_spark_schema(table.schema())
+    rows: list[tuple[str, str, str | None]] = [
+        (field.name, field.dataType.simpleString(), (field.metadata or {}).get("comment")) for field in columns.fields
+    ]
+    fields = [field for field in table.spec().fields if str(field.transform) != "void"]
+    if fields and all(str(field.transform) == "identity" for field in fields):
+        kinds = {name: kind for name, kind, _ in rows}
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        names = [_source(table, field) for field in fields]
+        rows += [(name, kinds.get(name, ""), None) for name in names]
+    elif fields:
+        rows += [("", "", ""), ("# Partitioning", "", "")]
+        rows += [(f"Part {number}", transform_sql(table, field), "") for number, field in enumerate(fields)]
+    if extended:
+        shown = {**table.properties, "format": f"iceberg/{table.properties.get('write.format.default', 'parquet')}"}
+        properties = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
+        rows += [
+            ("", "", ""),
+            ("# Detailed Table Information", "", ""),
+            ("Name", ".".join(table.name()), ""),
+            ("Type", "MANAGED", ""),
+            ("Location", table.location(), ""),
+            ("Provider", "iceberg", ""),
+            ("Table Properties", f"[{properties}]", ""),
+        ]
+    return rows
+
+
+def _created(context: Context, table: Table) -> DataFrame:
+    columns = []
+    for field in to_spark_schema(table.schema()).fields:
+        comment = (field.metadata or {}).get("comment")
+        spelt = f"{quoted(field.name) if not field.name.isidentifier() else field.name} {_upper(field.dataType)}"
+        columns.append(
+            spelt + ("" if field.nullable else " NOT NULL") + (f" COMMENT {literal(comment)}" if comment else "")
+        )
+    lines = [f"CREATE TABLE {'.'.join((context.catalog.name, *table.name()))} (", "  " + ",\n  ".join(columns) + ")"]
+    lines.append("USING iceberg")
+    fields = [field for field in table.spec().fields if str(field.transform) != "void"]
+    if fields:
+        lines.append(f"PARTITIONED BY ({', '.join(transform_sql(table, field) for field in fields)})")
+    lines.append(f"LOCATION {literal(table.location())}")
+    shown = {**table.properties, "format-version": str(table.format_version)}
+    listed = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(shown.items()))
+    lines.append(f"TBLPROPERTIES (\n  {listed})")
+    return context.rows("createtab_stmt string", [["\n".join(lines)]])
+
+
+def _upper(kind: object) -> str:
+    """A type as Spark's statements write it, names of nested fields as they are."""
+    return re.sub(r"\b[a-z_]+\b(?!:)", lambda found: found.group().upper(), kind.simpleString())  # type: ignore[attr-defined]
+
+
+def transform_sql(table: Table, field: PartitionField) -> str:
+    """A partition field as a statement writes it."""
+    source, transform = _source(table, field), str(field.transform)
+    if transform == "identity":
+        return source
+    if transform.endswith("]"):
+        name, width = transform[:-1].split("[")
+        return f"{name}({width}, {source})" if name == "bucket" else f"{name}({source}, {width})"
+    return f"{transform}s({source})"
+
+
+def _source(table: Table, field: PartitionField) -> str:
+    return table.schema().find_column_name(field.source_id) or field.name
+
+
+def _tables(context: Context, cursor: Cursor) -> DataFrame:
+    parts: tuple[str, ...] = ()
+    if cursor.takes_one_of("IN", "FROM"):
+        parts = cursor.names("a namespace")
+    elif context.names.namespace:
+        parts = context.names.namespace
+    local = context.namespace(parts) if parts else None
+    if local is None:
+        return context.passed(cursor)
+    pattern = _pattern(cursor)
+    found = sorted(name[-1] for name in context.catalog.list_tables(local))
+    return context.rows(_TABLE_KINDS, [(".".join(local), name, False) for name in found if _fits(name, pattern)])
+
+
+def _namespaces(context: Context, cursor: Cursor) -> DataFrame:
+    parts = cursor.names("a catalog") if cursor.takes_one_of("IN", "FROM") else (context.catalog.name,)
+    local = context.namespace(parts)
+    if local is None:
+        return context.passed(cursor)
+    pattern = _pattern(cursor)
+    found = sorted(".".join(name) for name in context.catalog.list_namespaces(local))
+    return context.rows("namespace string", [[name] for name in found if _fits(name, pattern)])
+
+
+def _namespace(context: Context, cursor: Cursor) -> DataFrame:
+    cursor.takes("EXTENDED")
+    parts = cursor.names("a namespace")
+    local = context.namespace(parts)
+    if not local:
+        return context.passed(cursor)
+    given = context.catalog.load_namespace_properties(local)
+    rows = [("Catalog Name", context.catalog.name), ("Namespace Name", ".".join(local))]
+    rows += [(key, value) for key, value in sorted(given.items())]
+    return context.rows("info_name string, info_value string", rows)
+
+
+def _columns(context: Context, cursor: Cursor) -> DataFrame:
+    if not cursor.takes_one_of("IN", "FROM"):
+        raise cursor.unexpected("IN or FROM")
+    parts = cursor.names("the name of a table")
+    if cursor.takes_one_of("IN", "FROM"):
+        parts = (*cursor.names("a namespace"), parts[-1])
+    table = context.table(parts)
+    if table is None:
+        return context.passed(cursor)
+    return context.rows("col_name string", [[field.name] for field in table.schema().fields])
+
+
+def _properties(context: Context, cursor: Cursor) -> DataFrame:
+    table = context.table(cursor.names("the name of a table"))
+    if table is None:
+        return context.passed(cursor)
+    shown = {**table.properties, "format-version": str(table.format_version)}
+    current = table.current_snapshot()
+    shown["current-snapshot-id"] = "none" if current is None else str(current.snapshot_id)
+    shown["format"] = f"iceberg/{table.properties.get('write.format.default', 'parquet')}"
+    if cursor.sees("("):
+        inner = cursor.enclosed()
+        key = inner.rest().strip().strip("'\"`")
+        value = shown.get(key, f"Table {'.'.join(table.name())} does not have property: {key}")
+        return context.rows("key string, value string", [(key, value)])
+    return context.rows("key string, value string", sorted(shown.items()))
+
+
+def _pattern(cursor: Cursor) -> str | None:
+    cursor.takes("LIKE")
+    found = None if cursor.is_over else cursor.string("a pattern")
+    cursor.expect_end()
+    return found
+
+
+def _fits(name: str, pattern: str | None) -> bool:
+    """Whether a name fits a pattern of Spark's: ``*`` for anything, ``|`` between choices, in any case."""
+    if pattern is None:
+        return True
+    return any(fnmatch.fnmatchcase(name.lower(), each.strip().lower()) for each in pattern.split("|"))

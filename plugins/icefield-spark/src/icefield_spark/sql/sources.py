@@ -1,0 +1,142 @@
+"""Names of a statement as tables of the catalog: versions of them, and the tables about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from icefield import Catalog, Schema, Table
+from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable, NotSupportedByCatalog
+from icefield.expressions import BooleanExpression
+from icefield.scan import FileScanTask, TableScan
+
+METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
+
+METADATA_TABLES = frozenset(
+    {
+        "all_data_files", "all_delete_files", "all_entries", "all_files", "all_manifests", "data_files",
+        "delete_files", "entries", "files", "history", "manifests", "metadata_log_entries", "partitions",
+        "position_deletes", "refs", "snapshots",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a name stands for: a table at one version, or a table about it."""
+
+    name: tuple[str, ...]
+    table: Table
+    snapshot_id: int | None = None
+    ref: str | None = None
+    about: str | None = None
+    only: Callable[[FileScanTask], bool] | None = None
+    """Which tasks of a plan are read; all, unless given."""
+
+    def scan(self, where: BooleanExpression | None = None, columns: Sequence[str] | None = None) -> TableScan:
+        """The scan of the table at this version."""
+        narrowed: dict[str, Any] = {} if where is None else {"row_filter": where}
+        if columns is not None:
+            narrowed["selected_fields"] = tuple(columns)
+        return self.table.scan(snapshot_id=self.snapshot_id, ref=self.ref, **narrowed)
+
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        return self.scan().schema
+
+    def rows_about(self) -> pa.Table:
+        """The rows of the table about the table."""
+        assert self.about is not None
+        version: dict[str, Any] = {}
+        if self.snapshot_id is not None:
+            version["snapshot_id"] = self.snapshot_id
+        if self.ref is not None:
+            version["ref"] = self.ref
+        return self.table.inspect.scan(self.about, **version).to_arrow()
+
+    def at(self, version: int | str | None, time_ms: int | None) -> Source:
+        """It at a snapshot id, a branch, a tag or a time. Raises ``InvalidArgument`` where it states one already."""
+        if self.snapshot_id is not None or self.ref is not None:
+            raise InvalidArgument(f"table '{'.'.join(self.name)}' names a version already")
+        if time_ms is not None:
+            return replace(self, snapshot_id=self.table.snapshot_as_of_timestamp(time_ms).snapshot_id)
+        if isinstance(version, str) and not version.isdigit():
+            return replace(self, ref=version)
+        return replace(self, snapshot_id=int(str(version)))
+
+
+class Names:
+    """Finds the tables that a statement names; each is loaded once, so that all of a statement reads one version."""
+
+    def __init__(self, catalog: Catalog, namespace: tuple[str, ...] = (), given: Mapping[str, Source] | None = None):
+        self._catalog = catalog
+        self.namespace = namespace
+        self._given = dict(given or {})
+        self._loaded: dict[tuple[str, ...], Table | None] = {}
+
+    def is_known(self, parts: tuple[str, ...]) -> bool:
+        """Whether a table of that name would be the catalog's: its namespace is there, or it names the catalog."""
+        name = self.local(parts)
+        return len(name) > 1 and (name != parts or self.is_namespace(name[:-1]))
+
+    def local(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """A name as the catalog has it: without the catalog's own, in the current namespace where it has one part."""
+        if len(parts) > 1 and parts[0] == self._catalog.name and (len(parts) > 2 or not self.is_namespace(parts[:1])):
+            return parts[1:]
+        return (*self.namespace, *parts) if len(parts) == 1 else parts
+
+    def find(self, parts: tuple[str, ...]) -> Source | None:
+        """What a name stands for; None when it is none of the catalog's tables."""
+        if len(parts) == 1 and parts[0] in self._given:
+            return self._given[parts[0]]
+        name = self.local(parts)
+        if len(name) < 2:
+            return None
+        table = self._load(name)
+        if table is not None:
+            return Source(parts, table)
+        table = self._load(name[:-1]) if len(name) > 2 else None
+        return None if table is None else _selected(parts, table, name[-1])
+
+    def table(self, parts: tuple[str, ...]) -> Table:
+        """The table of a name. Raises ``NoSuchTable``."""
+        found = self.find(parts)
+        if found is None:
+            raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{self._catalog.name}'", table=parts)
+        if found.about is not None or found.snapshot_id is not None or found.ref is not None:
+            raise InvalidArgument(f"'{'.'.join(parts)}' is not a whole table and cannot be changed")
+        return found.table
+
+    def _load(self, name: tuple[str, ...]) -> Table | None:
+        if name not in self._loaded:
+            try:
+                self._loaded[name] = self._catalog.load_table(name)
+            except (NoSuchTable, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
+                self._loaded[name] = None
+        return self._loaded[name]
+
+    def is_namespace(self, name: tuple[str, ...]) -> bool:
+        """Whether the catalog has a namespace of that name."""
+        try:
+            return self._catalog.namespace_exists(name)
+        except (NotSupportedByCatalog, InvalidArgument):
+            return False
+
+
+def _selected(parts: tuple[str, ...], table: Table, last: str) -> Source | None:
+    """A table with what its name says after its own: a table about it, or a version."""
+    plain = last.lower()
+    if plain in METADATA_TABLES:
+        return Source(parts, table, about=plain)
+    for prefix, kind in (("branch_", "ref"), ("tag_", "ref"), ("snapshot_id_", "id"), ("at_timestamp_", "time")):
+        if not plain.startswith(prefix):
+            continue
+        rest = last[len(prefix) :]
+        source = Source(parts, table)
+        if kind == "ref":
+            return source.at(rest, None) if not rest.isdigit() else replace(source, ref=rest)
+        if rest.isdigit():
+            return source.at(int(rest), None) if kind == "id" else source.at(None, int(rest))
+    return None

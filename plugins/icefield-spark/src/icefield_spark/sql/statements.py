@@ -1,0 +1,127 @@
+"""Which kind of statement a string is, and who carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from icefield import Catalog
+from icefield.errors import UnsupportedFeature
+from icefield.writing import WriteContext
+from pyspark.sql import DataFrame, SparkSession
+
+from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.sql.queries import Queries
+from icefield_spark.sql.sources import Names
+from icefield_spark.writing import Outcome
+
+Write = Callable[[DataFrame, WriteContext, Any], Outcome]
+
+_VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
+    "CREATE": ddl.create,
+    "REPLACE": ddl.replace,
+    "DROP": ddl.drop,
+    "TRUNCATE": ddl.truncate,
+    "INSERT": inserts.insert,
+    "DELETE": dml.delete,
+    "UPDATE": dml.update,
+    "MERGE": merges.merge,
+    "CALL": procedures.call,
+    "ALTER": alter.alter,
+    "SHOW": show.show,
+    "DESCRIBE": show.describe,
+    "DESC": show.describe,
+}
+_EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
+
+
+class Statements:
+    """Runs statements with one Spark session, on the tables of one catalog."""
+
+    def __init__(self, spark: SparkSession, catalog: Catalog, write: Write) -> None:
+        """``write`` runs the job that writes a frame for a transaction."""
+        self._spark = spark
+        self._catalog = catalog
+        self._write = write
+        self._namespace: tuple[str, ...] = ()
+
+    def run(self, string: str) -> DataFrame:
+        """Run one statement: the frame of what it gives."""
+        statement = Statement(string)
+        cursor = Cursor(statement)
+        names = Names(self._catalog, self._namespace)
+        queries = Queries(self._spark, names)
+        if cursor.takes("EXPLAIN"):
+            kind = cursor.takes_one_of(*_EXPLAINS)
+            return queries.frame(cursor.rest(), f"EXPLAIN {kind or ''} ")
+        if cursor.takes("USE"):
+            return self._use(cursor, names)
+        context = Context(self._spark, self._catalog, names, queries, self._write)
+        if cursor.sees("CREATE"):
+            view = _view(cursor, queries)
+            if view is not None:
+                return context.nothing() if view else self._spark.sql(statement.string)
+        if cursor.sees("WITH"):
+            ahead = Cursor(statement)
+            before = ahead.until(("INSERT",))
+            if ahead.takes("INSERT"):
+                return inserts.insert(context, ahead, before)
+        word = cursor.takes_one_of(*_VERBS)
+        if word is not None:
+            return _VERBS[word](context, cursor)
+        counted = queries.count(statement.string)
+        return queries.frame(statement.string) if counted is None else counted
+
+    def _use(self, cursor: Cursor, names: Names) -> DataFrame:
+        """Make a namespace current, of this catalog or of Spark."""
+        if not (cursor.takes("NAMESPACE") or cursor.takes("DATABASE")):
+            cursor.takes("SCHEMA")
+        parts = cursor.names("a namespace")
+        cursor.expect_end()
+        if parts == (self._catalog.name,):
+            self._namespace = ()
+            return self._spark.createDataFrame([], "none int").select()
+        local = parts[1:] if parts[0] == self._catalog.name else parts
+        if self._catalog.namespace_exists(local):
+            self._namespace = local
+            return self._spark.createDataFrame([], "none int").select()
+        self._namespace = ()
+        return self._spark.sql(f"USE {quoted(*parts)}")
+
+
+def _view(cursor: Cursor, queries: Queries) -> bool | None:
+    """Create a temporary view. None where the statement creates no view, False where the view is Spark's alone."""
+    ahead = Cursor(cursor.statement, cursor.at)
+    ahead.expect("CREATE")
+    replace = ahead.takes("OR", "REPLACE")
+    shared = ahead.takes("GLOBAL")
+    temporary = bool(ahead.takes_one_of("TEMPORARY", "TEMP"))
+    if not ahead.takes("VIEW"):
+        return None
+    if ahead.takes("IF", "NOT", "EXISTS"):
+        return _permanent(ahead, queries)
+    name = ahead.names("the name of a view")
+    if not temporary:
+        return _permanent(ahead, queries)
+    if not ahead.takes("AS"):
+        return False
+    query = queries.bind(ahead.rest())
+    if not query.frames:
+        return False
+    frame = query.run(queries.spark)
+    if shared:
+        (frame.createOrReplaceGlobalTempView if replace else frame.createGlobalTempView)(name[-1])
+    else:
+        (frame.createOrReplaceTempView if replace else frame.createTempView)(quoted(name[-1]))
+    return True
+
+
+def _permanent(ahead: Cursor, queries: Queries) -> bool:
+    ahead.until(("AS",))
+    if ahead.takes("AS") and queries.bind(ahead.rest()).frames:
+        raise UnsupportedFeature(
+            "a view that stays would hold the name of a table that Spark does not know; CREATE TEMPORARY VIEW works"
+        )
+    return False

@@ -1,0 +1,104 @@
+"""Pieces that several statements have: properties, partition terms, orderings, column types."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+from sqlglot.tokenizer_core import TokenType
+
+from icefield_spark.sql.parsing import Cursor
+
+_PLAIN = {
+    "YEAR": "year", "YEARS": "year", "MONTH": "month", "MONTHS": "month", "DAY": "day", "DAYS": "day", "DATE": "day",
+    "HOUR": "hour", "HOURS": "hour", "DATE_HOUR": "hour", "IDENTITY": "identity", "VOID": "void",
+    "ALWAYSNULL": "void",
+}  # fmt: skip
+_WITH_WIDTH = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
+
+
+def properties(cursor: Cursor) -> dict[str, str]:
+    """Take ``('a' = 'b', c.d = 1)``."""
+    found = {}
+    for item in cursor.enclosed().items():
+        key = _key(item)
+        item.takes("=")
+        found[key] = _value(item)
+        item.expect_end()
+    return found
+
+
+def keys(cursor: Cursor) -> list[str]:
+    """Take ``('a', b.c)``."""
+    found = []
+    for item in cursor.enclosed().items():
+        found.append(_key(item))
+        item.expect_end()
+    return found
+
+
+def term(cursor: Cursor) -> tuple[str, str]:
+    """Take a column, or a transform of one: ``bucket(16, id)``. Gives column and transform."""
+    parts = cursor.names("a column or a transform")
+    if len(parts) > 1 or not cursor.sees("("):
+        return ".".join(parts), "identity"
+    name, arguments = parts[0].upper(), cursor.enclosed().items()
+    if name in _PLAIN and len(arguments) == 1:
+        return _column(arguments[0]), _PLAIN[name]
+    if name in _WITH_WIDTH and len(arguments) == 2:
+        first, second = arguments
+        if first.statement.tokens[first.at].token_type is not TokenType.NUMBER:
+            first, second = second, first
+        return _column(second), f"{_WITH_WIDTH[name]}[{first.number()}]"
+    raise InvalidArgument(
+        f"'{parts[0]}' is no transform of {len(arguments)} arguments; there are years, months, days and hours of a "
+        "column, bucket(n, column) and truncate(width, column)"
+    )
+
+
+def ordering(cursor: Cursor) -> tuple[str, str, str, str | None]:
+    """Take ``days(ts) DESC NULLS LAST``: column, transform, direction and the place of nulls."""
+    column, transform = term(cursor)
+    direction = (cursor.takes_one_of("ASC", "DESC") or "ASC").lower()
+    nulls = None
+    if cursor.takes("NULLS"):
+        nulls = cursor.takes_one_of("FIRST", "LAST")
+        if nulls is None:
+            raise cursor.unexpected("FIRST or LAST")
+    return column, transform, direction, None if nulls is None else f"nulls-{nulls.lower()}"
+
+
+def columns_of(definition: str) -> StructType:
+    """The columns of a definition: ``id bigint NOT NULL COMMENT 'x'``, as Spark reads it."""
+    try:
+        found = cast(StructType, StructType.fromDDL(definition))
+    except PySparkException as error:
+        message = str(error).strip().splitlines()[0]
+        raise InvalidArgument(f"the columns cannot be understood: {definition:.200}: {message}") from error
+    for field in found.fields:
+        if set(field.metadata or {}) - {"comment", "__CHAR_VARCHAR_TYPE_STRING"}:
+            raise UnsupportedFeature(
+                f"column '{field.name}' is given more than a type, NOT NULL and COMMENT; set a default with "
+                "table.update_schema().set_default_value(...)"
+            )
+    return found
+
+
+def _column(cursor: Cursor) -> str:
+    found = ".".join(cursor.names("a column"))
+    cursor.expect_end()
+    return found
+
+
+def _key(cursor: Cursor) -> str:
+    if not cursor.is_over and cursor.statement.tokens[cursor.at].token_type is TokenType.STRING:
+        return cursor.string()
+    return cursor.until(("=",), (",",)).strip().strip("`")
+
+
+def _value(cursor: Cursor) -> str:
+    if not cursor.is_over and cursor.statement.tokens[cursor.at].token_type is TokenType.STRING:
+        return cursor.string()
+    return cursor.rest().strip()

@@ -1,0 +1,189 @@
+"""``ice.sql`` with statements that make, alter, describe and drop tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import icefield
+import pytest
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchTable, TableExists, UnsupportedFeature
+
+pytestmark = pytest.mark.spark
+
+EVENTS = """
+CREATE TABLE test.db.events (
+  id bigint NOT NULL COMMENT 'the key', ts timestamp, at timestamp_ntz, name string,
+  home struct<city: string, zip: int>, tags array<string>, price decimal(9, 2)
+) USING iceberg
+PARTITIONED BY (days(ts), bucket(16, id), truncate(4, name))
+TBLPROPERTIES ('format-version' = '2', 'write.format.default' = 'parquet')
+COMMENT 'what happened'
+"""
+
+
+@pytest.fixture
+def events(ice: Any, catalog: icefield.Catalog) -> icefield.Table:
+    ice.sql(EVENTS)
+    return catalog.load_table("db.events")
+
+
+def test_a_table_is_created_as_it_is_described(ice: Any, events: icefield.Table, catalog: icefield.Catalog) -> None:
+    schema = events.schema()
+    assert [(field.name, str(field.field_type), field.required) for field in schema.fields][:4] == [
+        ("id", "long", True), ("ts", "timestamptz", False), ("at", "timestamp", False), ("name", "string", False)
+    ]  # fmt: skip
+    assert schema.find_field("id").doc == "the key"
+    assert [str(field.transform) for field in events.spec().fields] == ["day", "bucket[16]", "truncate[4]"]
+    assert events.properties["comment"] == "what happened"
+    ice.sql("CREATE TABLE IF NOT EXISTS db.events (x int)")
+    with pytest.raises(TableExists):
+        ice.sql("CREATE TABLE db.events (x int) USING iceberg")
+    with pytest.raises(InvalidArgument, match="cannot be understood"):
+        ice.sql("CREATE TABLE db.more (x int DEFAULT 1)")
+    with pytest.raises(InvalidArgument, match="cannot be understood"):
+        ice.sql("CREATE TABLE db.more (x nonsense)")
+    assert not catalog.table_exists("db.more")
+
+
+def test_a_table_is_created_from_a_query(ice: Any, catalog: icefield.Catalog) -> None:
+    ice.sql("CREATE TABLE db.made PARTITIONED BY (part) AS SELECT id, id % 2 AS part FROM range(10)")
+    assert ice.sql("SELECT part, count(*) FROM db.made GROUP BY part ORDER BY part").collect() == [(0, 5), (1, 5)]
+    table = catalog.load_table("db.made")
+    assert len(table.snapshots()) == 1
+    assert not any(field.required for field in table.schema().fields)
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        ice.sql("CREATE TABLE db.failed AS SELECT 1 / (id - 5) AS x FROM range(10)")
+    assert not catalog.table_exists("db.failed")
+
+
+def test_columns_are_altered(ice: Any, events: icefield.Table) -> None:
+    for clause in (
+        "ADD COLUMN note string COMMENT 'a note' AFTER id",
+        "ADD COLUMNS (small int, `odd name` date FIRST)",
+        "ADD COLUMN home.street string FIRST",
+        "RENAME COLUMN name TO title",
+        "RENAME COLUMN home.zip TO code",
+        "ALTER COLUMN small TYPE bigint",
+        "ALTER COLUMN price TYPE decimal(12, 2)",
+        "ALTER COLUMN title COMMENT 'what it is called'",
+        "ALTER COLUMN id DROP NOT NULL",
+        "ALTER COLUMN tags AFTER id",
+        "DROP COLUMN at",
+        "DROP COLUMN IF EXISTS nothing",
+    ):
+        ice.sql(f"ALTER TABLE db.events {clause}")
+    schema = events.refresh().schema()
+    assert [field.name for field in schema.fields] == [
+        "odd name", "id", "tags", "note", "ts", "title", "home", "price", "small"
+    ]  # fmt: skip
+    assert [field.name for field in schema.find_type("home").fields] == ["street", "city", "code"]  # type: ignore
+    assert str(schema.find_type("small")) == "long"
+    assert not schema.find_field("id").required
+    for refused in (
+        "ALTER COLUMN small TYPE int",
+        "DROP COLUMN nothing",
+        "ADD COLUMN more int DEFAULT 3",
+        "ALTER COLUMN note SET NOT NULL",
+        "FROB x",
+    ):
+        with pytest.raises(IcefieldError):
+            ice.sql(f"ALTER TABLE db.events {refused}")
+    assert events.refresh().schema() == schema
+
+
+def test_partitioning_order_and_identifiers_are_altered(ice: Any, events: icefield.Table) -> None:
+    for clause in (
+        "ADD PARTITION FIELD hours(at) AS hour",
+        "DROP PARTITION FIELD bucket(16, id)",
+        "REPLACE PARTITION FIELD days(ts) WITH months(ts)",
+        "DROP PARTITION FIELD truncate(4, name)",
+        "SET IDENTIFIER FIELDS id",
+        "WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id, days(ts) DESC NULLS LAST",
+    ):
+        ice.sql(f"ALTER TABLE db.events {clause}")
+    events.refresh()
+    live = [(field.name, str(field.transform)) for field in events.spec().fields if str(field.transform) != "void"]
+    assert live == [("hour", "hour"), ("ts_month", "month")]
+    assert events.schema().identifier_field_names() == {"id"}
+    order = [
+        (str(field.transform), field.direction.value, field.null_order.value) for field in events.sort_order().fields
+    ]
+    assert order == [("identity", "asc", "nulls-first"), ("day", "desc", "nulls-last")]
+    assert events.properties["write.distribution-mode"] == "hash"
+    ice.sql("ALTER TABLE db.events WRITE ORDERED BY id")
+    assert events.refresh().properties["write.distribution-mode"] == "range"
+    ice.sql("ALTER TABLE db.events WRITE UNORDERED")
+    assert events.refresh().sort_order().is_unsorted
+    ice.sql("ALTER TABLE db.events DROP IDENTIFIER FIELDS id")
+    assert not events.refresh().schema().identifier_field_names()
+
+
+def test_properties_branches_and_tags_are_altered(ice: Any, catalog: icefield.Catalog) -> None:
+    ice.sql("CREATE TABLE db.made AS SELECT 1 AS id")
+    table = catalog.load_table("db.made")
+    first = table.current_snapshot()
+    assert first is not None
+    for clause in (
+        "SET TBLPROPERTIES ('a' = '1', b.c = 'x', 'format-version' = '3')",
+        "UNSET TBLPROPERTIES ('a')",
+        "CREATE BRANCH audit RETAIN 7 DAYS WITH SNAPSHOT RETENTION 3 SNAPSHOTS 2 DAYS",
+        f"CREATE TAG eoy AS OF VERSION {first.snapshot_id} RETAIN 365 DAYS",
+        "CREATE TAG IF NOT EXISTS eoy",
+        "CREATE OR REPLACE BRANCH audit RETAIN 8 DAYS",
+        "CREATE TAG gone",
+        "DROP TAG gone",
+        "DROP BRANCH IF EXISTS nothing",
+    ):
+        ice.sql(f"ALTER TABLE db.made {clause}")
+    table.refresh()
+    assert (table.format_version, table.properties.get("a"), table.properties["b.c"]) == (3, None, "x")
+    audit, eoy = table.refs()["audit"], table.refs()["eoy"]
+    assert audit.max_ref_age_ms == 8 * 86_400_000
+    assert eoy.max_ref_age_ms == 365 * 86_400_000
+    assert set(table.refs()) == {"main", "audit", "eoy"}
+    with pytest.raises(IcefieldError):
+        ice.sql("ALTER TABLE db.made CREATE TAG eoy")
+    ice.sql("ALTER TABLE db.made RENAME TO db.named")
+    assert ice.sql("SELECT * FROM db.named VERSION AS OF 'eoy'").collect() == [(1,)]
+
+
+def test_tables_are_described(ice: Any, events: icefield.Table) -> None:
+    found = ice.sql("DESCRIBE TABLE db.events").collect()
+    assert found[0] == ("id", "bigint", "the key")
+    assert ("Part 1", "bucket(16, id)", "") in found
+    extended = {row[0]: row[1] for row in ice.sql("DESCRIBE EXTENDED db.events").collect()}
+    assert extended["Location"] == events.location()
+    assert ice.sql("SHOW TABLES IN db").collect() == [("db", "events", False)]
+    assert ice.sql("SHOW TABLES IN test.db LIKE 'x*'").collect() == []
+    assert ice.sql("SHOW NAMESPACES").collect() == [("db",)]
+    assert [row[0] for row in ice.sql("SHOW COLUMNS IN db.events").collect()][:2] == ["id", "ts"]
+    assert ("format-version", "2") in ice.sql("SHOW TBLPROPERTIES db.events").collect()
+    (said,) = ice.sql("SHOW CREATE TABLE db.events").collect()
+    events_again = said[0].replace("db.events", "db.again").replace(events.location(), events.location() + "2")
+    ice.sql(events_again)
+    again = ice.catalog.load_table("db.again")
+    assert str(again.schema()) == str(events.schema())
+    assert str(again.spec()) == str(events.spec())
+
+
+def test_tables_and_namespaces_come_and_go(ice: Any, catalog: icefield.Catalog) -> None:
+    ice.sql("CREATE NAMESPACE IF NOT EXISTS test.more WITH DBPROPERTIES ('owner' = 'ann')")
+    assert catalog.load_namespace_properties("more")["owner"] == "ann"
+    ice.sql("CREATE TABLE more.t AS SELECT 1 AS id")
+    with pytest.raises(UnsupportedFeature, match="one by one"):
+        ice.sql("DROP NAMESPACE more CASCADE")
+    ice.sql("TRUNCATE TABLE more.t")
+    assert ice.sql("SELECT * FROM more.t").collect() == []
+    ice.sql("DROP TABLE more.t PURGE")
+    ice.sql("DROP TABLE IF EXISTS more.t")
+    with pytest.raises(NoSuchTable):
+        ice.sql("DROP TABLE more.t")
+    ice.sql("DROP DATABASE more")
+    assert not catalog.namespace_exists("more")
+
+
+def test_tables_of_other_formats_are_sparks(spark: Any, ice: Any, catalog: icefield.Catalog) -> None:
+    ice.sql("CREATE TABLE default.of_spark (id int) USING parquet")
+    ice.sql("ALTER TABLE default.of_spark SET TBLPROPERTIES ('a' = 'b')")
+    assert [row.tableName for row in ice.sql("SHOW TABLES IN default").collect()] == ["of_spark"]
+    ice.sql("DROP TABLE default.of_spark")
