@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield_report import write_catalog_report, write_report
-from servers.process import unavailable
 from tables import memory_catalog
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
@@ -33,7 +32,7 @@ def browser() -> Iterator[Any]:
     webdriver = pytest.importorskip("selenium.webdriver")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
-        unavailable("Debian's packages chromium and chromium-driver are not installed")
+        pytest.skip("Debian's packages chromium and chromium-driver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for each in (
