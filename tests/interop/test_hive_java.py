@@ -79,7 +79,7 @@ def read(catalog: Catalog, name: str) -> list[list[Any]]:
 
 @pytest.mark.spec("VER-13", "META-34", "COMMIT-05")
 def test_java_reads_and_writes_a_table_that_was_made_here(java: JavaCatalog, catalog: Catalog) -> None:
-    catalog.create_namespace("ours", {"by": "python", "comment": "told"})
+    catalog.create_namespace("ours", {"by": "python", "comment": "given"})
     table = catalog.create_table("ours.t", SCHEMA, properties={"by": "python"})
     table.append(rows(1, 2))
     seen = java.ask("read", "ours.t")

@@ -267,24 +267,26 @@ class ForgetsMetadata(Right):
 
 
 class TellsBoundsThatAreTooTight(Right):
-    writer = broken_metrics(lambda told: replace(told, upper_bounds=told.lower_bounds))
+    writer = broken_metrics(lambda metrics: replace(metrics, upper_bounds=metrics.lower_bounds))
 
 
 class CountsNoNulls(Right):
-    writer = broken_metrics(lambda told: replace(told, null_value_counts=dict.fromkeys(told.null_value_counts, 0)))
+    writer = broken_metrics(
+        lambda metrics: replace(metrics, null_value_counts=dict.fromkeys(metrics.null_value_counts, 0))
+    )
 
 
 class CountsRowsTwice(Right):
-    writer = broken_metrics(lambda told: replace(told, record_count=2 * told.record_count))
+    writer = broken_metrics(lambda metrics: replace(metrics, record_count=2 * metrics.record_count))
 
 
 class TellsNanForABound(Right):
     writer = broken_metrics(
-        lambda told: replace(
-            told,
+        lambda metrics: replace(
+            metrics,
             upper_bounds={
                 number: float("nan") if isinstance(bound, float) else bound
-                for number, bound in told.upper_bounds.items()
+                for number, bound in metrics.upper_bounds.items()
             },
         )
     )
@@ -429,16 +431,16 @@ class WritesWhatLiesBelowNulls(Right):
 
 
 class BoundsWhatLiesBelowNulls(Right):
-    writer = broken_metrics(lambda told: replace(told, lower_bounds={**told.lower_bounds, 3: -999}))
+    writer = broken_metrics(lambda metrics: replace(metrics, lower_bounds={**metrics.lower_bounds, 3: -999}))
 
 
 class OrdersTextsByUtf16(Right):
     writer = broken_metrics(
-        lambda told: replace(
-            told,
+        lambda metrics: replace(
+            metrics,
             upper_bounds={
                 number: "\uffff" if isinstance(bound, str) and bound > "\uffff" else bound
-                for number, bound in told.upper_bounds.items()
+                for number, bound in metrics.upper_bounds.items()
             },
         )
     )
@@ -446,11 +448,11 @@ class OrdersTextsByUtf16(Right):
 
 class BoundsNegativeZeroByZero(Right):
     writer = broken_metrics(
-        lambda told: replace(
-            told,
+        lambda metrics: replace(
+            metrics,
             lower_bounds={
                 number: 0.0 if isinstance(bound, float) and bound == 0 else bound
-                for number, bound in told.lower_bounds.items()
+                for number, bound in metrics.lower_bounds.items()
             },
         )
     )
@@ -458,7 +460,7 @@ class BoundsNegativeZeroByZero(Right):
 
 class CountsNullsOfParentsOnly(Right):
     writer = broken_metrics(
-        lambda told: replace(told, value_counts=dict.fromkeys(told.value_counts, told.record_count))
+        lambda metrics: replace(metrics, value_counts=dict.fromkeys(metrics.value_counts, metrics.record_count))
     )
 
 

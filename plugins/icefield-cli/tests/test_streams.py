@@ -67,7 +67,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(many, lines):
 
 @pytest.mark.slow
 def test_an_interrupt_at_any_time_is_one_line_and_status_130(many):
-    # Told when the script has begun: what Python does before that is beyond it.
+    # Sent when the script has begun: what Python does before that is beyond it.
     started = (
         "import sys, icefield_cli.main as started; signal = started.signal.signal; "
         "started.signal.signal = lambda *given: (signal(*given), sys.stderr.write('.'), sys.stderr.flush(), "

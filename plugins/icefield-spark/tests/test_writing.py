@@ -87,10 +87,10 @@ def test_row_groups_of_a_partitioned_table_are_smaller_unless_it_says_otherwise(
     schema, size = pa.schema([("id", pa.int64())]), "write.parquet.row-group-size-bytes"
     plain = catalog.create_table("db.plain", schema)
     parted = catalog.create_table("db.parted", schema, partition_spec=["id"])
-    told = catalog.create_table("db.told", schema, partition_spec=["id"], properties={size: 7 << 20})
+    given = catalog.create_table("db.given", schema, partition_spec=["id"], properties={size: 7 << 20})
     assert size not in spark_write_context(plain).properties
     assert spark_write_context(parted).properties[size] == str(BUFFER_BYTES // 4)
-    assert spark_write_context(told).properties[size] == str(7 << 20)
+    assert spark_write_context(given).properties[size] == str(7 << 20)
 
 
 def test_a_task_that_fails_leaves_no_file(people: icefield.Table, data_files: Found) -> None:

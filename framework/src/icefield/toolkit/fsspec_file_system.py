@@ -197,7 +197,7 @@ class FsspecFileSystem(FileSystem):
             raise StorageError(message, retryable=retryable, location=location) from scrub(error, self.properties)
 
 
-# Told by names, since to import fsspec takes longer than much that is done without it.
+# Recognised by names, since to import fsspec takes longer than much that is done without it.
 def _writes_in_place(kind: type) -> bool:
     """Whether ``pipe_file`` is fsspec's own, which opens the final name and writes there."""
     return not hasattr(kind, "_pipe_file") and kind.pipe_file.__module__ == "fsspec.spec"  # type: ignore[attr-defined]

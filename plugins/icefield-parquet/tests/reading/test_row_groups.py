@@ -182,17 +182,17 @@ def test_what_the_footer_tells_agrees_with_what_the_writer_gathered(kind, data):
     table = pa.Table.from_pylist(rows, schema=schema_to_arrow(schema))
     file, written = write(schema, table, batch_rows=3, properties={"write.parquet.row-group-size-bytes": "1"})
     with reader_of(file) as reader:
-        told = reader.metrics()
+        stated = reader.metrics()
     gathered = written.metrics
-    assert told.record_count == gathered.record_count == len(rows)
-    assert told.value_counts == gathered.value_counts
-    assert told.null_value_counts == gathered.null_value_counts
-    assert told.column_sizes == gathered.column_sizes
+    assert stated.record_count == gathered.record_count == len(rows)
+    assert stated.value_counts == gathered.value_counts
+    assert stated.null_value_counts == gathered.null_value_counts
+    assert stated.column_sizes == gathered.column_sizes
     # The footer may keep silent (of a float group of nothing but NaN, say), and must not contradict.
-    if told.lower_bounds:
+    if stated.lower_bounds:
         # Equal as numbers: a zero in a footer may have either sign.
-        assert told.lower_bounds == gathered.lower_bounds
-        assert told.upper_bounds == gathered.upper_bounds
+        assert stated.lower_bounds == gathered.lower_bounds
+        assert stated.upper_bounds == gathered.upper_bounds
     elif kind not in ("float", "double", "string"):
         assert not gathered.lower_bounds
 

@@ -39,7 +39,7 @@ def test_many_rows_are_written_and_counted():
 def test_what_fails_next_to_fails_the_file(monkeypatch):
     monkeypatch.setattr(module, "_WORTH_A_THREAD", 1)
 
-    def fail(self, told):
+    def fail(self, written):
         raise MemoryError("no room for metrics")
 
     monkeypatch.setattr(module.ParquetWriter, "_gather", fail)

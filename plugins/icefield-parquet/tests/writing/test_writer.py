@@ -125,8 +125,8 @@ class TestOptions:
         paths = {"n": "n"}
         most = write_options({**enabled, "write.parquet.bloom-filter-max-bytes": "100000"}, paths)
         assert most.arguments["bloom_filter_options"]["n"]["ndv"] < 100_000
-        told = write_options({**enabled, "write.parquet.bloom-filter-ndv.column.n": "2000"}, paths)
-        assert told.arguments["bloom_filter_options"]["n"]["ndv"] == 2_000
+        options = write_options({**enabled, "write.parquet.bloom-filter-ndv.column.n": "2000"}, paths)
+        assert options.arguments["bloom_filter_options"]["n"]["ndv"] == 2_000
 
 
 class TestMetrics:

@@ -110,20 +110,20 @@ class TestBothAnnotations:
         schema = Schema(NestedField(1, "v", VariantType(), required=True), NestedField(2, "s", kind))
         five = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x05"}
         rows = [{"v": five, "s": {"w": None, "n": 1}}, {"v": five, "s": None}, {"v": five, "s": {"w": five, "n": 2}}]
-        data, told = write_rows(schema, rows)
+        data, written = write_rows(schema, rows)
         assert read_as(schema, data).to_pylist() == rows
         numbers = [{"s": row["s"] and {"n": row["s"]["n"]}} for row in rows]
         assert read_as(schema.select_ids({4}), data).to_pylist() == numbers
         file = pq.ParquetFile(pa.BufferReader(data)).metadata
         chunks = [file.row_group(0).column(index) for index in range(5)]
-        assert told.metrics.column_sizes == {
+        assert written.metrics.column_sizes == {
             1: chunks[0].total_compressed_size + chunks[1].total_compressed_size,
             3: chunks[2].total_compressed_size + chunks[3].total_compressed_size,
             4: chunks[4].total_compressed_size,
         }
         assert [chunk.is_stats_set for chunk in chunks] == [False, False, False, False, True]
-        assert (told.metrics.value_counts[3], told.metrics.null_value_counts[3]) == (3, 2)
-        assert told.metrics.lower_bounds.keys() == {4}
+        assert (written.metrics.value_counts[3], written.metrics.null_value_counts[3]) == (3, 2)
+        assert written.metrics.lower_bounds.keys() == {4}
 
 
 TYPES = st.recursive(
@@ -234,8 +234,8 @@ class TestNothingElseChanges:
 
     def test_the_size_that_is_stated_is_that_of_the_completed_file(self):
         schema = Schema(*(NestedField(number, f"t{number}", "time") for number in range(1, 40)))
-        data, told = write_rows(schema, [])
-        assert told.size == len(data)
+        data, written = write_rows(schema, [])
+        assert written.size == len(data)
 
 
 class TestCost:

@@ -1,6 +1,6 @@
 """Figures as SVG that is part of a page: text stays text, colours are those of the page's theme.
 
-Matplotlib is told colours that stand for roles; in the SVG they become variables of the page's style sheet, so that a
+Matplotlib is given colours that stand for roles; in the SVG they become variables of the page's style sheet, so that a
 plot follows the light or dark theme of its reader.
 """
 
@@ -23,7 +23,7 @@ MUTED: Final = "#040506"
 GRID: Final = "#070809"
 SURFACE: Final = "#0a0b0c"
 SERIES: Final = ("#0d0e0f", "#101112", "#131415", "#161718", "#191a1b", "#1c1d1e")
-"""Colours of series, told apart by people who see few colours as well."""
+"""Colours of series, distinguished by people who see few colours as well."""
 
 _VARIABLES: Final = {
     INK: "var(--ink)",

@@ -59,7 +59,7 @@ def repair_table(
     whole: bool = False,
     sample: int = SAMPLE,
 ) -> RepairResult:
-    """Put right what an examination finds and ``repairs`` cover; a dry run unless told otherwise.
+    """Put right what an examination finds and ``repairs`` cover; a dry run unless asked to change it.
 
     By default every repair but those that shut out older readers or give up rows, deletes or history: ``UPGRADE``,
     ``REWRITE_PARTITIONS``, ``EXPIRE_SNAPSHOTS`` and ``FORGET_MISSING_FILES`` are made only where they are named. Each

@@ -38,8 +38,8 @@ def store_now_ms(io: FileIO, folder: str) -> int:
         delete_quietly(io.storage(location), location)
     if modified is None:
         raise StorageError(
-            f"{folder} is on a store that does not say when a file was written, so that no orphan can be told from a "
-            "file that is being written; remove its orphans by its own means",
+            f"{folder} is on a store that does not say when a file was written, so that orphans look as files do that "
+            "are being written; remove its orphans by its own means",
             location=folder,
         )
     return modified

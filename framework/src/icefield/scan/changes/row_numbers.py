@@ -79,7 +79,7 @@ def _joined(parts: Sequence[tuple[Ints, int]], rows: int) -> tuple[Ints, int]:
 
 
 def _of_lists(column: pa.Array) -> tuple[Ints, int]:
-    """A list is the numbers of its elements one after the other: as bytes, lists are told apart by Arrow."""
+    """A list is the numbers of its elements one after the other: as bytes, Arrow distinguishes lists."""
     codes, _ = value_numbers(column.flatten())
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(lengths))) * 8

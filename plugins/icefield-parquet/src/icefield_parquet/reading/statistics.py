@@ -22,8 +22,8 @@ class RowGroupStatistics:
     """The statistics of some row groups as arrays, one item a row group: what the metrics evaluators ask for.
 
     ``leaves_by_id`` are the leaves that a filter may name; ``types`` gives, by field id, the Arrow type that bounds are
-    wanted in (the table's, where a column was promoted). ``ordered`` is as for ``decode_bounds``. Whatever cannot be
-    told is None, or null in an array.
+    wanted in (the table's, where a column was promoted). ``ordered`` is as for ``decode_bounds``. What is not known
+    is None, or null in an array.
     """
 
     def __init__(
