@@ -185,5 +185,5 @@ def test_tables_and_namespaces_come_and_go(ice: Any, catalog: icefield.Catalog) 
 def test_tables_of_other_formats_are_sparks(spark: Any, ice: Any, catalog: icefield.Catalog) -> None:
     ice.sql("CREATE TABLE default.of_spark (id int) USING parquet")
     ice.sql("ALTER TABLE default.of_spark SET TBLPROPERTIES ('a' = 'b')")
-    assert [row.tableName for row in ice.sql("SHOW TABLES IN default").collect()] == ["of_spark"]
+    assert "of_spark" in [row.tableName for row in ice.sql("SHOW TABLES IN default").collect()]
     ice.sql("DROP TABLE default.of_spark")

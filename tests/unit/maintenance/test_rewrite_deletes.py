@@ -148,7 +148,11 @@ def test_rows_stay_the_same(
                 assert "position_deletes" not in kinds(table) or table.format_version == 2
             if one is rewrite and table.format_version == 3:
                 one(table)  # what position deletes became makes another small Puffin file, next to those of vectors
-            if one in (remove_dangling, convert, rewrite):
+            if one is rewrite and table.format_version == 2 and granularity == "partition" and memory == 1:
+                # What does not fit into memory is written as several files of a partition, which a second run may take.
+                one(table)
+                assert len(deletes(table)) <= len(new)
+            elif one in (remove_dangling, convert, rewrite):
                 assert one(table).snapshot_id is None, "a second run finds nothing to do"
     assert sorted(map(str, table.scan(selected_fields=columns).to_arrow().to_pylist())) == lineage
 
