@@ -49,7 +49,7 @@ class DictionaryStrategy(MetastoreStrategy):
 class DictionaryBackend(CatalogBackend):
     """Names in dictionaries."""
 
-    abilities = frozenset(CatalogAbility)
+    abilities = frozenset(CatalogAbility) - {CatalogAbility.VIEWS, CatalogAbility.MULTI_TABLE}
     strategy_class: type[DictionaryStrategy] = DictionaryStrategy
 
     @property

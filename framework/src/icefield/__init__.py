@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from icefield.catalog import Catalog, Table, load_catalog, open_table
+    from icefield.catalog import Catalog, Table, View, load_catalog, open_table
     from icefield.catalog.config import catalog_properties, default_catalog_name
     from icefield.errors import IcefieldError
     from icefield.manifest import clear_caches
@@ -26,6 +26,7 @@ _PUBLIC = {
     "Provider": "icefield.plugins.hookspecs",
     "Schema": "icefield.schema",
     "Table": "icefield.catalog.table",
+    "View": "icefield.catalog.views",
     "clear_caches": "icefield.manifest",
     "hookimpl": "icefield.plugins.hookspecs",
     "load_catalog": "icefield.catalog",
@@ -42,6 +43,7 @@ __all__ = [
     "Provider",
     "Schema",
     "Table",
+    "View",
     "catalog_properties",
     "clear_caches",
     "default_catalog_name",

@@ -100,6 +100,14 @@ class TableExists(IcefieldError, ValueError):
     """A table with that identifier exists already. Carries ``table``."""
 
 
+class NoSuchView(IcefieldError, LookupError):
+    """No view has that identifier. Carries ``view``."""
+
+
+class ViewExists(IcefieldError, ValueError):
+    """A view with that identifier exists already. Carries ``view``."""
+
+
 class NoSuchNamespace(IcefieldError, LookupError):
     """No namespace has that name. Carries ``namespace``."""
 

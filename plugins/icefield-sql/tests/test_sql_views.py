@@ -1,4 +1,4 @@
-"""Views of other engines stand in the tables of a JDBC catalog: they are no tables of ours, and stay as they are."""
+"""Views stand in the tables of a JDBC catalog beside tables, and share their names: neither is taken for the other."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The contracts: all that a plugin author reads."""
 
 from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
-from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal
+from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
 from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned, UpkeepProgress
 from icefield.abc.file_format import (
     FileFormat,
@@ -22,6 +22,7 @@ from icefield.abc.file_system import (
 )
 from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
 from icefield.abc.storage import Storage
+from icefield.abc.views import CurrentView, ViewProposal
 
 __all__ = [
     "CatalogAbility",
@@ -32,6 +33,7 @@ __all__ = [
     "Committed",
     "Conflict",
     "Current",
+    "CurrentView",
     "Event",
     "FileFormat",
     "FileInfo",
@@ -54,7 +56,9 @@ __all__ = [
     "ScanPlanned",
     "Split",
     "Storage",
+    "TableChange",
     "TableName",
     "UpkeepProgress",
+    "ViewProposal",
     "WrittenFile",
 ]

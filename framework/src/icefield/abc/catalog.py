@@ -7,7 +7,7 @@ A backend stores names and pointers and nothing else. Defaults, schemas, transac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from icefield.errors import NotSupportedByCatalog
 
 if TYPE_CHECKING:
-    from icefield.abc.commit import CommitStrategy
+    from icefield.abc.commit import CommitStrategy, Committed, Conflict, TableChange
     from icefield.abc.storage import Storage
+    from icefield.abc.views import CurrentView, ViewProposal
 
 NamespaceName = tuple[str, ...]
 """The levels of a namespace: ``("lake", "raw")``."""
@@ -47,6 +48,12 @@ class CatalogAbility(Enum):
 
     NESTED_NAMESPACES = "nested-namespaces"
     """A namespace may have several levels. Without it, names with several are refused before the backend is asked."""
+
+    MULTI_TABLE = "multi-table"
+    """``commit_tables`` changes several tables in one step."""
+
+    VIEWS = "views"
+    """The catalog keeps views: ``list_views``, ``load_view``, ``commit_view``, ``drop_view``, ``rename_view``."""
 
 
 class CatalogBackend(ABC):
@@ -126,6 +133,45 @@ class CatalogBackend(ABC):
         Without ``RENAME``, raises ``NotSupportedByCatalog``.
         """
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
+        """Commit changes of several tables in one step, which keeps the promises of ``CommitStrategy.commit``.
+
+        A ``Conflict`` says that another commit of one of the tables came first, and that nothing of any is visible.
+        Without ``MULTI_TABLE``, raises ``NotSupportedByCatalog``.
+        """
+        raise NotSupportedByCatalog(f"catalog '{self.name}' cannot change several tables in one step")
+
+    # -- views, of which a catalog without ``VIEWS`` has none ---------------------------------------------------------
+
+    def list_views(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
+        raise self._without_views()
+
+    def load_view(self, view: TableName) -> CurrentView | None:
+        """A view at its current version; None when there is none of that name."""
+        raise self._without_views()
+
+    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        """Replace ``base`` by what is proposed, in one step; ``base=None`` creates the view, if there is none.
+
+        Tables and views share their names. None where another change came first, of which nothing is left then.
+        Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``NoSuchView``, ``CommitStateUnknown``.
+        """
+        raise self._without_views()
+
+    def drop_view(self, view: TableName) -> None:
+        """Drop a view. Raises ``NoSuchView``."""
+        raise self._without_views()
+
+    def rename_view(self, source: TableName, target: TableName) -> None:
+        """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
+        raise self._without_views()
+
+    def _without_views(self) -> NotSupportedByCatalog:
+        return NotSupportedByCatalog(f"catalog '{self.name}' keeps no views")
 
     def credentials(self) -> str | None:
         """Who the catalog is to its store, in words that hold no secret; None where nobody asks."""

@@ -71,6 +71,15 @@ class Committed(Current):
 
 
 @dataclass(frozen=True, slots=True)
+class TableChange:
+    """One table's part of a change of several; ``base`` is None where the table is created."""
+
+    table: tuple[str, ...]
+    base: Pointer | None
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
 class Conflict:
     """Another commit came first; nothing of this one is visible, and the files of this attempt are gone.
 

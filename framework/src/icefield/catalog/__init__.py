@@ -2,5 +2,6 @@
 
 from icefield.catalog.catalog import Catalog, PropertiesUpdateSummary, load_catalog, open_table
 from icefield.catalog.table import Table
+from icefield.catalog.views import View
 
-__all__ = ["Catalog", "PropertiesUpdateSummary", "Table", "load_catalog", "open_table"]
+__all__ = ["Catalog", "PropertiesUpdateSummary", "Table", "View", "load_catalog", "open_table"]

@@ -13,10 +13,12 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 
 from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
+from icefield.catalog.changes import ChangesOfCatalog
 from icefield.catalog.config import catalog_properties, check_names, configured_catalogs, default_catalog_name
 from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.catalog.purge import delete_files_of, delete_versions_of
 from icefield.catalog.table import Table
+from icefield.catalog.views import ViewsOfCatalog
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import (
     FileMissing,
@@ -63,7 +65,7 @@ class PropertiesUpdateSummary:
     missing: list[str]
 
 
-class Catalog:
+class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     """A catalog: what ``load_catalog`` gives.
 
     Tables and namespaces are named by strings (``"db.events"``) or levels (``("db", "events")``). Changes are atomic.
@@ -169,9 +171,12 @@ class Catalog:
 
     def list_tables(self, namespace: Identifier) -> list[TableName]:
         """The tables directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
+        return self._list_names("tables", namespace, self._backend.list_tables)
+
+    def _list_names(self, what: str, namespace: Identifier, read: Callable[..., Page[TableName]]) -> list[TableName]:
         name = self._namespace(namespace)
-        listing = f"the tables of {'.'.join(name)} in catalog '{self.name}'"
-        return list(_pages(listing, lambda token: self._backend.list_tables(name, token=token)))
+        listing = f"the {what} of {'.'.join(name)} in catalog '{self.name}'"
+        return list(_pages(listing, lambda token: read(name, token=token)))
 
     def load_table(self, identifier: Identifier) -> Table:
         """A table at its current version. Raises ``NoSuchTable``."""

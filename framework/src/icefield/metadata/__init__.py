@@ -19,6 +19,29 @@ from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates import TableUpdate, apply_updates
+from icefield.metadata.views import (
+    ViewHistoryEntry,
+    ViewMetadata,
+    ViewRepresentation,
+    ViewRequirement,
+    ViewUpdate,
+    ViewVersion,
+    apply_view_updates,
+    decode_view_metadata,
+    encode_view_metadata,
+    new_view_metadata,
+    view_creation_updates,
+)
+from icefield.metadata.wire import (
+    requirements_from_json,
+    requirements_to_json,
+    updates_from_json,
+    updates_to_json,
+    view_requirements_from_json,
+    view_requirements_to_json,
+    view_updates_from_json,
+    view_updates_to_json,
+)
 
 __all__ = [
     "MAIN_BRANCH",
@@ -34,10 +57,29 @@ __all__ = [
     "TableMetadata",
     "TableRequirement",
     "TableUpdate",
+    "ViewHistoryEntry",
+    "ViewMetadata",
+    "ViewRepresentation",
+    "ViewRequirement",
+    "ViewUpdate",
+    "ViewVersion",
     "apply_updates",
+    "apply_view_updates",
     "decode_metadata",
+    "decode_view_metadata",
     "encode_metadata",
+    "encode_view_metadata",
     "inflated",
     "new_table_metadata",
+    "new_view_metadata",
+    "requirements_from_json",
+    "requirements_to_json",
+    "updates_from_json",
+    "updates_to_json",
+    "view_creation_updates",
+    "view_requirements_from_json",
+    "view_requirements_to_json",
+    "view_updates_from_json",
+    "view_updates_to_json",
     "with_metadata_log",
 ]

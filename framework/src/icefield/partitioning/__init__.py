@@ -6,9 +6,10 @@ from icefield.partitioning.sort_order import (
     SortDirection,
     SortField,
     SortOrder,
+    sort_order_from_json,
     sort_order_to_json,
 )
-from icefield.partitioning.spec import UNPARTITIONED, PartitionField, PartitionSpec, spec_to_json
+from icefield.partitioning.spec import UNPARTITIONED, PartitionField, PartitionSpec, spec_from_json, spec_to_json
 
 __all__ = [
     "UNPARTITIONED",
@@ -19,6 +20,8 @@ __all__ = [
     "SortDirection",
     "SortField",
     "SortOrder",
+    "sort_order_from_json",
     "sort_order_to_json",
+    "spec_from_json",
     "spec_to_json",
 ]

@@ -28,6 +28,7 @@ from icefield.toolkit.from_catalogs import checked_names, checked_pointer, check
 from icefield.toolkit.fsspec_file_system import FsspecFileSystem
 from icefield.toolkit.input_files import ArrowInput, BytesInput, as_input_file
 from icefield.toolkit.metastore_strategy import MetastoreStrategy, OutcomeUnknown
+from icefield.toolkit.metastore_views import MetastoreViews
 from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
 from icefield.toolkit.multipart_output import PartedOutput
 from icefield.toolkit.options import is_true, whole_number
@@ -79,6 +80,7 @@ __all__ = [
     "Host",
     "LocationParts",
     "MetastoreStrategy",
+    "MetastoreViews",
     "Metrics",
     "MetricsCollector",
     "OutcomeUnknown",

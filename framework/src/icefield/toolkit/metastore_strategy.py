@@ -59,7 +59,8 @@ class MetastoreStrategy(CommitStrategy):
         location = self.__pointer()
         return None if location is None else Pointer(location, _version(location))
 
-    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+    def stage(self, base: Pointer | None, proposal: Proposal) -> Pointer:
+        """Write the metadata file of a proposal, which nothing points to yet: a new name, complete and durable."""
         metadata = proposal.metadata
         version = 0 if base is None else (_version(base.location) or 0) + 1
         compress = writes_gzip(metadata.properties)
@@ -67,6 +68,11 @@ class MetastoreStrategy(CommitStrategy):
         location = f"{folder}/{new_metadata_file_name(version, compress=compress)}"
         with self.file_system.open_output(location) as sink:
             sink.write(encode_metadata(metadata, compress=compress))
+        return Pointer(location, version)
+
+    def commit(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict:
+        staged = self.stage(base, proposal)
+        location, version = staged.location, staged.version or 0
         try:
             swapped = self.swap_pointer(None if base is None else base.location, location, proposal)
         except OutcomeUnknown as lost:
@@ -77,7 +83,7 @@ class MetastoreStrategy(CommitStrategy):
             delete_quietly(self.file_system, location)
             return Conflict()
         self.__delete_old(base, proposal)
-        return Committed(Pointer(location, version))
+        return Committed(staged)
 
     def __after(self, error: Exception, base: Pointer | None, ours: str, version: int) -> Committed:
         """What an error of ``swap_pointer`` leaves: it says that nothing changed, and that is looked at.

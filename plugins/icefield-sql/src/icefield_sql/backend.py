@@ -6,7 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, NamespaceName, Page, Storage, TableName
+from icefield.abc import (
+    CatalogAbility,
+    CatalogBackend,
+    CommitStrategy,
+    Committed,
+    Conflict,
+    CurrentView,
+    NamespaceName,
+    Page,
+    Storage,
+    TableChange,
+    TableName,
+    ViewProposal,
+)
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
@@ -25,6 +38,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    not_,
     null,
     select,
     union,
@@ -33,8 +47,10 @@ from sqlalchemy import (
 )
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
-from icefield_sql.strategy import SqlStrategy, is_view, new_row, no_table, row_of, taken_by_view
+from icefield_sql.several import commit_together
+from icefield_sql.strategy import SqlStrategy, is_view, named, new_row, no_table, row_of, taken_by_view
 from icefield_sql.tables import NAMESPACES, TABLES, beginning
+from icefield_sql.views import SqlViews
 
 # The row that lets a namespace without properties exist; the same as in Java and PyIceberg.
 _MARKER = ("exists", "true")
@@ -53,6 +69,7 @@ class SqlBackend(CatalogBackend):
         if "commit" in self.properties:
             raise InvalidArgument(f"catalog '{name}' of type 'sql' commits by itself: remove the property 'commit'")
         self._database = Database(name, self.properties)
+        self._views = SqlViews(self._database, io)
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
         string = _joined(namespace)
@@ -126,10 +143,19 @@ class SqlBackend(CatalogBackend):
     def list_tables(
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
+        return self._listed("tables", namespace, token, size)
+
+    def list_views(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        return self._listed("views", namespace, token, size)
+
+    def _listed(self, what: str, namespace: NamespaceName, token: str | None, size: int | None) -> Page[TableName]:
         with self._connection() as connection:
-            condition = self._in(_joined(namespace)) & self._database.is_table
+            table = self._database.is_table
+            condition = self._in(_joined(namespace)) & (table if what == "tables" else not_(table))
             rows = _streamed(connection, select(beginning(TABLES.c.table_name, MAX_NAME_LENGTH)).where(condition))
-            names = checked_names(f"the tables of {'.'.join(namespace)} in catalog '{self.name}'", rows)
+            names = checked_names(f"the {what} of {'.'.join(namespace)} in catalog '{self.name}'", rows)
             if not names:
                 self._require(connection, namespace)
         return _page(sorted((*namespace, name) for name in names), token, size)
@@ -146,8 +172,14 @@ class SqlBackend(CatalogBackend):
         return "/".join((warehouse.rstrip("/"), *table))
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
-        _joined(table)
         # Of a table that is there the pointer states the place, and whoever loads the table asks for that.
+        return self._strategy(table, location)
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
+        return commit_together(self._database, changes, self._strategy)
+
+    def _strategy(self, table: TableName, location: str | None) -> SqlStrategy:
+        _joined(table)
         return SqlStrategy(table, location or "", self.io.storage(location), self.properties, self._database)
 
     def register_table(self, table: TableName, metadata_location: str) -> None:
@@ -169,6 +201,35 @@ class SqlBackend(CatalogBackend):
             raise self._taken(target) from error
         if renamed != 1:
             raise no_table(self._database, source)
+
+    def load_view(self, view: TableName) -> CurrentView | None:
+        _joined(view)
+        return self._views.load(view)
+
+    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        _joined(view)
+        if base is None:  # before a file is written; the insert decides
+            with self._connection() as connection:
+                self._views.require_types()
+                self._require(connection, view[:-1])
+                taken = connection.execute(select(literal(1)).where(named(self._database, view))).first()
+            if taken is not None:
+                raise self._views.taken(view)
+        return self._views.commit(view, base, proposal)
+
+    def drop_view(self, view: TableName) -> None:
+        self._views.drop(view)
+
+    def rename_view(self, source: TableName, target: TableName) -> None:
+        _joined(target)
+        try:
+            with self._connection() as connection:
+                self._require(connection, target[:-1])
+                renamed = self._views.rename(connection, source, target)
+        except NameTaken as error:
+            raise self._views.taken(target) from error
+        if not renamed:
+            raise self._views.missing(source)
 
     def _taken(self, table: TableName) -> TableExists:
         if is_view(self._database, table):

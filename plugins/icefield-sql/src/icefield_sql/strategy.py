@@ -55,25 +55,32 @@ class SqlStrategy(MetastoreStrategy):
 
     def _create(self, location: str) -> bool:
         with self._database.transaction() as connection:
-            connection.execute(insert(TABLES).values(new_row(self._database, self.table, location)))
-        return True
+            return self.swap_in(connection, None, location)
 
     def _update(self, old: str, new: str) -> bool:
         with self._database.transaction() as connection:
-            statement = (
-                update(TABLES)
-                .where(row_of(self._database, self.table), TABLES.c.metadata_location == old)
-                .values(metadata_location=new, previous_metadata_location=old)
-            )
-            return connection.execute(statement).rowcount == 1
+            return self.swap_in(connection, old, new)
+
+    def swap_in(self, connection: Connection, old: str | None, new: str) -> bool:
+        """The swap as part of a transaction; ``NameTaken`` where there is a table or a view to be created."""
+        if old is None:
+            connection.execute(insert(TABLES).values(new_row(self._database, self.table, new)))
+            return True
+        statement = (
+            update(TABLES)
+            .where(row_of(self._database, self.table), TABLES.c.metadata_location == old)
+            .values(metadata_location=new, previous_metadata_location=old)
+        )
+        return connection.execute(statement).rowcount == 1
 
 
 def row_of(database: Database, table: TableName) -> ColumnElement[bool]:
     """The condition that names a table's row, and that of no view. To be asked for in a transaction."""
-    return _named(database, table) & database.is_table
+    return named(database, table) & database.is_table
 
 
-def _named(database: Database, name: TableName) -> ColumnElement[bool]:
+def named(database: Database, name: TableName) -> ColumnElement[bool]:
+    """The condition for the row of a table or a view."""
     return and_(
         TABLES.c.catalog_name == database.catalog,
         TABLES.c.table_namespace == ".".join(name[:-1]),
@@ -82,15 +89,15 @@ def _named(database: Database, name: TableName) -> ColumnElement[bool]:
 
 
 def is_view(database: Database, name: TableName) -> bool:
-    """Whether a view of another engine has a name, which tables and views share."""
-    with _looking(database) as connection:
-        rows = select(TABLES.c.table_name).where(_named(database, name), not_(database.is_table))
+    """Whether a view has a name, which tables and views share."""
+    with looking(database) as connection:
+        rows = select(TABLES.c.table_name).where(named(database, name), not_(database.is_table))
         return connection.execute(rows).first() is not None
 
 
 def no_table(database: Database, table: TableName) -> NoSuchTable:
     """The error for a table that is not there; it says so when a view is."""
-    view = "; a view has that name, which Icefield neither reads nor changes" if is_view(database, table) else ""
+    view = "; a view has that name: see load_view and drop_view" if is_view(database, table) else ""
     return NoSuchTable(f"no table {'.'.join(table)} in catalog '{database.catalog}'{view}", table=table)
 
 
@@ -103,8 +110,8 @@ def taken_by_view(database: Database, table: TableName) -> TableExists:
     )
 
 
-def new_row(database: Database, table: TableName, location: str) -> dict[str, Any]:
-    """The row of a new table."""
+def new_row(database: Database, table: TableName, location: str, kind: str = TABLE) -> dict[str, Any]:
+    """The row of a new table or view."""
     row = {
         "catalog_name": database.catalog,
         "table_namespace": ".".join(table[:-1]),
@@ -112,19 +119,20 @@ def new_row(database: Database, table: TableName, location: str) -> dict[str, An
         "metadata_location": location,
         "previous_metadata_location": None,
     }
-    return {**row, "iceberg_type": TABLE} if database.has_type_column else row
+    return {**row, "iceberg_type": kind} if database.has_type_column else row
 
 
 def pointer_of(database: Database, table: TableName) -> str | None:
     """The metadata location of a table, or None."""
-    with _looking(database) as connection:
+    with looking(database) as connection:
         pointer = beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)
         found: str | None = connection.execute(select(pointer).where(row_of(database, table))).scalar()
     return checked_pointer(table, found)
 
 
 @contextmanager
-def _looking(database: Database) -> Iterator[Connection]:
+def looking(database: Database) -> Iterator[Connection]:
+    """A transaction that reads: a connection that breaks in it has changed nothing."""
     try:
         with database.transaction() as connection:
             yield connection

@@ -28,6 +28,7 @@ NAMESPACES = Table(
 )
 
 TABLE = "TABLE"
+VIEW = "VIEW"
 
 
 def beginning(column: ColumnElement[str], most: int) -> ColumnElement[str]:

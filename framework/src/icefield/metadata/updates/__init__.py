@@ -2,7 +2,7 @@
 
 from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
 from icefield.metadata.updates.base import LAST_ADDED, Change, TableUpdate
-from icefield.metadata.updates.creation import creation_updates
+from icefield.metadata.updates.creation import created_by, creation_updates
 from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
 from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
 from icefield.metadata.updates.refs import RemoveSnapshotRef, SetSnapshotRef
@@ -52,5 +52,6 @@ __all__ = [
     "TableUpdate",
     "UpgradeFormatVersion",
     "apply_updates",
+    "created_by",
     "creation_updates",
 ]

@@ -1,0 +1,239 @@
+"""Views as users hold them: a query by dialect, with the schema of its rows, under a name of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from icefield.abc import CatalogAbility, CatalogBackend, CurrentView, TableName, ViewProposal
+from icefield.catalog.identifiers import string_of, table_name
+from icefield.errors import CommitFailed, InvalidArgument, NoSuchView, NotSupportedByCatalog, ViewExists
+from icefield.metadata import (
+    ViewMetadata,
+    ViewRepresentation,
+    ViewRequirement,
+    ViewUpdate,
+    ViewVersion,
+    apply_view_updates,
+    new_view_metadata,
+    view_creation_updates,
+)
+from icefield.metadata.updates import LAST_ADDED
+from icefield.metadata.views import (
+    AddViewSchema,
+    AddViewVersion,
+    AssertViewUUID,
+    RemoveViewProperties,
+    SetCurrentViewVersion,
+    SetViewProperties,
+)
+from icefield.metadata.views.view_metadata import SQL, now_ms
+from icefield.schema import Schema, as_schema, assign_fresh_ids
+from icefield.transaction import property_strings
+
+_TRIES = 10
+
+
+class View:
+    """A view at one version: its queries, the schema of their rows, and how to change it."""
+
+    def __init__(self, backend: CatalogBackend, name: TableName, current: CurrentView) -> None:
+        self._backend = backend
+        self._name = name
+        self._current = current
+
+    @property
+    def name(self) -> TableName:
+        """The levels of its name."""
+        return self._name
+
+    @property
+    def metadata(self) -> ViewMetadata:
+        """The metadata of this version."""
+        return self._current.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """Where the metadata file of this version is."""
+        return self._current.location
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+        return self.metadata.properties
+
+    @property
+    def sql(self) -> dict[str, str]:
+        """The query by dialect."""
+        return self.metadata.current_version().sql
+
+    @property
+    def default_namespace(self) -> TableName:
+        """Where names without a namespace in the query are looked up."""
+        return self.metadata.current_version().default_namespace
+
+    def schema(self) -> Schema:
+        """The schema of its rows."""
+        return self.metadata.schema()
+
+    def sql_for(self, dialect: str) -> str:
+        """The query in a dialect, whatever its case. Raises ``NotSupportedByCatalog`` where the view has none."""
+        found = {name.lower(): sql for name, sql in self.sql.items()}.get(dialect.lower())
+        if found is None:
+            raise NotSupportedByCatalog(
+                f"view {string_of(self._name)} has no query in the dialect '{dialect}'; it has: "
+                f"{', '.join(sorted(self.sql)) or 'none'}"
+            )
+        return found
+
+    def replace(
+        self,
+        schema: Schema | pa.Schema,
+        sql: Mapping[str, str],
+        *,
+        default_namespace: Iterable[str] | None = None,
+        default_catalog: str | None = None,
+    ) -> View:
+        """The view with another query. Raises ``InvalidArgument``, also where a dialect would be lost."""
+        namespace = self.default_namespace if default_namespace is None else tuple(default_namespace)
+        version = view_version(sql, namespace, default_catalog)
+        columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
+        return self._changed(AddViewSchema(columns), AddViewVersion(version), SetCurrentViewVersion())
+
+    def set_properties(self, properties: Mapping[str, Any], removals: Iterable[str] = ()) -> View:
+        """The view with other properties."""
+        gone = frozenset(removals)
+        updates: list[ViewUpdate] = [SetViewProperties(property_strings(properties))] if properties else []
+        return self._changed(*updates, *([RemoveViewProperties(gone)] if gone else []))
+
+    def _changed(self, *updates: ViewUpdate) -> View:
+        requirements = (AssertViewUUID(self.metadata.view_uuid),)
+        return View(self._backend, self._name, commit_view(self._backend, self._name, updates, requirements))
+
+    def __repr__(self) -> str:
+        return f"View({string_of(self._name)!r}, dialects={sorted(self.sql)})"
+
+
+def commit_view(
+    backend: CatalogBackend,
+    name: TableName,
+    updates: Iterable[ViewUpdate],
+    requirements: Iterable[ViewRequirement] = (),
+) -> CurrentView:
+    """Change a view by the protocol's updates, again where another change came first and the requirements still hold.
+
+    Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, and ``CommitFailed`` where others change the view
+    all the time.
+    """
+    steps, conditions = tuple(updates), tuple(requirements)
+    for _ in range(_TRIES):
+        base = backend.load_view(name)
+        if base is None:
+            raise no_view(backend, name)
+        for condition in conditions:
+            condition.check(base.metadata)
+        metadata = apply_view_updates(base.metadata, steps)
+        if metadata is base.metadata:
+            return base
+        committed = backend.commit_view(name, base, ViewProposal(metadata, steps, conditions))
+        if committed is not None:
+            return committed
+    raise CommitFailed(f"view {string_of(name)} of catalog '{backend.name}' is changed by others all the time")
+
+
+def create_view(backend: CatalogBackend, name: TableName, metadata: ViewMetadata) -> CurrentView:
+    """Create a view. Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
+    committed = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
+    if committed is None:
+        raise ViewExists(f"view {string_of(name)} exists already in catalog '{backend.name}'", view=name)
+    return committed
+
+
+def view_version(
+    sql: Mapping[str, str], default_namespace: Iterable[str], default_catalog: str | None = None
+) -> ViewVersion:
+    """A new version with a query by dialect, on the schema that is added with it."""
+    if isinstance(sql, str) or not isinstance(sql, Mapping):
+        raise InvalidArgument("give a view's SQL by dialect, such as {'spark': 'SELECT ...'}")
+    queries = tuple(ViewRepresentation(SQL, string, dialect) for dialect, string in sql.items())
+    more = {} if default_catalog is None else {"default_catalog": default_catalog}
+    return ViewVersion(1, now_ms(), LAST_ADDED, {"engine-name": "icefield"}, queries, tuple(default_namespace), **more)
+
+
+def no_view(backend: CatalogBackend, name: TableName) -> NoSuchView:
+    """The error for a view that is not there."""
+    return NoSuchView(f"no view {string_of(name)} in catalog '{backend.name}'", view=name)
+
+
+class ViewsOfCatalog:
+    """The methods of ``Catalog`` for views. Each raises ``NotSupportedByCatalog`` where the catalog keeps none."""
+
+    _backend: CatalogBackend
+    _list_names: Callable[..., list[TableName]]
+
+    def list_views(self, namespace: str | Iterable[str]) -> list[TableName]:
+        """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
+        return self._list_names("views", namespace, self._backend.list_views)
+
+    def load_view(self, identifier: str | Iterable[str]) -> View:
+        """A view at its current version. Raises ``NoSuchView``."""
+        name = table_name(identifier)
+        current = self._backend.load_view(name)
+        if current is None:
+            raise no_view(self._backend, name)
+        return View(self._backend, name, current)
+
+    def view_exists(self, identifier: str | Iterable[str]) -> bool:
+        """Whether there is a view of that name; False where the catalog keeps none."""
+        if CatalogAbility.VIEWS not in self._backend.abilities:
+            return False
+        return self._backend.load_view(table_name(identifier)) is not None
+
+    def create_view(
+        self,
+        identifier: str | Iterable[str],
+        schema: Schema | pa.Schema,
+        sql: Mapping[str, str],
+        *,
+        default_namespace: Iterable[str] | None = None,
+        default_catalog: str | None = None,
+        location: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> View:
+        """Create a view: ``sql`` is its query by dialect, ``schema`` that of its rows.
+
+        Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``.
+        """
+        name = table_name(identifier)
+        if CatalogAbility.VIEWS not in self._backend.abilities:
+            raise NotSupportedByCatalog(f"catalog '{self._backend.name}' keeps no views")
+        version = view_version(sql, name[:-1] if default_namespace is None else default_namespace, default_catalog)
+        columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
+        place = (location or self._backend.table_location(name)).rstrip("/")
+        metadata = new_view_metadata(columns, version, place, property_strings(properties or {}))
+        return View(self._backend, name, create_view(self._backend, name, metadata))
+
+    def commit_view(
+        self,
+        identifier: str | Iterable[str],
+        updates: Iterable[ViewUpdate],
+        requirements: Iterable[ViewRequirement] = (),
+    ) -> View:
+        """Change a view by the updates and requirements of the REST catalog protocol.
+
+        Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
+        """
+        name = table_name(identifier)
+        return View(self._backend, name, commit_view(self._backend, name, updates, requirements))
+
+    def rename_view(self, from_identifier: str | Iterable[str], to_identifier: str | Iterable[str]) -> View:
+        """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
+        target = table_name(to_identifier)
+        self._backend.rename_view(table_name(from_identifier), target)
+        return self.load_view(target)
+
+    def drop_view(self, identifier: str | Iterable[str]) -> None:
+        """Drop a view. Raises ``NoSuchView``."""
+        self._backend.drop_view(table_name(identifier))

@@ -1,0 +1,233 @@
+"""View metadata: versions of a query, each with one SQL string a dialect. See the view specification, version 1."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from icefield.errors import InvalidMetadata, UnsupportedFeature
+from icefield.limits import LocationText, NameText, ValueText
+from icefield.metadata.codecs import SCHEMAS
+from icefield.metadata.entries import Entry, Int, Long
+from icefield.metadata.inflation import inflated
+from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray, register
+from icefield.metadata.properties import FrozenDict
+from icefield.schema import Schema
+from icefield.secrets import without_userinfo
+
+VIEW_FORMAT_VERSION: Final = 1
+SQL: Final = "sql"
+"""The one type of representation that the specification knows."""
+
+
+class ViewRepresentation(Entry, frozen=True):
+    """A query in one dialect. ``type`` is ``sql``; what another type holds is kept in the file and not read."""
+
+    type: NameText
+    sql: ValueText | None = None
+    dialect: NameText | None = None
+
+
+class ViewVersion(msgspec.Struct, frozen=True, rename="kebab", repr_omit_defaults=True):
+    """A version of a view: what the query is, the schema of its rows, and where its names are looked up.
+
+    ``timestamp_ms`` is when it was made, in milliseconds since 1970-01-01 UTC. ``summary`` holds strings, such as the
+    engine's name.
+    """
+
+    version_id: Int
+    timestamp_ms: Long
+    schema_id: Int
+    summary: dict[NameText, ValueText]
+    representations: tuple[ViewRepresentation, ...]
+    default_namespace: tuple[NameText, ...]
+    default_catalog: NameText | msgspec.UnsetType | None = msgspec.UNSET
+
+    @property
+    def sql(self) -> dict[str, str]:
+        """The query by dialect."""
+        return {
+            given.dialect: given.sql
+            for given in self.representations
+            if given.type == SQL and given.dialect is not None and given.sql is not None
+        }
+
+    def same_as(self, other: ViewVersion) -> bool:
+        """Whether two versions differ in nothing but their id and time."""
+        ignored: dict[str, Any] = {"version_id": 0, "timestamp_ms": 0, "default_catalog": None}
+        mine, theirs = (msgspec.structs.replace(version, **ignored) for version in (self, other))
+        return mine == theirs and (self.default_catalog or None) == (other.default_catalog or None)
+
+
+class ViewHistoryEntry(Entry, frozen=True, gc=False):
+    """Since when (ms) a version was current."""
+
+    timestamp_ms: Long
+    version_id: Int
+
+
+class _VersionKey(Entry, frozen=True, gc=False):
+    version_id: Int
+
+
+VERSIONS: Final[ItemCodec[ViewVersion]] = register(
+    ItemCodec(
+        "versions",
+        _VersionKey,
+        attrgetter("version_id"),
+        encode=msgspec.json.encode,
+        decode=msgspec.json.Decoder(ViewVersion).decode,
+    )
+)
+VERSION_LOG: Final[ItemCodec[ViewHistoryEntry]] = register(
+    ItemCodec("version-log", ViewHistoryEntry, attrgetter("version_id"), encode=msgspec.json.encode, unique=False)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ViewMetadata:
+    """The state of a view, under the names of the specification's JSON keys.
+
+    ``extra`` holds the top-level keys that this version does not know, as JSON text; they are written back. Changes
+    are made with ``icefield.metadata.apply_view_updates``.
+    """
+
+    view_uuid: str
+    location: str
+    schemas: JsonArray[Schema]
+    current_version_id: int
+    versions: JsonArray[ViewVersion]
+    version_log: JsonArray[ViewHistoryEntry] = field(default_factory=lambda: JsonArray(VERSION_LOG))
+    properties: Mapping[str, str] = field(default_factory=FrozenDict)
+    format_version: int = VIEW_FORMAT_VERSION
+    extra: Mapping[str, bytes] = field(default_factory=FrozenDict)
+
+    def current_version(self) -> ViewVersion:
+        """The version that readers take. Raises ``InvalidMetadata`` when the view lacks it."""
+        version = self.versions.find(self.current_version_id)
+        if version is None:
+            raise InvalidMetadata(f"view {self.location} has no version {self.current_version_id}")
+        return version
+
+    def schema(self) -> Schema:
+        """The schema of the rows of the current version. Raises ``InvalidMetadata`` when the view lacks it."""
+        return self.schema_of(self.current_version())
+
+    def schema_of(self, version: ViewVersion) -> Schema:
+        """The schema of the rows of a version. Raises ``InvalidMetadata`` when the view lacks it."""
+        schema = self.schemas.find(version.schema_id)
+        if schema is None:
+            raise InvalidMetadata(f"view {self.location} has no schema {version.schema_id}", location=self.location)
+        return schema
+
+    def __repr__(self) -> str:
+        return (
+            f"ViewMetadata(view_uuid={self.view_uuid!r}, location={without_userinfo(self.location)!r}, "
+            f"current_version_id={self.current_version_id}, versions={len(self.versions)})"
+        )
+
+
+class _Document(msgspec.Struct, frozen=True, rename="kebab"):
+    """The top-level keys. All but the properties must be there."""
+
+    view_uuid: NameText
+    location: LocationText
+    schemas: msgspec.Raw
+    current_version_id: Int
+    versions: msgspec.Raw
+    version_log: msgspec.Raw
+    properties: dict[NameText, ValueText] | None = None
+
+
+class _Stated(msgspec.Struct, frozen=True, rename="kebab"):
+    format_version: Long
+
+
+_KNOWN: Final = {"format-version", *(field.encode_name for field in msgspec.structs.fields(_Document))}
+
+
+def decode_view_metadata(data: bytes, location: str) -> ViewMetadata:
+    """Decode the bytes of a view's metadata file, plain or gzipped; ``location`` names it in errors.
+
+    Raises ``InvalidMetadata`` for a file that is damaged, too large or breaks a rule of the format, and
+    ``UnsupportedFeature`` for a format version above 1.
+    """
+    string = inflated(data, location)
+    try:
+        if not string.isascii():
+            string.decode("utf-8")
+        version = msgspec.json.decode(string, type=_Stated).format_version
+        if version > VIEW_FORMAT_VERSION:
+            raise UnsupportedFeature(
+                f"{location}: view format version {version} is not supported; version 1 is", location=location
+            )
+        members = msgspec.json.decode(string, type=dict[str, msgspec.Raw])
+        document = msgspec.json.decode(string, type=_Document)
+        return _checked(_metadata(document, members, location), version, location)
+    except DAMAGE as error:
+        reason = str(error).split(" - at ")[0]
+        raise InvalidMetadata(f"{location}: is not view metadata: {reason}", location=location) from error
+
+
+def _metadata(document: _Document, members: dict[str, msgspec.Raw], location: str) -> ViewMetadata:
+    return ViewMetadata(
+        view_uuid=document.view_uuid,
+        location=document.location,
+        schemas=JsonArray(SCHEMAS, document.schemas, location).checked(),
+        current_version_id=document.current_version_id,
+        versions=JsonArray(VERSIONS, document.versions, location).checked(),
+        version_log=JsonArray(VERSION_LOG, document.version_log, location),
+        properties=FrozenDict(document.properties or {}),
+        extra=FrozenDict({key: bytes(raw) for key, raw in members.items() if key not in _KNOWN}),
+    )
+
+
+def _checked(metadata: ViewMetadata, version: int, location: str) -> ViewMetadata:
+    if version < 1:
+        raise InvalidMetadata(f"{location}: {version} is no format version of views", location=location)
+    current = metadata.versions.find(metadata.current_version_id)
+    if current is None:
+        raise InvalidMetadata(
+            f"{location}: 'current-version-id' is {metadata.current_version_id}, and no version has that id",
+            location=location,
+        )
+    if current.schema_id not in metadata.schemas.positions:
+        raise InvalidMetadata(
+            f"{location}: the current version names schema {current.schema_id}, which is not there", location=location
+        )
+    dialects = [(given.dialect or "").lower() for given in current.representations if given.type == SQL]
+    if len(set(dialects)) != len(dialects):
+        raise InvalidMetadata(f"{location}: the current version has two queries of one dialect", location=location)
+    return metadata
+
+
+def encode_view_metadata(metadata: ViewMetadata, *, compress: bool = False) -> bytes:
+    """The bytes of a view's metadata file: UTF-8 JSON, gzipped with ``compress``."""
+    json = msgspec.json.encode
+    members: list[tuple[str, bytes | msgspec.Raw]] = [
+        ("view-uuid", json(metadata.view_uuid)),
+        ("format-version", json(metadata.format_version)),
+        ("location", json(metadata.location)),
+        ("schemas", metadata.schemas.raw()),
+        ("current-version-id", json(metadata.current_version_id)),
+        ("versions", metadata.versions.raw()),
+        ("version-log", metadata.version_log.raw()),
+        ("properties", json(dict(metadata.properties))),
+        *metadata.extra.items(),
+    ]
+    parts: list[bytes | msgspec.Raw] = []
+    for key, string in members:
+        parts += (b"," if parts else b"{", json(key), b":", string)
+    data = b"".join([*parts, b"}"])
+    return gzip.compress(data, mtime=0) if compress else data
+
+
+def now_ms() -> int:
+    """The time in milliseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,331 @@
+"""The updates of view metadata, as in the REST catalog protocol, and how they are applied together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final, Protocol, runtime_checkable
+from uuid import UUID, uuid4
+
+import msgspec
+
+from icefield.errors import InvalidArgument, UnsupportedFeature, ValidationFailed
+from icefield.metadata.codecs import SCHEMAS
+from icefield.metadata.json_array import JsonArray
+from icefield.metadata.properties import FrozenDict
+from icefield.metadata.updates.base import LAST_ADDED
+from icefield.metadata.validation import check_location
+from icefield.metadata.views.view_metadata import (
+    SQL,
+    VERSION_LOG,
+    VERSIONS,
+    VIEW_FORMAT_VERSION,
+    ViewHistoryEntry,
+    ViewMetadata,
+    ViewVersion,
+    now_ms,
+)
+from icefield.schema import Schema
+
+VERSIONS_KEPT: Final = "version.history.num-entries"
+"""Property of a view: how many versions are kept, 10 by default."""
+
+MAY_DROP_DIALECT: Final = "replace.drop-dialect.allowed"
+"""Property of a view: whether a new version may lack a dialect that the one before had."""
+
+_KEPT_BY_DEFAULT = 10
+
+
+@dataclass(slots=True)
+class ViewChange:
+    """What the updates of one change know of each other."""
+
+    timestamp_ms: int
+    last_schema_id: int | None = None
+    last_version_id: int | None = None
+    added: list[int] = field(default_factory=list)
+
+
+@runtime_checkable
+class ViewUpdate(Protocol):
+    """One step of a change of a view: ``apply`` returns new metadata, or the same object for no change."""
+
+    action: ClassVar[str]
+    """The step's name in the REST catalog protocol."""
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        """The metadata after this step."""
+
+
+@runtime_checkable
+class ViewRequirement(Protocol):
+    """A condition on the current metadata of a view; None stands for a view that does not exist."""
+
+    type: ClassVar[str]
+    """The condition's name in the REST catalog protocol."""
+
+    def check(self, metadata: ViewMetadata | None) -> None:
+        """Raise ``ValidationFailed`` unless the condition holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssertViewUUID:
+    """The view is the one that was loaded, not another under its name."""
+
+    uuid: str
+    type: ClassVar[str] = "assert-view-uuid"
+
+    def check(self, metadata: ViewMetadata | None) -> None:
+        found = None if metadata is None else metadata.view_uuid
+        if (found or "").lower() != self.uuid.lower():
+            raise ValidationFailed(f"the view's uuid was {self.uuid} and is now {found}", requirement=self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignViewUUID:
+    """Give the view its uuid. One that it has already is never changed."""
+
+    uuid: str
+    action: ClassVar[str] = "assign-uuid"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        uuid = _uuid(self.uuid)
+        if not metadata.view_uuid:
+            return replace(metadata, view_uuid=uuid)
+        if metadata.view_uuid.lower() != uuid:
+            raise InvalidArgument(f"view {metadata.location} has the uuid {metadata.view_uuid}, which cannot change")
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeViewFormatVersion:
+    """Raise the format version, of which there is one."""
+
+    format_version: int
+    action: ClassVar[str] = "upgrade-format-version"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        if self.format_version > VIEW_FORMAT_VERSION:
+            raise UnsupportedFeature(f"view format version {self.format_version} is not supported; version 1 is")
+        if self.format_version < metadata.format_version:
+            raise InvalidArgument(f"the format version of view {metadata.location} cannot be lowered")
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class AddViewSchema:
+    """Add a schema, under the next free id or that of an identical one."""
+
+    schema: Schema
+    action: ClassVar[str] = "add-schema"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        known = next((schema for schema in metadata.schemas if schema == self.schema), None)
+        if known is not None:
+            change.last_schema_id = known.schema_id
+            return metadata
+        taken = metadata.schemas.positions
+        change.last_schema_id = max(taken) + 1 if taken else max(self.schema.schema_id, 0)
+        added = self.schema.with_schema_id(change.last_schema_id)
+        return replace(metadata, schemas=metadata.schemas.extended([added]))
+
+
+@dataclass(frozen=True, slots=True)
+class SetViewLocation:
+    """Move the base under which new metadata files are written."""
+
+    location: str
+    action: ClassVar[str] = "set-location"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        location = check_location(self.location)
+        return metadata if location == metadata.location else replace(metadata, location=location)
+
+
+@dataclass(frozen=True, slots=True)
+class SetViewProperties:
+    """Set properties of the view."""
+
+    updates: Mapping[str, str]
+    action: ClassVar[str] = "set-properties"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        if all(metadata.properties.get(name) == value for name, value in self.updates.items()):
+            return metadata
+        return replace(metadata, properties=FrozenDict({**metadata.properties, **self.updates}))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveViewProperties:
+    """Remove properties of the view; one that is not set is no error."""
+
+    removals: Iterable[str]
+    action: ClassVar[str] = "remove-properties"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "removals", frozenset(self.removals))
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        gone = frozenset(self.removals)
+        if not gone & metadata.properties.keys():
+            return metadata
+        left = {name: value for name, value in metadata.properties.items() if name not in gone}
+        return replace(metadata, properties=FrozenDict(left))
+
+
+@dataclass(frozen=True, slots=True)
+class AddViewVersion:
+    """Add a version, under the next free id or that of an equal one; -1 is the schema that was added last."""
+
+    view_version: ViewVersion
+    action: ClassVar[str] = "add-view-version"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        given = self.view_version
+        if given.schema_id == LAST_ADDED:
+            if change.last_schema_id is None:
+                raise InvalidArgument("a version of a view names the schema that was added last, and none was")
+            given = msgspec.structs.replace(given, schema_id=change.last_schema_id)
+        _check(given, metadata)
+        known = next((version for version in metadata.versions if version.same_as(given)), None)
+        if known is not None:
+            change.last_version_id = known.version_id
+            return metadata
+        taken = metadata.versions.positions
+        change.last_version_id = max(taken) + 1 if taken else max(given.version_id, 1)
+        change.added.append(change.last_version_id)
+        added = msgspec.structs.replace(given, version_id=change.last_version_id)
+        return replace(metadata, versions=metadata.versions.extended([added]))
+
+
+@dataclass(frozen=True, slots=True)
+class SetCurrentViewVersion:
+    """Make a version the one that readers take; -1 is the one that was added last."""
+
+    view_version_id: int = LAST_ADDED
+    action: ClassVar[str] = "set-current-view-version"
+
+    def apply(self, metadata: ViewMetadata, change: ViewChange) -> ViewMetadata:
+        chosen = change.last_version_id if self.view_version_id == LAST_ADDED else self.view_version_id
+        version = None if chosen is None else metadata.versions.find(chosen)
+        if version is None or chosen is None:
+            raise InvalidArgument(f"view {metadata.location} has no version {self.view_version_id} to make current")
+        if chosen == metadata.current_version_id:
+            return metadata
+        when = version.timestamp_ms if chosen in change.added else change.timestamp_ms
+        log = metadata.version_log.extended([ViewHistoryEntry(when, chosen)])
+        return replace(metadata, current_version_id=chosen, version_log=log)
+
+
+def apply_view_updates(metadata: ViewMetadata, updates: Iterable[ViewUpdate]) -> ViewMetadata:
+    """The metadata after a change; the very base where nothing changes.
+
+    Versions beyond ``version.history.num-entries`` go, and with them what the log says of the time before. Raises
+    ``InvalidArgument``; also for a new version that lacks a dialect which the one before had, unless the property
+    ``replace.drop-dialect.allowed`` is true.
+    """
+    change = ViewChange(now_ms())
+    result = metadata
+    for update in updates:
+        result = update.apply(result, change)
+    if result is metadata:
+        return metadata
+    if metadata.current_version_id in metadata.versions.positions:
+        _check_dialects(metadata, result)
+    if result.current_version_id not in result.versions.positions:
+        raise InvalidArgument(f"view {result.location} has no current version")
+    return _shortened(result, len(change.added))
+
+
+def new_view_metadata(
+    schema: Schema,
+    version: ViewVersion,
+    location: str,
+    properties: Mapping[str, str] | None = None,
+    view_uuid: str | None = None,
+) -> ViewMetadata:
+    """The metadata of a new view. Raises ``InvalidArgument``."""
+    first = schema.with_schema_id(max(schema.schema_id, 0))
+    empty = ViewMetadata(
+        view_uuid=str(uuid4()) if view_uuid is None else _uuid(view_uuid),
+        location=check_location(location),
+        schemas=JsonArray.of(SCHEMAS, [first]),
+        current_version_id=-1,
+        versions=JsonArray(VERSIONS),
+        version_log=JsonArray(VERSION_LOG),
+        properties=FrozenDict(properties or {}),
+    )
+    stated = msgspec.structs.replace(version, schema_id=first.schema_id)
+    return apply_view_updates(empty, [AddViewVersion(stated), SetCurrentViewVersion()])
+
+
+def view_creation_updates(metadata: ViewMetadata) -> tuple[ViewUpdate, ...]:
+    """The updates that lead from nothing to the metadata of a new view."""
+    version = msgspec.structs.replace(metadata.current_version(), schema_id=LAST_ADDED)
+    properties: Sequence[ViewUpdate] = [SetViewProperties(metadata.properties)] if metadata.properties else []
+    return (
+        AssignViewUUID(metadata.view_uuid),
+        UpgradeViewFormatVersion(metadata.format_version),
+        SetViewLocation(metadata.location),
+        AddViewSchema(metadata.schema()),
+        AddViewVersion(version),
+        SetCurrentViewVersion(),
+        *properties,
+    )
+
+
+def _check(version: ViewVersion, metadata: ViewMetadata) -> None:
+    if version.schema_id not in metadata.schemas.positions:
+        raise InvalidArgument(f"a version of a view names schema {version.schema_id}, which does not exist")
+    if not version.representations:
+        raise InvalidArgument("a version of a view needs a query: give its SQL by dialect")
+    seen: set[str] = set()
+    for given in version.representations:
+        if given.type != SQL:
+            continue
+        if not given.sql or not given.dialect:
+            raise InvalidArgument("a query of a view needs its SQL and the dialect that it is in")
+        if given.dialect.lower() in seen:
+            raise InvalidArgument(f"a version of a view cannot have several queries in the dialect {given.dialect}")
+        seen.add(given.dialect.lower())
+
+
+def _check_dialects(before: ViewMetadata, after: ViewMetadata) -> None:
+    if after.current_version_id == before.current_version_id:
+        return
+    if after.properties.get(MAY_DROP_DIALECT, "").lower() == "true":
+        return
+    had, has = ({name.lower() for name in view.current_version().sql} for view in (before, after))
+    if lost := sorted(had - has):
+        raise InvalidArgument(
+            f"the new version of view {after.location} lacks the dialects that the one before had "
+            f"({MAY_DROP_DIALECT}=false): {', '.join(lost)}; give them, or set {MAY_DROP_DIALECT} to true"
+        )
+
+
+def _shortened(metadata: ViewMetadata, added: int) -> ViewMetadata:
+    string = metadata.properties.get(VERSIONS_KEPT, str(_KEPT_BY_DEFAULT))
+    if not (string.isascii() and string.isdigit() and int(string[:10]) > 0):
+        raise InvalidArgument(f"the property {VERSIONS_KEPT} of a view is a positive number, not {string!r:.40}")
+    most = max(int(string[:10]), added, 1)
+    ids = sorted(metadata.versions.positions, reverse=True)
+    if len(ids) <= most:
+        return metadata
+    kept = {metadata.current_version_id}
+    for version_id in ids:
+        if len(kept) < most:
+            kept.add(version_id)
+    log = list(metadata.version_log)
+    first = max((place + 1 for place, entry in enumerate(log) if entry.version_id not in kept), default=0)
+    return replace(
+        metadata,
+        versions=metadata.versions.without(set(ids) - kept),
+        version_log=JsonArray.of(VERSION_LOG, log[first:]),
+    )
+
+
+def _uuid(given: str) -> str:
+    try:
+        return str(UUID(given))
+    except (ValueError, AttributeError, TypeError):
+        raise InvalidArgument(f"{given!r:.80} is no uuid") from None

@@ -1,0 +1,98 @@
+"""Views in a metastore: write a new metadata file, then swap the pointer from the old location to the new."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+
+from icefield.abc import CurrentView, Storage, TableName, ViewProposal
+from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError
+from icefield.metadata import decode_view_metadata, encode_view_metadata
+from icefield.metadata.file_names import (
+    metadata_folder,
+    new_metadata_file_name,
+    parse_metadata_file_name,
+    writes_gzip,
+)
+from icefield.toolkit.from_catalogs import checked_pointer
+from icefield.toolkit.metastore_strategy import OutcomeUnknown
+from icefield.toolkit.publishing import delete_quietly
+
+__all__ = ["MetastoreViews"]
+
+_log = logging.getLogger(__name__)
+
+# A metastore may drop and replace a view between reading the pointer and opening the file.
+_LOAD_TRIES = 5
+
+
+class MetastoreViews(ABC):
+    """Views by pointers; a backend's class brings the two steps and keeps the names.
+
+    Metadata files are named ``<V>-<uuid>.metadata.json`` below ``metadata`` of the view's location.
+    """
+
+    def __init__(self, io: Storage) -> None:
+        self.io = io
+
+    @abstractmethod
+    def read_pointer(self, view: TableName) -> str | None:
+        """The location that the view's pointer holds, or None when there is no view of that name."""
+
+    @abstractmethod
+    def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
+        """Set the pointer to ``new`` if it is ``old``, in one atomic step; ``None`` creates it if there is none.
+
+        False when the pointer is something else. Raises ``OutcomeUnknown`` when the reply was lost; any other error
+        means that nothing changed.
+        """
+
+    def load(self, view: TableName) -> CurrentView | None:
+        """A view at its current version; None when there is none of that name. Raises ``InvalidMetadata``."""
+        for tries_left in reversed(range(_LOAD_TRIES)):
+            location = checked_pointer(view, self.read_pointer(view))
+            if location is None:
+                return None
+            try:
+                return CurrentView(location, decode_view_metadata(self.io.read_metadata(location), location))
+            except FileMissing:
+                if not tries_left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def commit(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        """See ``CatalogBackend.commit_view``."""
+        metadata = proposal.metadata
+        system = self.io.storage(metadata.location)
+        parsed = None if base is None else parse_metadata_file_name(base.location)
+        compress = writes_gzip(metadata.properties)
+        version = 0 if base is None else (parsed.version if parsed is not None else 0) + 1
+        folder = metadata_folder(metadata.location, metadata.properties)
+        location = f"{folder}/{new_metadata_file_name(version, compress=compress)}"
+        with system.open_output(location) as sink:
+            sink.write(encode_view_metadata(metadata, compress=compress))
+        try:
+            swapped = self.swap_pointer(view, None if base is None else base.location, location)
+        except OutcomeUnknown as lost:
+            swapped = self._settled(view, location, lost)
+        except IcefieldError:
+            delete_quietly(system, location)
+            raise
+        if not swapped:
+            delete_quietly(system, location)
+            return None
+        return CurrentView(location, metadata)
+
+    def _settled(self, view: TableName, ours: str, lost: Exception) -> bool:
+        """Find out by looking: only our own location proves anything, since the swap may come yet."""
+        try:
+            if self.read_pointer(view) == ours:
+                return True
+        except Exception as error:
+            _log.warning("view '%s' cannot be looked at: %s", ".".join(view), type(error).__name__)
+        raise CommitStateUnknown(
+            f"the reply to committing view {'.'.join(view)} was lost and the catalog does not say yet whether it "
+            f"happened; no file was deleted, {ours} among them: load the view again and look for the change",
+            view=view,
+            location=ours,
+        ) from lost

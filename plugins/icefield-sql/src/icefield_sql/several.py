@@ -1,0 +1,84 @@
+"""The commit of several tables: their metadata files first, then every pointer in one transaction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from icefield.abc import Committed, Conflict, Pointer, TableChange, TableName
+from icefield.errors import CommitStateUnknown, IcefieldError, TableExists
+from icefield.toolkit import delete_quietly
+
+from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.strategy import SqlStrategy, is_view, taken_by_view
+
+_log = logging.getLogger(__name__)
+
+_Staged = tuple[SqlStrategy, TableChange, Pointer]
+
+
+class _Lost(Exception):
+    """A pointer was not the one that the change started from."""
+
+
+def commit_together(
+    database: Database, changes: Sequence[TableChange], strategy: Callable[[TableName, str], SqlStrategy]
+) -> tuple[Committed, ...] | Conflict:
+    """Commit changes of several tables: see ``CatalogBackend.commit_tables``."""
+    staged: list[_Staged] = []
+    try:
+        # In one order whoever commits, so that two of them wait for each other instead of blocking each other.
+        for change in sorted(changes, key=lambda change: change.table):
+            each = strategy(change.table, change.proposal.metadata.location)
+            staged.append((each, change, each.stage(change.base, change.proposal)))
+        swap_all(database, staged)
+    except _Lost:
+        _discard(staged)
+        return Conflict()
+    except NameTaken as error:
+        _discard(staged)
+        raise _taken(database, changes) from error
+    except ConnectionLost as lost:
+        _settle(staged, lost)
+    except IcefieldError:
+        _discard(staged)
+        raise
+    by_name = {each.table: Committed(pointer) for each, _, pointer in staged}
+    return tuple(by_name[change.table] for change in changes)
+
+
+def swap_all(database: Database, staged: Sequence[_Staged]) -> None:
+    """Every swap in one transaction, which is rolled back by the first that finds another pointer."""
+    with database.transaction() as connection:
+        for each, change, pointer in staged:
+            if not each.swap_in(connection, None if change.base is None else change.base.location, pointer.location):
+                raise _Lost
+
+
+def _settle(staged: Sequence[_Staged], lost: Exception) -> None:
+    """Find out by looking: one pointer that is ours proves that all of them were swapped."""
+    try:
+        if any(each.read_pointer() == pointer.location for each, _, pointer in staged):
+            return
+    except Exception as error:
+        _log.warning("the catalog cannot be looked at: %s", type(error).__name__)
+    names = ", ".join(".".join(each.table) for each, _, _ in staged)
+    raise CommitStateUnknown(
+        f"the reply to committing the tables {names:.500} was lost and the catalog does not say yet whether it "
+        "happened; no file was deleted: load the tables again and look for the change"
+    ) from lost
+
+
+def _discard(staged: Sequence[_Staged]) -> None:
+    for each, _, pointer in staged:
+        delete_quietly(each.file_system, pointer.location)
+
+
+def _taken(database: Database, changes: Sequence[TableChange]) -> TableExists:
+    """The error for a table that was to be created and whose name is taken."""
+    created = [change.table for change in changes if change.base is None]
+    for table in created:
+        if is_view(database, table):
+            return taken_by_view(database, table)
+    names = " or ".join(".".join(table) for table in created)
+    return TableExists(f"table {names:.500} exists already in catalog '{database.catalog}'")

@@ -1,0 +1,96 @@
+"""Views as rows of ``iceberg_tables``, whose ``iceberg_type`` says so, as in the second schema of the JDBC catalog."""
+
+from __future__ import annotations
+
+from icefield.abc import Storage, TableName
+from icefield.errors import NoSuchView, NotSupportedByCatalog, StorageError, TableExists, ViewExists
+from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreViews, OutcomeUnknown
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+
+from icefield_sql.database import ConnectionLost, Database, NameTaken
+from icefield_sql.strategy import is_view, looking, named, new_row
+from icefield_sql.tables import TABLES, VIEW, beginning
+
+
+class SqlViews(MetastoreViews):
+    """Check-and-put of ``metadata_location`` in the view's row."""
+
+    def __init__(self, database: Database, io: Storage) -> None:
+        super().__init__(io)
+        self._database = database
+
+    def read_pointer(self, view: TableName) -> str | None:
+        with looking(self._database) as connection:
+            if not self._database.has_type_column:
+                return None
+            pointer = beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)
+            found: str | None = connection.execute(select(pointer).where(self._row_of(view))).scalar()
+        return found
+
+    def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
+        try:
+            with self._database.transaction() as connection:
+                self.require_types()
+                if old is None:
+                    connection.execute(insert(TABLES).values(new_row(self._database, view, new, VIEW)))
+                    return True
+                return self._update(connection, view, old, new)
+        except NameTaken as error:
+            raise self.taken(view) from error
+        except ConnectionLost as error:
+            raise OutcomeUnknown(str(error)) from error
+
+    def drop(self, view: TableName) -> None:
+        """Drop a view. Raises ``NoSuchView``."""
+        try:
+            with self._database.transaction() as connection:
+                dropped = (
+                    self._database.has_type_column
+                    and connection.execute(delete(TABLES).where(self._row_of(view))).rowcount
+                )
+        except ConnectionLost as error:
+            raise StorageError(
+                f"the reply to dropping view {'.'.join(view)} was lost: {error}", retryable=True
+            ) from error
+        if not dropped:
+            raise self.missing(view)
+
+    def rename(self, connection: Connection, source: TableName, target: TableName) -> bool:
+        """Give a view another name, in a transaction; False when there is no such view."""
+        if not self._database.has_type_column:
+            return False
+        values = {"table_namespace": ".".join(target[:-1]), "table_name": target[-1]}
+        return connection.execute(update(TABLES).where(self._row_of(source)).values(values)).rowcount == 1
+
+    def require_types(self) -> None:
+        """Raise ``NotSupportedByCatalog`` for a database of the first schema. To be asked for in a transaction."""
+        if not self._database.has_type_column:
+            raise NotSupportedByCatalog(
+                f"the database of catalog '{self._database.catalog}' has the first schema of the JDBC catalog, which "
+                "holds no views; upgrade it with: ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)"
+            )
+
+    def taken(self, view: TableName) -> ViewExists | TableExists:
+        """The error for a name that a view or a table has."""
+        name, catalog = ".".join(view), self._database.catalog
+        if is_view(self._database, view):
+            return ViewExists(f"view {name} exists already in catalog '{catalog}'", view=view)
+        return TableExists(
+            f"a table with the name {name} exists already in catalog '{catalog}'; tables and views share their names",
+            table=view,
+        )
+
+    def missing(self, view: TableName) -> NoSuchView:
+        """The error for a view that is not there."""
+        return NoSuchView(f"no view {'.'.join(view)} in catalog '{self._database.catalog}'", view=view)
+
+    def _update(self, connection: Connection, view: TableName, old: str, new: str) -> bool:
+        statement = (
+            update(TABLES)
+            .where(self._row_of(view), TABLES.c.metadata_location == old)
+            .values(metadata_location=new, previous_metadata_location=old)
+        )
+        return connection.execute(statement).rowcount == 1
+
+    def _row_of(self, view: TableName) -> ColumnElement[bool]:
+        return named(self._database, view) & (TABLES.c.iceberg_type == VIEW)
