@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield.catalog import Table
 from icefield.errors import CommitFailed, InvalidArgument, UnsupportedFeature, ValidationFailed
-from icefield.maintenance.deletes import marks
+from icefield.maintenance.deletes import affected, marks, policy
 from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.replace import RewriteFiles
 from icefield.writing import WriteContext, write_batches
+from icefield.writing.deletes import vectors
 from tables import again, entries, ids, manifests, meddled, new_table, orphans, rows, stored_files
 
 MERGE_ON_READ = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
@@ -148,11 +149,7 @@ def test_rows_stay_the_same(
                 assert "position_deletes" not in kinds(table) or table.format_version == 2
             if one is rewrite and table.format_version == 3:
                 one(table)  # what position deletes became makes another small Puffin file, next to those of vectors
-            if one is rewrite and table.format_version == 2 and granularity == "partition" and memory == 1:
-                # What does not fit into memory is written as several files of a partition, which a second run may take.
-                one(table)
-                assert len(deletes(table)) <= len(new)
-            elif one in (remove_dangling, convert, rewrite):
+            if one in (remove_dangling, convert, rewrite):
                 assert one(table).snapshot_id is None, "a second run finds nothing to do"
     assert sorted(map(str, table.scan(selected_fields=columns).to_arrow().to_pylist())) == lineage
 
@@ -179,6 +176,65 @@ def test_small_position_delete_files_of_a_partition_become_one() -> None:
     made = table.maintenance.rewrite_position_delete_files("kind = 'b'", rewrite_all=True)
     assert made.rewritten_position_delete_files == 3
     assert kinds(table) == {"position_deletes": 2}
+
+
+@pytest.mark.parametrize(("held", "in_a_piece", "files"), [(39, 100, 3), (1 << 20, 3, 4)])
+def test_what_memory_divides_into_several_files_is_rewritten_only_where_fewer_come_of_it(
+    held: int, in_a_piece: int, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marks, "_HELD_POSITIONS", held)
+    for module in (affected, marks, policy):
+        monkeypatch.setattr(module, "MOST_IN_A_PIECE", in_a_piece)
+    table = new_table(properties={"format-version": "2", **MERGE_ON_READ})
+    for number in range(12):
+        table.append(rows(range(100 * number, 100 * number + 100)))
+    for number in range(10):
+        table.delete(f"id in ({', '.join(str(100 * n + number) for n in range(12))})")
+    before = ids(table)
+    first = rewrite(table)
+    assert (first.rewritten_position_delete_files, first.added_position_delete_files) == (10, files)
+    planned = table.maintenance.rewrite_position_delete_files(min_input_files=2, dry_run=True)
+    assert planned.rewritten_position_delete_files == 0
+    second = rewrite(table)
+    assert (second.snapshot_id, second.rewritten_position_delete_files) == (None, 0)
+    for number in range(10, 13):
+        table.delete(f"id in ({', '.join(str(100 * n + number) for n in range(12))})")
+    assert rewrite(table).rewritten_position_delete_files == files + 3
+    assert rewrite(table).snapshot_id is None
+    assert ids(table) == [one for one in before if one % 100 not in (10, 11, 12)]
+    assert not orphans(table)
+
+
+def test_a_single_small_file_is_not_rewritten_into_another() -> None:
+    for version in "23":
+        table = new_table(properties={"format-version": version, **MERGE_ON_READ})
+        table.append(rows(range(10)))
+        table.delete("id = 1")
+        assert table.maintenance.rewrite_position_delete_files(min_input_files=1).snapshot_id is None
+        assert table.maintenance.rewrite_position_delete_files(rewrite_all=True).snapshot_id is not None
+
+
+def test_vectors_that_fill_the_footers_of_their_files_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "_FOOTER_BYTES", 2500)
+    table = new_table(["kind"], properties={"format-version": "3", **MERGE_ON_READ})
+    for kind in "abcdefghij":
+        table.append(rows(range(100), kind))
+    for kind in "abcdefghij":
+        table.delete(f"kind = '{kind}' and id < 10")
+    made = table.maintenance.rewrite_position_delete_files(min_input_files=2)
+    assert made.rewritten_puffin_files == 10
+    assert 2 <= made.added_puffin_files <= 5
+    assert table.maintenance.rewrite_position_delete_files(min_input_files=2).snapshot_id is None
+
+
+def test_new_files_have_the_size_that_is_asked_for() -> None:
+    table = new_table(["kind"], properties={"format-version": "3", **MERGE_ON_READ})
+    for kind in "abcdef":
+        table.append(rows(range(100), kind))
+    for kind in "abcdef":
+        table.delete(f"kind = '{kind}' and id < 10")
+    made = table.maintenance.rewrite_position_delete_files(rewrite_all=True, target_file_size=1)
+    assert made.added_puffin_files == 6
 
 
 def test_positions_of_data_files_that_are_gone_are_left_out() -> None:

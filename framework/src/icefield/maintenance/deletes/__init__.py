@@ -2,12 +2,13 @@
 
 from icefield.maintenance.deletes.convert import ConvertEqualityDeletes
 from icefield.maintenance.deletes.dangling import RemoveDanglingDeletes
+from icefield.maintenance.deletes.policy import RewritePolicy
 from icefield.maintenance.deletes.results import (
     ConvertEqualityDeletesResult,
     RemoveDanglingDeletesResult,
     RewriteDeletesResult,
 )
-from icefield.maintenance.deletes.rewrite import RewritePolicy, RewritePositionDeletes
+from icefield.maintenance.deletes.rewrite import RewritePositionDeletes
 
 __all__ = [
     "ConvertEqualityDeletes",

@@ -20,7 +20,7 @@ from icefield.scan.partition_keys import partition_keys
 _AT_ONCE: Final = 4096
 """Data files of which objects are made together."""
 
-_MOST_IN_A_PIECE: Final = 16_384
+MOST_IN_A_PIECE: Final = 16_384
 """Data files of one partition that are written together; of more, each lot has delete files of its own."""
 
 Wanted = Callable[[DataFile], bool]
@@ -50,7 +50,7 @@ def pieces(survey: DeleteSurvey, parts: Sequence[ManifestEntries], wanted: Wante
         piece: list[Affected] = []
         for each in members:
             piece.append(each)
-            if len(piece) == _MOST_IN_A_PIECE:
+            if len(piece) == MOST_IN_A_PIECE:
                 yield piece
                 piece = []
         if piece:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any, Final
 from uuid import uuid4
 
-from icefield.maintenance.deletes.affected import Affected
+import numpy as np
+
+from icefield.maintenance.deletes.affected import MOST_IN_A_PIECE, Affected
+from icefield.maintenance.deletes.survey import Ints
 from icefield.maintenance.deletes.vector_copies import VectorCopies
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
@@ -36,6 +39,13 @@ Read = Callable[[Affected], Positions | None]
 """The positions to write for a data file; None for none."""
 
 Numbers = dict[tuple[str, int | None], int]
+
+
+def most_lots(positions: Ints, data_files: Ints) -> Ints:
+    """How many files, unless these reach their size, so many positions of a partition are written into at most."""
+    pieces = -(-data_files // MOST_IN_A_PIECE)
+    lots: Ints = np.minimum(positions // (_HELD_POSITIONS + 1) + pieces, data_files)
+    return lots
 
 
 @dataclass(slots=True)
@@ -66,7 +76,9 @@ class _Made:
 class MarkWriter:
     """Writes delete files for the attempts of one action."""
 
-    def __init__(self) -> None:
+    def __init__(self, target_bytes: int | None = None) -> None:
+        """``target_bytes``: the size of new files; None: what the table says."""
+        self._target_bytes = target_bytes
         self._uuid = str(uuid4())
         self._tasks = count()
         self._made: dict[Any, _Made] = {}
@@ -84,6 +96,8 @@ class MarkWriter:
         copied into new Puffin files. What was written for other attempts is retired.
         """
         writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=self._uuid)
+        if self._target_bytes is not None:
+            writing = replace(writing, target_file_bytes=self._target_bytes)
         marks, used = Marks(), set[str]()
         if head.metadata.format_version < 3:
             self._position_files(writing, context, pieces, read, marks)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import numpy as np
 
-from icefield.errors import InvalidArgument
-from icefield.expressions import BooleanExpression
 from icefield.maintenance.deletes.action import DeleteUpkeep
 from icefield.maintenance.deletes.affected import Affected, pieces
 from icefield.maintenance.deletes.marks import Marks, MarkWriter
+from icefield.maintenance.deletes.policy import RewritePolicy
 from icefield.maintenance.deletes.results import RewriteDeletesResult
-from icefield.maintenance.deletes.survey import DeleteSurvey, Ints
+from icefield.maintenance.deletes.survey import DeleteSurvey
 from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest import schemas as f
-from icefield.metadata.properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE, get_int, get_str
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.puffin.roaring import Positions
 from icefield.scan.deletes.store import DeleteStore
@@ -27,66 +23,6 @@ from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 from icefield.transaction.row_level.head_deletes import HeadDeletes
 from icefield.transaction.snapshot_producer import FileChanges
-
-_SMALL: Final = 0.75
-_LARGE: Final = 1.8
-"""Files of less, or more, than so much of the target size are worth rewriting; as in Iceberg's Java library."""
-
-
-@dataclass(frozen=True, slots=True)
-class RewritePolicy:
-    """Which position deletes to rewrite.
-
-    Those of partitions that may hold rows of ``row_filter``: where ``min_input_files`` of a partition are far from the
-    target size, or several of them make up a file of it; all of them with ``rewrite_all``. ``target_bytes`` defaults to
-    ``write.delete.target-file-size-bytes``. Raises ``InvalidArgument`` for a size or number below one.
-    """
-
-    row_filter: BooleanExpression | None = None
-    target_bytes: int | None = None
-    min_input_files: int = 5
-    rewrite_all: bool = False
-
-    def __post_init__(self) -> None:
-        for what, value in (("target_file_size", self.target_bytes), ("min_input_files", self.min_input_files)):
-            if value is not None and value < 1:
-                raise InvalidArgument(f"{what} must be at least 1, not {value}")
-
-    def chosen(self, survey: DeleteSurvey) -> Mask:
-        """The position delete files, and deletion vectors, that are rewritten."""
-        metadata = survey.head.metadata
-        target = self.target_bytes or get_int(metadata.properties, DELETE_TARGET_FILE_SIZE)
-        among = ~survey.is_equality
-        if self.row_filter is not None:
-            among &= survey.matching(self.row_filter)
-        if metadata.format_version >= 3:
-            return (among & survey.is_position) | self._vectors(survey, among & survey.is_vector, target)
-        if self.rewrite_all:
-            return among
-        by_file = get_str(metadata.properties, DELETE_GRANULARITY).lower() == "file"
-        groups = survey.groups(by_file=by_file)
-        return self._worth_it(among, groups, survey.sizes, target)
-
-    def _vectors(self, survey: DeleteSurvey, among: Mask, target: int) -> Mask:
-        """The vectors of all small Puffin files, where there are several."""
-        codes = np.asarray(survey.column(f.FILE_PATH).dictionary_encode().indices)
-        sizes = survey.integers(f.FILE_SIZE)
-        candidate = np.zeros(int(codes.max()) + 1, bool)
-        candidate[codes[among & (self.rewrite_all | (sizes < _SMALL * target))]] = True
-        count = int(np.count_nonzero(candidate))
-        if not self.rewrite_all and count < self.min_input_files:
-            return np.zeros(len(survey), bool)
-        mask: Mask = candidate[codes] & survey.is_vector
-        return mask
-
-    def _worth_it(self, among: Mask, groups: Ints, sizes: Ints, target: int) -> Mask:
-        odd = among & ((sizes < _SMALL * target) | (sizes > _LARGE * target))
-        most = int(groups.max()) + 1
-        counts = np.bincount(groups[odd], minlength=most)
-        together = np.bincount(groups[odd], sizes[odd], most)
-        worth = (counts >= self.min_input_files) | ((counts > 1) & (together >= target)) | (together > _LARGE * target)
-        mask: Mask = odd & worth[groups]
-        return mask
 
 
 class RewritePositionDeletes(DeleteUpkeep):
@@ -106,7 +42,7 @@ class RewritePositionDeletes(DeleteUpkeep):
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
         self._policy = policy
-        self._writer = MarkWriter()
+        self._writer = MarkWriter(policy.target_bytes)
         self.result = RewriteDeletesResult()
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:

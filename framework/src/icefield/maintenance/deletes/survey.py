@@ -82,6 +82,12 @@ class DeleteSurvey:
         sizes: Ints = np.where(self.is_vector, self.integers(f.CONTENT_SIZE), self.integers(f.FILE_SIZE))
         return sizes
 
+    @property
+    def names(self) -> Ints:
+        """The bytes of the name of the data file that each refers to, 0 where it says none."""
+        lengths = pc.binary_length(self.column(f.REFERENCED_DATA_FILE))
+        return np.asarray(pc.fill_null(lengths, 0)).astype(np.int64)
+
     @cached_property
     def sequences(self) -> Ints:
         """The data sequence numbers."""
@@ -94,20 +100,42 @@ class DeleteSurvey:
 
     def groups(self, *, by_file: bool) -> Ints:
         """A number for the partition of each, or ``by_file`` for the one data file that it names, where it does."""
-        numbers: dict[Hashable, int] = {}
-        found = []
-        for part in self._parts:
-            rows, examples = tuple_groups(part.partition)
-            keys = partition_keys(part.spec_id, part.partition, examples)
-            groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[rows]
-            found.append(groups)
-        groups = np.concatenate(found)
+        numbers, groups = self._partitions
         if by_file:
             named = self._named()
             encoded = named.dictionary_encode().indices
             own = np.asarray(pc.fill_null(encoded, -1)).astype(np.int64)
             groups = np.where(own >= 0, len(numbers) + own, groups)
         return groups
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions have delete files: they have the first numbers of ``groups``."""
+        return len(self._partitions[0])
+
+    @cached_property
+    def _partitions(self) -> tuple[dict[Hashable, int], Ints]:
+        """The number of each partition, and that of each delete file's."""
+        numbers: dict[Hashable, int] = {}
+        found = []
+        for part in self._parts:
+            rows, examples = tuple_groups(part.partition)
+            keys = partition_keys(part.spec_id, part.partition, examples)
+            found.append(np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)[rows])
+        return numbers, np.concatenate(found)
+
+    def data_files(self, chosen: Mask) -> Ints:
+        """How many data files of each partition one of the chosen delete files applies to."""
+        numbers, _ = self._partitions
+        counts = np.zeros(len(numbers), np.int64)
+        for part in self.affected(chosen)[0]:
+            rows, examples = tuple_groups(part.partition)
+            for key, count in zip(
+                partition_keys(part.spec_id, part.partition, examples), np.bincount(rows).tolist(), strict=True
+            ):
+                if key in numbers:
+                    counts[numbers[key]] += count
+        return counts
 
     def _named(self) -> pa.Array:
         """The one data file that each names, null where it names none or several."""

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from icefield.abc import OutputStream
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
 from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
@@ -20,11 +23,16 @@ from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
 from icefield.writing.files import NewFiles, Note, file_prefix, take_back
 
+Ints = npt.NDArray[np.int64]
+
 _BYTES_A_BLOB: Final = 320
 """Of the footer for each blob, without the path."""
 
 _FOOTER_BYTES: Final = MAX_PUFFIN_FOOTER_BYTES // 4
 """A file ends when its footer has so many."""
+
+_MAGIC_BYTES: Final = 4
+"""What a file begins with."""
 
 _POSITIONS_AT_ONCE: Final = 1 << 14
 """Small vectors are encoded together, which spares the time that each call takes; large ones by themselves, since one
@@ -84,6 +92,23 @@ def _together(rows: Iterable[DeletedRows]) -> Iterator[list[DeletedRows]]:
         count += len(each.positions)
     if held:
         yield held
+
+
+def puffin_files(sizes: Ints, names: Ints, target_bytes: int) -> int:
+    """How many files of a target size ``VectorFiles`` makes of vectors of so many bytes.
+
+    ``names``: the lengths of the names of their data files.
+    """
+    footers = np.cumsum(_BYTES_A_BLOB + 2 * names)
+    ends = _MAGIC_BYTES + np.cumsum(sizes) + footers
+    count = done = 0
+    while done < len(ends):
+        before, footer = (ends[done - 1] - _MAGIC_BYTES, footers[done - 1]) if done else (0, 0)
+        last = min(
+            int(np.searchsorted(ends, before + target_bytes)), int(np.searchsorted(footers, footer + _FOOTER_BYTES))
+        )
+        count, done = count + 1, last + 1
+    return count
 
 
 class VectorFiles:
