@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from icefield.errors import NoSuchSnapshot
@@ -23,6 +24,7 @@ from icefield.maintenance.deletes import (
 )
 from icefield.maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
+from icefield.maintenance.one_commit import done
 from icefield.maintenance.orphans import RemoveOrphanFilesResult, clock
 from icefield.maintenance.orphans.belonging import PrefixMismatch
 from icefield.maintenance.orphans.prefixes import Prefixes
@@ -39,9 +41,6 @@ from icefield.metadata.timestamps import Timestamp
 from icefield.partitioning.sort_order import SortOrder
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
-from icefield.transaction.action import Action
-from icefield.transaction.branch_head import Head
-from icefield.transaction.history import head_of
 
 
 class MaintenanceTable:
@@ -57,9 +56,6 @@ class MaintenanceTable:
         name: tuple[str, ...] = (),
     ) -> None:
         self._target = Target(metadata, io, begin, metadata_location, newest, name)
-        self._metadata = metadata
-        self._io = io
-        self._begin = begin
 
     def expire_snapshots(
         self,
@@ -145,7 +141,7 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a table that never had a partition field, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-        metadata, snapshot = self._metadata, self._snapshot(snapshot_id)
+        metadata, snapshot = self._target.metadata, self._snapshot(snapshot_id)
         refuse_plain_files(metadata)
         united = stats_file.united_partition(metadata)
         if snapshot is None:
@@ -153,15 +149,15 @@ class MaintenanceTable:
         known = nearest_known(metadata, snapshot) if incremental else None
         if known is not None and known.snapshot_id == snapshot.snapshot_id:
             return known
-        found = None if known is None else computed_from(metadata, self._io, snapshot, united, known)
+        found = None if known is None else computed_from(metadata, self._target.io, snapshot, united, known)
         if found is None:
-            found = computed_in_full(metadata, self._io, snapshot, united)
+            found = computed_in_full(metadata, self._target.io, snapshot, united)
         rows = stats_file.stats_table(metadata, united, found)
         kind = (file_format or get_str(metadata.properties, WRITE_FORMAT_DEFAULT)).lower()
-        location = stats_file.new_location(self._io, metadata, snapshot.snapshot_id, kind)
-        with self._begin() as tx:
+        location = stats_file.new_location(self._target.io, metadata, snapshot.snapshot_id, kind)
+        with self._target.begin() as tx:
             tx.context.written.add(location)
-            size = stats_file.write_stats(self._io, metadata, location, kind, united, rows)
+            size = stats_file.write_stats(self._target.io, metadata, location, kind, united, rows)
             made = PartitionStatisticsFile(snapshot.snapshot_id, location, size)
             tx.update_statistics().set_partition_statistics(made).commit()
         return made
@@ -179,18 +175,18 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there or is nested, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-        metadata, snapshot = self._metadata, self._snapshot(snapshot_id)
+        metadata, snapshot = self._target.metadata, self._snapshot(snapshot_id)
         refuse_plain_files(metadata)
         schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
         wanted = table_stats.sketched_columns(schema, columns)
         if snapshot is None:
             return None
-        table_stats.sketch(metadata, self._io, snapshot, wanted)
+        table_stats.sketch(metadata, self._target.io, snapshot, wanted)
         location = table_stats.new_location(metadata, snapshot.snapshot_id)
         known = next((each for each in metadata.statistics if each.snapshot_id == snapshot.snapshot_id), None)
-        with self._begin() as tx:
+        with self._target.begin() as tx:
             tx.context.written.add(location)
-            made = table_stats.write_sketches(self._io, location, snapshot, wanted, known)
+            made = table_stats.write_sketches(self._target.io, location, snapshot, wanted, known)
             tx.update_statistics().set_statistics(made).commit()
         return made
 
@@ -300,15 +296,9 @@ class MaintenanceTable:
         choice = ManifestChoice(
             spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, tuple(cluster_by)
         )
-        choice.check(self._metadata)
-        if dry_run:
-            planned = RewriteManifests(_not_staged, choice, branch=branch)
-            planned.plan(self._head(branch))
-            return replace(planned.result, dry_run=True)
-        with self._begin() as tx:
-            action = RewriteManifests(tx.stage, choice, branch=branch, snapshot_properties=snapshot_properties)
-            action.commit()
-        return action.result
+        choice.check(self._target.metadata)
+        begin = partial(RewriteManifests, choice=choice, branch=branch, snapshot_properties=snapshot_properties)
+        return done(self._target, begin, branch, dry_run=dry_run)
 
     def rewrite_position_delete_files(
         self,
@@ -324,23 +314,18 @@ class MaintenanceTable:
         """Write the positions of small position delete files into fewer files, without those of files that are gone.
 
         Rewritten are the files of each partition that may hold rows of ``where``: where ``min_input_files`` are far
-        from ``target_file_size`` bytes (``write.delete.target-file-size-bytes`` by default), or several make up one;
-        all with ``rewrite_all``. In version 3 every position delete file becomes deletion vectors, and the vectors of
-        small Puffin files move into fewer. New files have the sequence number of the newest deletes in them.
+        from ``target_file_size`` bytes (``write.delete.target-file-size-bytes`` by default), or several make up one,
+        and fewer files come of them, or more of those that are too large; all with ``rewrite_all``. In version 3 every
+        position delete file becomes deletion vectors, and the vectors of small Puffin files move into fewer. New files
+        have the sequence number of the newest deletes in them.
         ``dry_run`` says which files would be rewritten.
 
         Raises ``InvalidArgument``, ``InvalidFile`` for a damaged delete file, ``UnsupportedFeature`` for an encrypted
         table, ``CommitFailed`` where others commit faster.
         """
         policy = RewritePolicy(_expression(where), target_file_size, min_input_files, rewrite_all)
-        if dry_run:
-            planned = RewritePositionDeletes(_not_staged, policy, branch=branch)
-            planned.plan(self._head(branch))
-            return replace(planned.result, dry_run=True)
-        with self._begin() as tx:
-            action = RewritePositionDeletes(tx.stage, policy, branch=branch, snapshot_properties=snapshot_properties)
-            action.commit()
-        return action.result
+        begin = partial(RewritePositionDeletes, policy=policy, branch=branch, snapshot_properties=snapshot_properties)
+        return done(self._target, begin, branch, dry_run=dry_run)
 
     def remove_dangling_deletes(
         self, *, dry_run: bool = False, branch: str = MAIN_BRANCH, snapshot_properties: Mapping[str, str] | None = None
@@ -353,14 +338,8 @@ class MaintenanceTable:
 
         Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
         """
-        if dry_run:
-            planned = RemoveDanglingDeletes(_not_staged, branch=branch)
-            planned.plan(self._head(branch))
-            return replace(planned.result, snapshot_id=None, dry_run=True)
-        with self._begin() as tx:
-            action = RemoveDanglingDeletes(tx.stage, branch=branch, snapshot_properties=snapshot_properties)
-            action.commit()
-        return action.result
+        begin = partial(RemoveDanglingDeletes, branch=branch, snapshot_properties=snapshot_properties)
+        return done(self._target, begin, branch, dry_run=dry_run)
 
     def convert_equality_deletes(
         self,
@@ -379,33 +358,21 @@ class MaintenanceTable:
         Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table and for one with a
         column ``_pos``, ``CommitFailed`` where others commit faster.
         """
-        row_filter = _expression(where)
-        if dry_run:
-            planned = ConvertEqualityDeletes(_not_staged, row_filter, branch=branch)
-            planned.plan(self._head(branch))
-            return replace(planned.result, dry_run=True)
-        with self._begin() as tx:
-            action = ConvertEqualityDeletes(
-                tx.stage, row_filter, branch=branch, snapshot_properties=snapshot_properties
-            )
-            action.commit()
-        return action.result
-
-    def _head(self, branch: str) -> Head:
-        refuse_plain_files(self._metadata)
-        return Head(self._metadata, head_of(self._metadata, branch), self._io)
+        begin = partial(
+            ConvertEqualityDeletes,
+            row_filter=_expression(where),
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+        )
+        return done(self._target, begin, branch, dry_run=dry_run)
 
     def _snapshot(self, snapshot_id: int | None) -> Snapshot | None:
         if snapshot_id is None:
-            return self._metadata.current_snapshot()
-        found = self._metadata.snapshot_by_id(snapshot_id)
+            return self._target.metadata.current_snapshot()
+        found = self._target.metadata.snapshot_by_id(snapshot_id)
         if found is None:
             raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
         return found
-
-
-def _not_staged(action: Action) -> None:
-    """Where the actions of dry runs go, which are never committed."""
 
 
 def _expression(where: str | BooleanExpression | None) -> BooleanExpression | None:

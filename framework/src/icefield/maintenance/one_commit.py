@@ -1,0 +1,54 @@
+"""Upkeep that is one commit, or a dry run of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from icefield.maintenance.deletes import ConvertEqualityDeletesResult, RemoveDanglingDeletesResult, RewriteDeletesResult
+from icefield.maintenance.manifests import RewriteManifestsResult
+from icefield.maintenance.target import Target
+from icefield.metadata.encryption import refuse_plain_files
+from icefield.transaction.action import Action
+from icefield.transaction.branch_head import Head
+from icefield.transaction.history import head_of
+
+Stage = Callable[[Action], None]
+R = TypeVar(
+    "R",
+    ConvertEqualityDeletesResult,
+    RemoveDanglingDeletesResult,
+    RewriteDeletesResult,
+    RewriteManifestsResult,
+)
+
+
+class Upkeep(Protocol[R]):
+    """An action that says what it did, or what it would do."""
+
+    result: R
+
+    def plan(self, head: Head) -> object:
+        """Choose what changes of a head, and state it in ``result``."""
+
+    def commit(self) -> None:
+        """Stage the action."""
+
+
+def done(target: Target, begin: Callable[[Stage], Upkeep[R]], branch: str, *, dry_run: bool) -> R:
+    """What the action did on the branch, or with ``dry_run`` would do; ``begin`` makes it."""
+    if dry_run:
+        metadata = target.metadata
+        refuse_plain_files(metadata)
+        planned = begin(_not_staged)
+        planned.plan(Head(metadata, head_of(metadata, branch), target.io))
+        return replace(planned.result, snapshot_id=None, dry_run=True)
+    with target.begin() as tx:
+        action = begin(tx.stage)
+        action.commit()
+    return action.result
+
+
+def _not_staged(action: Action) -> None:
+    """Where the actions of dry runs go, which are never committed."""
