@@ -1,22 +1,29 @@
-"""Compaction: 1,000 files of 1 MB packed, and 10 million rows clustered by two columns.
+"""Compaction: 1,000 files of 1 MB packed, and 10 million rows clustered by two columns, against pyarrow.
 
-Packing is compared with reading the same files and writing their rows into one with pyarrow, one file after another in
-bounded memory; the z-order with sorting the same rows by one column, both by ``rewrite_data_files``.
+    taskset -c 1 python benchmarks/bench_compaction.py [--files 1000] [--rows 10000000] [--runs 3]
+
+The peer of packing reads the same files one after another and writes their rows into one file, a row group each, in
+bounded memory. That of the z-order reads its ten files into memory, sorts the rows by one column and writes them, where
+the rewrite holds 128 MiB of rows and sorts the others through temporary files. Neither peer syncs its file, gathers
+metrics or commits anything. Each run of ours rewrites the same files, on a branch of its own. On one core (``taskset``)
+nothing runs side by side in the elapsed time, and CPU time shows what the work takes while others use the machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 import icefield
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import compare, main
+from harness import compare_clocks, main
 from icefield.catalog import Table
 
 FILES = 1_000
@@ -24,6 +31,8 @@ FILE_ROWS = 72_000
 """Makes about 1 MB of two random columns and one of few values."""
 
 ROWS = 10_000_000
+
+ROW_GROUP_ROWS = 4 << 20
 
 
 def made_table(folder: Path, files: int, rows: int) -> Table:
@@ -46,44 +55,58 @@ def made_table(folder: Path, files: int, rows: int) -> Table:
 
 
 def run() -> None:
-    quick = "--quick" in sys.argv
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=FILES)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--runs", type=int, default=3)
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        _packed(Path(folder), FILES // 10 if quick else FILES)
+        _clustered(Path(folder), given.rows, given.runs)
     with tempfile.TemporaryDirectory() as folder:
-        _clustered(Path(folder), ROWS // 10 if quick else ROWS)
+        _packed(Path(folder), given.files, given.runs)
 
 
-def _packed(folder: Path, files: int) -> None:
+def _packed(folder: Path, files: int, runs: int) -> None:
     table = made_table(folder, files, FILE_ROWS)
-    first = table.current_snapshot()
-    assert first is not None
-    located = sorted(urlparse(path).path for path in table.inspect.data_files()["file_path"].to_pylist())
-    numbers = itertools.count()
-
-    def ours() -> None:
-        branch = f"run{next(numbers)}"
-        table.manage_snapshots().create_branch(first.snapshot_id, branch).commit()
-        made = table.maintenance.rewrite_data_files(branch=branch, rewrite_all=True)
-        assert made.rewritten_data_files == files
+    located, rewrite = _located(table), _rewriting(table, files)
 
     def theirs() -> None:
         with pq.ParquetWriter(folder / "peer.parquet", pq.read_schema(located[0]), compression="zstd") as writer:
             for path in located:
-                writer.write_table(pq.read_table(path), row_group_size=4 << 20)
+                writer.write_table(pq.read_table(path), row_group_size=ROW_GROUP_ROWS)
 
-    compare("pack files of 1 MB", ours, theirs, runs=1 if files < FILES else 3, floor=1 / 1.3, rows=files * FILE_ROWS)
+    compare_clocks("pack files of 1 MB", rewrite, theirs, runs=runs, floor=1 / 1.3, rows=files * FILE_ROWS)
 
 
-def _clustered(folder: Path, rows: int) -> None:
+def _clustered(folder: Path, rows: int, runs: int) -> None:
     table = made_table(folder, 10, rows // 10)
+    located = _located(table)
+    rewrite = _rewriting(table, 10, strategy="zorder", zorder_columns=["id", "value"])
 
-    def clustered() -> None:
-        table.maintenance.rewrite_data_files("zorder", zorder_columns=["id", "value"], rewrite_all=True)
+    def theirs() -> None:
+        whole = pa.concat_tables([pq.read_table(path) for path in located]).sort_by("id")
+        pq.write_table(whole, folder / "peer.parquet", compression="zstd", row_group_size=ROW_GROUP_ROWS)
 
-    def ordered() -> None:
-        table.maintenance.rewrite_data_files("sort", ["id"], rewrite_all=True)
+    compare_clocks("z-order against a sort", rewrite, theirs, runs=runs, floor=0.5, rows=rows)
 
-    compare("z-order against a sort", clustered, ordered, runs=1 if rows < ROWS else 3, floor=0.5, rows=rows)
+
+def _located(table: Table) -> list[str]:
+    """The paths of the table's files."""
+    return sorted(urlparse(path).path for path in table.inspect.data_files()["file_path"].to_pylist())
+
+
+def _rewriting(table: Table, files: int, **options: Any) -> Callable[[], None]:
+    """Rewrites the files that the table has now, whatever was rewritten meanwhile."""
+    numbers, first = itertools.count(), table.current_snapshot()
+    assert first is not None
+
+    def rewrite() -> None:
+        branch = f"run{next(numbers)}"
+        table.manage_snapshots().create_branch(first.snapshot_id, branch).commit()
+        made = table.maintenance.rewrite_data_files(branch=branch, rewrite_all=True, **options)
+        assert made.rewritten_data_files == files
+
+    return rewrite
 
 
 if __name__ == "__main__":
