@@ -68,8 +68,7 @@ class Belonging:
             self._paths.add_new(path_hashes(path_of(places)))
 
     def _canonical(self, locations: pa.StringArray) -> pa.StringArray:
-        found = self.places.column(self.prefixes.equal(locations))
-        return found if isinstance(found, pa.Array) else found.combine_chunks()
+        return self.places.column(self.prefixes.equal(locations))
 
     def _refuse(self, batch: pa.RecordBatch, doubtful: Mask) -> None:
         first = without_userinfo(batch.column(0)[int(np.flatnonzero(doubtful)[0])].as_py())
