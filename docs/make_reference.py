@@ -1,4 +1,4 @@
-"""Write the pages of ``docs/reference`` that follow from the code: table properties and errors.
+"""Write the pages of ``docs/reference`` that follow from the code: table properties, errors and commands.
 
 Run ``make reference``, or this file; a test compares what is committed with what it would write.
 """
@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+import click
 from icefield import errors
 from icefield.errors import IcefieldError
 from icefield.metadata import properties, property_checks
 from icefield.metadata.properties import TABLE_PROPERTIES, Property
+from icefield_cli.command_line import GROUP
+from icefield_cli.options import shared_options
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs/reference"
 KIB, MIB = 1 << 10, 1 << 20
 _NO_READERS = {Path(properties.__file__), Path(property_checks.__file__)}
 _GROUP = re.compile(r"# -- (.+?) -+")
+_BAR = "\\|"
 _TYPE_NAMES = {str: "string", int: "integer", float: "number", bool: "true/false"}
 
 _PROPERTIES_HEAD = """# Table properties
@@ -70,6 +74,15 @@ except IcefieldError as error:
 |---|---|---|---|---|
 """
 
+_COMMANDS_HEAD = """# Commands
+
+Generated from `icefield_cli.commands` by `make reference`; do not edit. [The command line](../guide/command-line.md)
+shows them at work.
+
+Every command takes these options, before its name or behind it:
+
+"""
+
 
 def properties_page() -> str:
     """The page of table properties."""
@@ -83,9 +96,44 @@ def errors_page() -> str:
     return _ERRORS_HEAD + "".join(_error_row(each) for each in found if each.__module__ == errors.__name__)
 
 
+def commands_page() -> str:
+    """The page of commands, in the order of the help, with every option."""
+    shared = shared_options()
+    return _COMMANDS_HEAD + _option_table(shared) + "".join(_commands({each.name for each in shared}))
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with its string."""
-    return {REFERENCE / "properties.md": properties_page(), REFERENCE / "errors.md": errors_page()}
+    return {
+        REFERENCE / "properties.md": properties_page(),
+        REFERENCE / "errors.md": errors_page(),
+        REFERENCE / "commands.md": commands_page(),
+    }
+
+
+def _commands(shared: set[str | None]) -> Iterator[str]:
+    """A heading, what the command does, and a table of its own options, for each command."""
+    context = click.Context(GROUP, info_name="icefield")
+    for name in GROUP.list_commands(context):
+        command = GROUP.get_command(context, name)
+        assert command is not None
+        arguments = "".join(
+            f" {each.make_metavar(context)}" for each in command.params if isinstance(each, click.Argument)
+        )
+        yield f"\n## `icefield {name}{arguments}`\n\n{_prose(command.help or '')}"
+        own = [each for each in command.params if isinstance(each, click.Option) and each.name not in shared]
+        if own:
+            yield "\n" + _option_table(own)
+
+
+def _prose(text: str) -> str:
+    return "".join(f"{line.strip()}\n" for line in text.strip().splitlines())
+
+
+def _option_table(options: Sequence[click.Parameter]) -> str:
+    rows = [option.get_help_record(click.Context(GROUP)) for option in options]
+    head = "| option | meaning |\n|---|---|\n"
+    return head + "".join(f"| `{row[0].replace('|', _BAR)}` | {_cell(row[1])} |\n" for row in rows if row is not None)
 
 
 def _groups() -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
 import time
@@ -12,6 +14,7 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
+from icefield.maintenance import MaintenanceTable
 from icefield_cli.progress import Progress
 
 Run = Callable[..., Any]
@@ -36,11 +39,19 @@ def deleted(events: icefield.Table) -> icefield.Table:
 def test_a_sound_table_passes_its_examination_group_by_group(run: Run, events: icefield.Table) -> None:
     ran = run("doctor", "db.events", "--whole")
     assert (ran.status, ran.err) == (0, "")
-    assert [line.split()[0] for line in ran.lines] == ["metadata", "manifests", "entries", "files", "rows", "upkeep"]
-    assert all(line.endswith(" s") for line in ran.lines)
+    groups = [re.fullmatch(r"(\w+): (\d+) of \2 ok, \d+\.\d\d s", line) for line in ran.lines if line[0] != " "]
+    assert [each and each[1] for each in groups] == ["metadata", "manifests", "entries", "files", "rows", "upkeep"]
+    checks = [line for line in ran.lines if line[0] == " "]
+    assert all(re.fullmatch(r"  ok +\d+\.\d\d s  [\w-]+", line) for line in checks), checks
     found = run("doctor", "db.events", "--output", "json").objects
+    assert len(found) == len(checks)
     assert {row["result"] for row in found} <= {"ok", "skipped"}
-    assert {"group", "seconds", "check", "found", "advice", "location", "section", "repair"} <= {*found[0]}
+    assert {"check", "found", "advice", "location", "section", "repair"} <= {*found[0]}
+    seconds = {row["group"]: row["group_seconds"] for row in found}
+    for group, whole in seconds.items():
+        # Each number is rounded to a thousandth.
+        assert 0 <= sum(row["seconds"] for row in found if row["group"] == group) <= whole + 0.01
+    assert any(row["seconds"] for row in found)
 
 
 def test_a_missing_data_file_is_given_up_by_name_only_and_after_a_dry_run(
@@ -254,6 +265,50 @@ def test_a_time_that_is_none_is_wrong_usage(run: Run, events: icefield.Table, gi
 
 
 # -- rewrite-data-files ---------------------------------------------------------------------------------------------
+
+
+BY_CALLS_ONLY = {"file_format", "incremental", "predicate"}
+"""What has no option: a function, and two of statistics that no reader looks at."""
+
+
+@pytest.mark.parametrize(
+    ("command", "calls"),
+    [
+        (["expire-snapshots"], ["expire_snapshots"]),
+        (["remove-orphans"], ["remove_orphan_files"]),
+        (["rewrite-data-files"], ["rewrite_data_files"]),
+        (["rewrite-manifests"], ["rewrite_manifests"]),
+        (
+            ["rewrite-deletes", "--convert-equality", "--remove-dangling"],
+            ["rewrite_position_delete_files", "convert_equality_deletes", "remove_dangling_deletes"],
+        ),
+        (["compute-stats"], ["compute_table_stats", "compute_partition_stats"]),
+    ],
+    ids=str,
+)
+def test_a_command_passes_on_all_that_its_call_takes(
+    run: Run, events: icefield.Table, monkeypatch: pytest.MonkeyPatch, command: list[str], calls: list[str]
+) -> None:
+    passed: dict[str, set[str]] = {}
+
+    def listen(name: str) -> None:
+        called = getattr(MaintenanceTable, name)
+        signature = inspect.signature(called)
+
+        def listened(*given: Any, **named: Any) -> Any:
+            passed[name] = {*signature.bind(*given, **named).arguments}
+            return called(*given, **named)
+
+        monkeypatch.setattr(MaintenanceTable, name, listened)
+
+    takes = {name: {*inspect.signature(getattr(MaintenanceTable, name)).parameters} for name in calls}
+    for name in calls:
+        listen(name)
+    ran = run(*command, "db.events")
+    assert ran.status == 0, ran.err
+    assert {*passed} == {*calls}
+    left = {parameter for name, given in passed.items() for parameter in takes[name] - given}
+    assert left <= BY_CALLS_ONLY
 
 
 @pytest.fixture

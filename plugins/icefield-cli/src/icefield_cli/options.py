@@ -149,6 +149,13 @@ def branch_option(function: Function) -> Function:
     return declared
 
 
+def snapshot_property_option(function: Function) -> Function:
+    """What a commit adds to the summary of its snapshot."""
+    text = "A property of the snapshot's summary; repeatable."
+    declared: Function = pairs_option("--snapshot-property", text, "snapshot_properties")(function)
+    return declared
+
+
 def dry_run_option(function: Function) -> Function:
     """Whether only what would be done is said."""
     declared: Function = flag("--dry-run", "Change nothing, and say what would be done.")(function)

@@ -51,6 +51,7 @@ def examine_entries(subject: Subject, ledger: Ledger) -> None:
     """Look at the entries at the heads of branches and tags."""
     for entries in subject.readable():
         _EntriesExamination(subject, entries, ledger).run()
+        ledger.look_at(None)
     for head in subject.heads():
         _look_together(subject, head, ledger)
 
@@ -64,11 +65,17 @@ class _EntriesExamination:
     ledger: Ledger
 
     def run(self) -> None:
-        self._numbers()
-        self._ids()
-        self._vectors()
-        self._counts()
-        self._bounds()
+        for rule, look in (
+            (rules.ENTRY_NUMBERS, self._numbers),
+            (rules.SORT_ORDERS, self._orders),
+            (rules.EQUALITY_IDS, self._ids),
+            (rules.VECTOR_VERSION, self._vector_version),
+            (rules.VECTOR_FIELDS, self._vector_fields),
+            (rules.COUNTS_IMPOSSIBLE, self._counts),
+            (rules.BOUNDS_CROSSED, self._bounds),
+        ):
+            self.ledger.look_at(rule)
+            look()
 
     def _breach(self, rule: Rule, mask: Any, found: str) -> None:
         """Note the live entries that a mask marks, as breaches of a rule."""
@@ -90,12 +97,15 @@ class _EntriesExamination:
             rules.ENTRY_NUMBERS, pc.greater(file, own), f"its file sequence number is above its manifest's, {own}"
         )
 
-    def _ids(self) -> None:
-        metadata, content = self.subject.metadata, np.asarray(self.entries.column(f.CONTENT))
+    def _orders(self) -> None:
+        metadata = self.subject.metadata
         order = self.entries.column(f.SORT_ORDER_ID)
         known = pa.array([each.order_id for each in metadata.sort_orders] or [0], pa.int32())
         unknown = pc.and_not(pc.is_valid(order), pc.is_in(order, value_set=pa.concat_arrays([known, _UNSORTED])))
         self._breach(rules.SORT_ORDERS, unknown, "it names a sort order that the table does not have")
+
+    def _ids(self) -> None:
+        metadata, content = self.subject.metadata, np.asarray(self.entries.column(f.CONTENT))
         lists = self.entries.column(f.EQUALITY_IDS)
         lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
         is_equality = content == DataFileContent.EQUALITY_DELETES
@@ -107,11 +117,16 @@ class _EntriesExamination:
         strange[parents[~np.asarray(used)]] = True
         self._breach(rules.EQUALITY_IDS, is_equality & strange, "it names a column that no schema of the table has")
 
-    def _vectors(self) -> None:
-        vectors = np.asarray(pc.equal(self.entries.column(f.FILE_FORMAT), "puffin"))
+    def _vectors(self) -> np.ndarray:
+        return np.asarray(pc.equal(self.entries.column(f.FILE_FORMAT), "puffin"))
+
+    def _vector_version(self) -> None:
         if self.subject.metadata.format_version < _V3:
             found = f"a deletion vector in format version {self.subject.metadata.format_version}"
-            self._breach(rules.VECTOR_VERSION, vectors, found)
+            self._breach(rules.VECTOR_VERSION, self._vectors(), found)
+
+    def _vector_fields(self) -> None:
+        vectors = self._vectors()
         for number, name in (
             (f.REFERENCED_DATA_FILE, "referenced_data_file"),
             (f.CONTENT_OFFSET, "content_offset"),
@@ -192,12 +207,16 @@ def _look_together(subject: Subject, head: Snapshot, ledger: Ledger) -> None:
         return
     data = live.table([DataFileContent.DATA])
     deletes = live.table([DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES])
+    ledger.look_at(rules.LISTED_TWICE)
     _twice(data, f.FILE_PATH, rules.LISTED_TWICE, "live in more than one entry", ledger)
+    ledger.look_at(rules.VECTORS_TWICE)
     vectors = deletes.filter(pc.equal(_column(deletes, f.FILE_FORMAT), "puffin"))
     _twice(vectors, f.REFERENCED_DATA_FILE, rules.VECTORS_TWICE, "more than one deletion vector", ledger)
+    ledger.look_at(rules.DANGLING)
     _dangling(data, deletes, ledger)
     if subject.metadata.format_version >= _V3 and head.first_row_id is not None:
         _row_ids(data, ledger)
+    ledger.look_at(None)
 
 
 def _column(table: pa.Table, number: int) -> pa.ChunkedArray:
@@ -233,9 +252,11 @@ _EQUALITY: Final = int(DataFileContent.EQUALITY_DELETES)
 
 
 def _row_ids(data: pa.Table, ledger: Ledger) -> None:
+    ledger.look_at(rules.ROW_IDS_MISSING)
     first = _column(data, f.FIRST_ROW_ID)
     for path in _column(data.filter(pc.is_null(first)), f.FILE_PATH).to_pylist():
         ledger.breach(rules.ROW_IDS_MISSING, path, "the file has no first row id")
+    ledger.look_at(rules.ROW_IDS_TWICE)
     known = data.filter(pc.is_valid(first)).sort_by(str(f.FIRST_ROW_ID))
     starts, rows = (np.asarray(_column(known, number)) for number in (f.FIRST_ROW_ID, f.RECORD_COUNT))
     for row in np.flatnonzero(starts[1:] < (starts + rows)[:-1]) + 1:

@@ -47,6 +47,7 @@ def examine_files(subject: Subject, ledger: Ledger) -> None:
     for entries in subject.readable():
         files.add(entries)
     _look_at_sizes(subject, files, ledger)
+    ledger.look_at(rules.VECTORS_DAMAGED)
     for vector in sampled(files.vectors, subject.sample):
         _look_at_vector(subject, vector, files, ledger)
 
@@ -55,11 +56,13 @@ def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
     storage, paths = subject.io.storage(), list(files.sizes)
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
+        ledger.look_at(rules.FILES_MISSING)
         try:
             found = storage.stat_many(some)
         except IcefieldError as error:
             ledger.skip(rules.FILES_MISSING, str(error))
             return
+        ledger.look_at(rules.FILE_SIZES)
         for path, info in zip(some, found, strict=True):
             if info is None:
                 ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +28,21 @@ class Ledger:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._breaches = {rule: _Breaches() for rule in rules}
         self._skipped: dict[Rule, str] = {}
+        self._seconds = dict.fromkeys(rules, 0.0)
+        self._looked_at: Rule | None = None
+        self._since = 0.0
+
+    def look_at(self, rule: Rule | None) -> None:
+        """Note that from now on a rule is looked at; None: what several of them need is read."""
+        now = time.perf_counter()
+        if self._looked_at is not None:
+            self._seconds[self._looked_at] += now - self._since
+        self._looked_at, self._since = rule, now
+
+    def seconds(self) -> Mapping[str, float]:
+        """How long each rule was looked at so far, by its name."""
+        self.look_at(None)
+        return {rule.name: seconds for rule, seconds in self._seconds.items()}
 
     def breach(self, rule: Rule, location: str, found: str, others: Sequence[str] = ()) -> None:
         """Note that a file breaks a rule, and ``others`` in the same way."""

@@ -47,11 +47,13 @@ _TOTALS: Final = (
 
 def examine_manifests(subject: Subject, ledger: Ledger) -> None:
     """Look at the lists of all snapshots, and the manifests at the heads of branches and tags."""
+    ledger.look_at(rules.MANIFEST_LISTS)
     for snapshot in subject.metadata.snapshots:
         _look_at_list(subject, snapshot, ledger)
     live: dict[str, tuple[int, int]] = {}
     for manifest in subject.head_manifests():
         live[manifest.manifest_path] = _look_at_manifest(subject, manifest, ledger)
+    ledger.look_at(rules.SNAPSHOT_TOTALS)
     for head in subject.heads():
         _look_at_totals(subject, head, live, ledger)
 
@@ -67,18 +69,24 @@ def _look_at_list(subject: Subject, snapshot: Snapshot, ledger: Ledger) -> None:
 def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) -> tuple[int, int]:
     """Compare a manifest with what a list says of it; give its live files and their rows."""
     path = manifest.manifest_path
+    ledger.look_at(rules.MANIFEST_FILES)
     try:
         length = subject.io.stat(path).size
         entries = subject.entries(manifest)
     except IcefieldError as error:
         ledger.breach(rules.MANIFEST_FILES, path, str(error))
         return 0, 0
+    ledger.look_at(rules.MANIFEST_LENGTHS)
     if length != manifest.manifest_length:
         found = f"it has {length:,} bytes, and the list says {manifest.manifest_length:,}"
         ledger.breach(rules.MANIFEST_LENGTHS, path, found)
+    ledger.look_at(rules.MANIFEST_COUNTS)
     _look_at_counts(manifest, entries, ledger)
+    ledger.look_at(rules.MANIFEST_NUMBERS)
     _look_at_numbers(subject, manifest, entries, ledger)
+    ledger.look_at(rules.MANIFEST_PARTITIONS)
     _look_at_partitions(subject, manifest, entries, ledger)
+    ledger.look_at(rules.SNAPSHOT_TOTALS)
     alive = entries.status() != EntryStatus.DELETED
     return int(alive.sum()), int(np.asarray(entries.column(f.RECORD_COUNT))[alive].sum())
 

@@ -43,11 +43,13 @@ def examine_metadata(subject: Subject, ledger: Ledger) -> None:
 def _last_ids(subject: Subject, ledger: Ledger) -> None:
     """The numbers as the file has them: decoding raises those that are too low."""
     raw: dict[str, Any] = msgspec.json.decode(subject.io.read_metadata(subject.metadata_location))
+    ledger.look_at(rules.LAST_COLUMN_ID)
     metadata, where = subject.metadata, subject.metadata_location
     highest = max(schema.highest_field_id for schema in metadata.schemas)
     stated = raw.get("last-column-id")
     if isinstance(stated, int) and stated < highest:
         ledger.breach(rules.LAST_COLUMN_ID, where, f"last-column-id is {stated}, and a column has id {highest}")
+    ledger.look_at(rules.LAST_PARTITION_ID)
     numbers = [field.field_id for spec in metadata.partition_specs for field in spec.fields]
     stated = raw.get("last-partition-id")
     if isinstance(stated, int) and numbers and stated < max(numbers):
@@ -58,15 +60,22 @@ def _last_ids(subject: Subject, ledger: Ledger) -> None:
 def _later_features(subject: Subject, ledger: Ledger) -> None:
     metadata, where = subject.metadata, subject.metadata_location
     version = metadata.format_version
-    for schema in metadata.schemas if version < _V3 else ():
-        for field in schema.id_to_field.values():
-            name = schema.find_column_name(field.field_id)
-            if field.has_default:
-                ledger.breach(rules.LATER_DEFAULTS, where, f"column '{name}' has a default in format version {version}")
-            needed = 1 if field.field_type.is_nested else field.field_type.min_format_version
-            if needed > version:
-                found = f"column '{name}' is {field.field_type}, which needs format version {needed}, not {version}"
-                ledger.breach(rules.LATER_TYPES, where, found)
+    columns = [
+        (schema.find_column_name(field.field_id), field)
+        for schema in (metadata.schemas if version < _V3 else ())
+        for field in schema.id_to_field.values()
+    ]
+    ledger.look_at(rules.LATER_DEFAULTS)
+    for name, field in columns:
+        if field.has_default:
+            ledger.breach(rules.LATER_DEFAULTS, where, f"column '{name}' has a default in format version {version}")
+    ledger.look_at(rules.LATER_TYPES)
+    for name, field in columns:
+        needed = 1 if field.field_type.is_nested else field.field_type.min_format_version
+        if needed > version:
+            found = f"column '{name}' is {field.field_type}, which needs format version {needed}, not {version}"
+            ledger.breach(rules.LATER_TYPES, where, found)
+    ledger.look_at(rules.PARTITION_NAMES)
     for spec in metadata.partition_specs:
         for partition in spec.fields:
             if takes_name_of_column(partition, metadata.schema()):
@@ -76,33 +85,40 @@ def _later_features(subject: Subject, ledger: Ledger) -> None:
 
 def _snapshots(subject: Subject, ledger: Ledger) -> None:
     metadata, where = subject.metadata, subject.metadata_location
+    ledger.look_at(rules.SNAPSHOT_SCHEMAS)
     schemas = {schema.schema_id for schema in metadata.schemas}
-    numbers: Counter[int] = Counter()
     for snapshot in metadata.snapshots:
         if snapshot.schema_id is not None and snapshot.schema_id not in schemas:
             found = f"snapshot {snapshot.snapshot_id} has schema {snapshot.schema_id}, which the table does not have"
             ledger.breach(rules.SNAPSHOT_SCHEMAS, where, found)
+    ledger.look_at(rules.SNAPSHOT_NUMBERS)
+    numbers: Counter[int] = Counter()
+    for snapshot in metadata.snapshots:
         number = snapshot.sequence_number or 0
         parent = metadata.snapshot_by_id(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
         if number and parent is not None and (parent.sequence_number or 0) >= number:
             found = f"snapshot {snapshot.snapshot_id} has number {number}, and its parent {parent.sequence_number}"
             ledger.breach(rules.SNAPSHOT_NUMBERS, where, found)
         numbers[number] += bool(number)
+    for number, count in numbers.items():
+        if count > 1:
+            ledger.breach(rules.SNAPSHOT_NUMBERS, where, f"{count} snapshots have the sequence number {number}")
+    ledger.look_at(rules.NEXT_ROW_ID)
+    for snapshot in metadata.snapshots:
         end = (snapshot.first_row_id or 0) + (snapshot.added_rows or 0)
         if metadata.next_row_id is not None and end > metadata.next_row_id:
             found = f"next-row-id is {metadata.next_row_id}, and snapshot {snapshot.snapshot_id} gave ids up to {end}"
             ledger.breach(rules.NEXT_ROW_ID, where, found)
-    for number, count in numbers.items():
-        if count > 1:
-            ledger.breach(rules.SNAPSHOT_NUMBERS, where, f"{count} snapshots have the sequence number {number}")
 
 
 def _logs(subject: Subject, ledger: Ledger) -> None:
     metadata, where = subject.metadata, subject.metadata_location
+    ledger.look_at(rules.LOGGED_SNAPSHOTS)
     for entry in metadata.snapshot_log:
         if metadata.snapshot_by_id(entry.snapshot_id) is None:
             found = f"the log says that snapshot {entry.snapshot_id} was current, and the table does not have it"
             ledger.breach(rules.LOGGED_SNAPSHOTS, where, found)
+    ledger.look_at(rules.LOGGED_METADATA)
     for logged in metadata.metadata_log:
         if not _is_there(subject, logged.metadata_file):
             ledger.breach(rules.LOGGED_METADATA, logged.metadata_file, "the log names it, and it is gone")
@@ -113,10 +129,12 @@ def _statistics(subject: Subject, ledger: Ledger) -> None:
     entries += subject.metadata.statistics
     entries += subject.metadata.partition_statistics
     for entry in entries:
+        ledger.look_at(rules.STATISTICS_OF_NOTHING)
         if subject.metadata.snapshot_by_id(entry.snapshot_id) is None:
             found = f"statistics of snapshot {entry.snapshot_id}, which the table does not have"
             ledger.breach(rules.STATISTICS_OF_NOTHING, entry.statistics_path, found)
             continue
+        ledger.look_at(rules.STATISTICS_FILES)
         try:
             size = subject.io.stat(entry.statistics_path).size
         except IcefieldError as error:

@@ -53,27 +53,36 @@ class _FileExamination:
 
     def run(self) -> None:
         """Read the file, and compare."""
+        self._ledger.look_at(rules.FILES_DAMAGED)
         collector = MetricsCollector(schema_to_arrow(self._schema))
         try:
             for batch in rows_of(self._subject, self._file):
+                self._ledger.look_at(rules.BOUNDS)
                 collector.update(batch)
+                self._ledger.look_at(rules.PARTITION_VALUES)
                 self._look_at_partition(batch)
+                self._ledger.look_at(rules.SORTED)
                 self._gather_keys(batch)
+                self._ledger.look_at(rules.FILES_DAMAGED)
         except IcefieldError as error:
             self._ledger.breach(rules.FILES_DAMAGED, self._file.file_path, str(error))
             return
         self._compare(collector.metrics())
+        self._ledger.look_at(rules.SORTED)
         self._look_at_order()
+        self._ledger.look_at(None)
 
     def _breach(self, rule: rules.Rule, found: str) -> None:
         self._ledger.breach(rule, self._file.file_path, found)
 
     def _compare(self, held: Metrics) -> None:
         file = self._file
+        self._ledger.look_at(rules.RECORD_COUNTS)
         if file.record_count != held.record_count:
             self._breach(
                 rules.RECORD_COUNTS, f"it holds {held.record_count:,} rows, and its manifest says {file.record_count:,}"
             )
+        self._ledger.look_at(rules.NULL_COUNTS)
         for number, stated in file.null_value_counts.items():
             found = held.null_value_counts.get(number)
             # A column that is repeated has as many values as the writer saw, by rules that differ.
@@ -82,6 +91,7 @@ class _FileExamination:
                 self._breach(
                     rules.NULL_COUNTS, f"column '{name}' has {found:,} nulls, and its manifest says {stated:,}"
                 )
+        self._ledger.look_at(rules.BOUNDS)
         for number, encoded in file.lower_bounds.items():
             self._compare_bound(number, encoded, held.lower_bounds.get(number), upper=False)
         for number, encoded in file.upper_bounds.items():

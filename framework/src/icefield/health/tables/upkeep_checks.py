@@ -67,6 +67,7 @@ def _files(subject: Subject, ledger: Ledger) -> None:
     live = _Live()
     for entries in subject.readable():
         live.add(entries)
+    ledger.look_at(rules.SMALL_FILES)
     properties, where = subject.metadata.properties, subject.metadata.location
     limit = _SMALL * get_int(properties, WRITE_TARGET_FILE_SIZE)
     small, joined, bytes_ = 0, 0, 0
@@ -83,12 +84,14 @@ def _files(subject: Subject, ledger: Ledger) -> None:
     if small:
         found = f"{small:,} data files of {joined:,} partitions, {bytes_:,} bytes, are below {_SMALL:.0%} of the target"
         ledger.breach(rules.SMALL_FILES, where, found)
+    ledger.look_at(rules.DELETE_DEBT)
     if live.delete_files and live.deleted >= _DELETED * live.rows:
         found = f"{live.delete_files:,} delete files delete {live.deleted:,} of {live.rows:,} rows"
         ledger.breach(rules.DELETE_DEBT, where, found)
 
 
 def _manifests(subject: Subject, ledger: Ledger) -> None:
+    ledger.look_at(rules.SMALL_MANIFESTS)
     current = subject.metadata.current_snapshot()
     lengths = [] if current is None else [manifest.manifest_length for manifest in subject.manifests(current)]
     target = get_int(subject.metadata.properties, MANIFEST_TARGET_SIZE)
@@ -99,6 +102,7 @@ def _manifests(subject: Subject, ledger: Ledger) -> None:
 
 
 def _snapshots(subject: Subject, ledger: Ledger) -> None:
+    ledger.look_at(rules.OLD_SNAPSHOTS)
     limit = time.time() * 1000 - get_int(subject.metadata.properties, MAX_SNAPSHOT_AGE_MS)
     heads = {head.snapshot_id for head in subject.heads()}
     old = [each for each in subject.metadata.snapshots if each.timestamp_ms < limit and each.snapshot_id not in heads]

@@ -163,12 +163,14 @@ def _fail_where_failed(findings: Sequence[Finding]) -> None:
 
 
 def _show_group(context: Context, group: GroupOfChecks) -> None:
-    """A JSON object a finding, or a line for the group and below it what was found."""
+    """A JSON object a finding, or a line for the group and below it one a check, with what was found."""
+    seconds = {name: round(each, 3) for name, each in group.check_seconds.items()}
     if context.json:
         rows = [
             {
                 "group": group.name,
-                "seconds": round(group.seconds, 3),
+                "group_seconds": round(group.seconds, 3),
+                "seconds": seconds.get(finding.check),
                 "check": finding.check,
                 "result": finding.result.value,
                 "found": finding.found,
@@ -183,11 +185,13 @@ def _show_group(context: Context, group: GroupOfChecks) -> None:
         context.rows(rows, ())
         return
     well = sum(finding.result is Result.OK for finding in group.findings)
-    context.line(f"{group.name:9}  {well} of {len(group.findings)} ok  {group.seconds:.2f} s")
+    context.line(f"{group.name}: {well} of {len(group.findings)} ok, {group.seconds:.2f} s")
     for finding in group.findings:
+        took = seconds.pop(finding.check, None)  # of several findings of one check, at the first
+        spent = " " * 8 if took is None else f"{took:6.2f} s"
+        context.line(f"  {finding.result.value:8}  {spent}  {finding.check:24}  {finding.found}".rstrip())
         if finding.result is Result.OK:
             continue
-        context.line(f"  {finding.result.value:8}  {finding.check:22}  {finding.found}".rstrip())
         repair = finding.no_repair if finding.repair is None else f"--repair {_named(finding.repair)}"
         shown = (("in", finding.location), ("->", finding.advice), ("repair:", repair), ("see", finding.section))
         for what, value in shown:

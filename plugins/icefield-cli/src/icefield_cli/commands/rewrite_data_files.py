@@ -18,7 +18,7 @@ from icefield_cli.options import (
     dry_run_option,
     flag,
     names_option,
-    pairs_option,
+    snapshot_property_option,
     table_argument,
     where_option,
 )
@@ -28,6 +28,8 @@ _STRATEGIES: dict[str, Any] = {"bin-pack": "binpack", "sort": "sort", "zorder": 
 _STRATEGY = (
     "bin-pack keeps the order of rows, sort and zorder change it; default: bin-pack, or what the order asks for."
 )
+_ORDERS = ["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
+_FAILED = "With --partial-progress: fail once more commits than these have failed; default: --max-commits."
 _THRESHOLD = "Rewrite files with so many delete files, whatever their size."
 
 
@@ -70,12 +72,26 @@ _THRESHOLD = "Rewrite files with so many delete files, whatever their size."
 @click.option(
     "--max-commits", type=count, default=10, metavar="N", help="With --partial-progress: the most commits; default: 10."
 )
+@click.option("--max-failed-commits", type=count, metavar="N", help=_FAILED)
+@click.option(
+    "--max-concurrent-groups",
+    type=count,
+    default=1,
+    metavar="N",
+    help="Rewrite so many groups of files at once, in the same memory; default: 1.",
+)
+@click.option(
+    "--job-order",
+    type=click.Choice(_ORDERS),
+    default="none",
+    help="Which groups of files come first, by their bytes or number of files; default: none.",
+)
 @flag("--all", "Rewrite every file, whatever its size.")
 @flag("--new-sequence-number", "Let equality deletes that others commit meanwhile not apply to the new files.")
 @flag("--remove-dangling", "At the end remove deletes that apply to no data file.")
 @click.option("--output-spec", type=int, metavar="ID", help="Write by this partition spec; default: the table's.")
 @branch_option
-@pairs_option("--snapshot-property", "A property of the snapshot's summary; repeatable.")
+@snapshot_property_option
 @dry_run_option
 def run(
     context: Context,
@@ -104,13 +120,16 @@ def run(
             max_file_group_size_bytes=given["max_group_size"],
             partial_progress=given["partial_progress"],
             max_commits=given["max_commits"],
+            max_failed_commits=given["max_failed_commits"],
+            max_concurrent_file_group_rewrites=given["max_concurrent_groups"],
+            rewrite_job_order=given["job_order"],
             rewrite_all=given["all"],
             use_starting_sequence_number=not given["new_sequence_number"],
             remove_dangling_deletes=given["remove_dangling"],
             output_spec_id=given["output_spec"],
             branch=given["branch"],
             dry_run=dry_run,
-            snapshot_properties=dict(given["snapshot_property"]),
+            snapshot_properties=dict(given["snapshot_properties"]),
         )
     totals = {"rewritten_data_files": result.rewritten_data_files, "rewritten_bytes": result.rewritten_bytes}
     if not dry_run:

@@ -8,7 +8,16 @@ from __future__ import annotations
 import click
 
 from icefield_cli.context import Context
-from icefield_cli.options import branch_option, command, count, dry_run_option, flag, table_argument, where_option
+from icefield_cli.options import (
+    branch_option,
+    command,
+    count,
+    dry_run_option,
+    flag,
+    snapshot_property_option,
+    table_argument,
+    where_option,
+)
 
 NAME = "rewrite-deletes"
 
@@ -22,6 +31,7 @@ NAME = "rewrite-deletes"
 @click.option("--min-input-files", type=count, default=5, metavar="N", help="Default: 5.")
 @flag("--all", "Rewrite all, whatever their sizes.")
 @branch_option
+@snapshot_property_option
 @dry_run_option
 def run(
     context: Context,
@@ -33,17 +43,21 @@ def run(
     min_input_files: int,
     all: bool,
     branch: str,
+    snapshot_properties: tuple[tuple[str, str], ...],
     dry_run: bool,
 ) -> None:
     """Run the command."""
-    maintenance = context.table(table).maintenance
-    would = "would have " if dry_run else ""
+    summary = dict(snapshot_properties)
     if convert_equality:
-        with context.changing(NAME, dry_run=dry_run):
-            converted = maintenance.convert_equality_deletes(where, dry_run=dry_run, branch=branch)
-        number = converted.converted_equality_delete_files
-        context.result(f"{would}converted {number:,} equality delete files", "convert-equality-deletes", converted)
         maintenance = context.table(table).maintenance
+        with context.changing(NAME, dry_run=dry_run):
+            converted = maintenance.convert_equality_deletes(
+                where, dry_run=dry_run, branch=branch, snapshot_properties=summary
+            )
+        done = "would convert" if dry_run else "converted"
+        number = converted.converted_equality_delete_files
+        context.result(f"{done} {number:,} equality delete files", "convert-equality-deletes", converted)
+    maintenance = context.table(table).maintenance
     with context.changing(NAME, dry_run=dry_run):
         packed = maintenance.rewrite_position_delete_files(
             where,
@@ -52,13 +66,16 @@ def run(
             rewrite_all=all,
             dry_run=dry_run,
             branch=branch,
+            snapshot_properties=summary,
         )
+    done = "would rewrite" if dry_run else "rewrote"
     number = packed.rewritten_position_delete_files + packed.rewritten_deletion_vectors
-    context.result(
-        f"{would}rewritten {number:,} position delete files and deletion vectors", "rewrite-position-deletes", packed
-    )
+    context.result(f"{done} {number:,} position delete files and deletion vectors", "rewrite-position-deletes", packed)
     if remove_dangling:
         maintenance = context.table(table).maintenance
         with context.changing(NAME, dry_run=dry_run):
-            removed = maintenance.remove_dangling_deletes(dry_run=dry_run, branch=branch)
-        context.result(f"{would}removed deletes that delete nothing", "remove-dangling-deletes", removed)
+            removed = maintenance.remove_dangling_deletes(dry_run=dry_run, branch=branch, snapshot_properties=summary)
+        done = "would remove" if dry_run else "removed"
+        number = removed.removed_position_delete_files + removed.removed_deletion_vectors
+        number += removed.removed_equality_delete_files
+        context.result(f"{done} {number:,} deletes that apply to no data file", "remove-dangling-deletes", removed)
