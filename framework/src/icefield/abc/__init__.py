@@ -1,6 +1,6 @@
 """The contracts: all that a plugin author reads."""
 
-from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
+from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, NewTable, Page, TableName
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
 from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned, UpkeepProgress
 from icefield.abc.file_format import (
@@ -47,6 +47,7 @@ __all__ = [
     "ManifestFormatReader",
     "ManifestReadRequest",
     "NamespaceName",
+    "NewTable",
     "OutputStream",
     "Page",
     "Pointer",

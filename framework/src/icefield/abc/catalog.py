@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from icefield.errors import NotSupportedByCatalog
+from icefield.errors import NoSuchNamespace, NotSupportedByCatalog
 
 if TYPE_CHECKING:
-    from icefield.abc.commit import CommitStrategy, Committed, Conflict, TableChange
+    from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, TableChange
     from icefield.abc.storage import Storage
     from icefield.abc.views import CurrentView, ViewProposal
+    from icefield.metadata import TableUpdate
 
 NamespaceName = tuple[str, ...]
 """The levels of a namespace: ``("lake", "raw")``."""
@@ -35,6 +36,18 @@ class Page(Generic[T]):
 
     items: tuple[T, ...]
     next_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that a service is to create: it chooses the uuid, and the location where none is given.
+
+    ``updates`` state its schema, partition spec and sort order; ``properties`` may hold ``format-version``.
+    """
+
+    updates: tuple[TableUpdate, ...]
+    properties: Mapping[str, str]
+    location: str | None = None
 
 
 class CatalogAbility(Enum):
@@ -65,6 +78,12 @@ class CatalogBackend(ABC):
 
     contract: ClassVar[int] = 2
     """The version of this contract that the class fulfils: a plugin that names another is refused when it is loaded."""
+
+    serves_metadata: ClassVar[bool] = False
+    """Whether a service behind the catalog reads and writes the metadata of its tables.
+
+    Then no metadata file is opened here, and the property ``warehouse`` is a name that the service knows.
+    """
 
     @property
     def abilities(self) -> frozenset[CatalogAbility]:
@@ -133,6 +152,33 @@ class CatalogBackend(ABC):
         Without ``RENAME``, raises ``NotSupportedByCatalog``.
         """
         raise NotSupportedByCatalog(f"catalog '{self.name}' cannot rename a table")
+
+    def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current | None:
+        """Create a table where a service does that itself; by default None: its strategy commits the first version.
+
+        With ``staged`` nothing becomes visible: what is given back is completed here, and its strategy commits it with
+        ``base=None``. Raises ``TableExists``, ``NoSuchNamespace``, ``CommitStateUnknown``.
+        """
+        return None
+
+    def table_exists(self, table: TableName) -> bool:
+        """Whether there is a table of that name."""
+        return self.strategy(table).load() is not None
+
+    def namespace_exists(self, namespace: NamespaceName) -> bool:
+        """Whether there is a namespace of that name."""
+        try:
+            self.namespace_properties(namespace)
+        except NoSuchNamespace:
+            return False
+        return True
+
+    def purge_table(self, table: TableName) -> bool:
+        """Drop a table and have its files deleted, where a service does that; by default False: it is done here.
+
+        Raises what ``CommitStrategy.drop`` raises.
+        """
+        return False
 
     def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
         """Commit changes of several tables in one step, which keeps the promises of ``CommitStrategy.commit``.

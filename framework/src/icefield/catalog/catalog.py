@@ -12,28 +12,38 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, Page, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, Current, NamespaceName, NewTable, Page, TableName
 from icefield.catalog.changes import ChangesOfCatalog
-from icefield.catalog.config import catalog_properties, check_names, configured_catalogs, default_catalog_name
+from icefield.catalog.config import (
+    catalog_properties,
+    check_names,
+    configured_catalogs,
+    default_catalog_name,
+    is_service,
+)
 from icefield.catalog.identifiers import namespace_name, string_of, table_name
 from icefield.catalog.purge import delete_files_of, delete_versions_of
 from icefield.catalog.table import Table
+from icefield.catalog.transaction import CatalogTransaction
 from icefield.catalog.views import ViewsOfCatalog
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import (
     FileMissing,
     InvalidArgument,
     InvalidMetadata,
+    LocationRefused,
+    MissingPlugin,
     NamespaceExists,
-    NoSuchNamespace,
     NoSuchTable,
     NotSupportedByCatalog,
+    StorageError,
     TableExists,
 )
 from icefield.limits import MAX_LISTED_CHARACTERS, MAX_LISTED_NAMES
 from icefield.metadata import TableMetadata, decode_metadata, new_table_metadata
 from icefield.metadata.properties import check_properties
 from icefield.metadata.property_checks import check_values, warn_of_names
+from icefield.metadata.updates import creation_updates
 from icefield.metadata.validation import check_names_differ
 from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.parse import partition_spec_of, sort_order_of
@@ -51,6 +61,7 @@ Name = TypeVar("Name", bound="tuple[str, ...]")
 Identifier = str | Iterable[str]
 """A name as a string, ``"db.events"``, or as its levels, ``("db", "events")``."""
 
+_ANYWHERE = "memory://chosen-by-the-service"
 _DEFAULT = "table-default."
 _OVERRIDE = "table-override."
 _PREFER = "plugins.prefer."
@@ -134,11 +145,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     def namespace_exists(self, namespace: Identifier) -> bool:
         """Whether there is a namespace of that name."""
-        try:
-            self._backend.namespace_properties(self._namespace(namespace))
-        except NoSuchNamespace:
-            return False
-        return True
+        return self._backend.namespace_exists(self._namespace(namespace))
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[NamespaceName]:
         """The namespaces directly below one, or at the top, sorted. Raises ``NoSuchNamespace``."""
@@ -180,17 +187,20 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     def load_table(self, identifier: Identifier) -> Table:
         """A table at its current version. Raises ``NoSuchTable``."""
-        name = table_name(identifier)
-        handle = TableHandle(name, self.io, self._backend.strategy(name))
-        state = load_table(handle)
-        if state is None:
-            raise NoSuchTable(f"no table {string_of(name)} in catalog '{self.name}'", table=name)
-        return Table(handle, state)
+        return Table(*self._loaded(table_name(identifier)))
+
+    def transaction(self) -> CatalogTransaction:
+        """A transaction over several tables: ``with catalog.transaction() as tx: tx.table("db.a").append(rows)``.
+
+        All changes become visible in one step, where the catalog can: ``sql`` does, and ``rest`` where its service
+        offers it.
+        """
+        return CatalogTransaction(self._backend, self._loaded)
 
     def table_exists(self, identifier: Identifier) -> bool:
         """Whether there is a table of that name."""
         try:
-            return self._backend.strategy(table_name(identifier)).load() is not None
+            return self._backend.table_exists(table_name(identifier))
         except NotSupportedByCatalog:  # a view, or a table of another kind
             return False
 
@@ -210,6 +220,11 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         ``["id", "ts desc nulls last"]``. The property ``format-version`` selects the format version (2 by default).
         Raises ``TableExists``, ``NoSuchNamespace``, ``InvalidArgument``, ``InvalidSchema``.
         """
+        if self._backend.serves_metadata:
+            new = self._new_table(schema, location, partition_spec, sort_order, properties)
+            made = self._backend.create_table(table_name(identifier), new)
+            if made is not None:
+                return Table(*self._served(table_name(identifier), made))
         return self.create_table_transaction(
             identifier, schema, location, partition_spec, sort_order, properties
         ).commit_transaction()
@@ -240,6 +255,14 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     ) -> Transaction[Table]:
         """A transaction that creates a table, together with whatever else is staged, when it commits."""
         name = table_name(identifier)
+        if self._backend.serves_metadata:
+            new = self._new_table(schema, location, partition_spec, sort_order, properties)
+            made = self._backend.create_table(name, new, staged=True)
+            if made is not None:
+                served, state = self._served(name, made)
+                return Transaction(
+                    served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
+                )
         default = self._backend.table_location(name)
         strategy = self._backend.strategy(name, location or default)
         if strategy.load() is not None:
@@ -263,7 +286,13 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """
         name = table_name(identifier)
         # Before anything is registered it must be clear that it can be read.
-        check_names_differ(_metadata_at(self.io, metadata_location))
+        try:
+            found = _metadata_at(self.io, metadata_location)
+        except (FileMissing, LocationRefused, MissingPlugin, StorageError):
+            if not self._backend.serves_metadata:  # a service may open what nobody else can
+                raise
+        else:
+            check_names_differ(found)
         self._backend.register_table(name, metadata_location)
         return self.load_table(name)
 
@@ -282,6 +311,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
         Purging keeps data files when the table's property ``gc.enabled`` is false: other tables may share them.
         """
+        if purge and self._backend.purge_table(table_name(identifier)):
+            return
         table = self.load_table(identifier) if purge else None
         strategy = self._backend.strategy(table_name(identifier))
         strategy.drop()
@@ -299,6 +330,34 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{string_of(name)}' cannot be")
         return name
 
+    def _loaded(self, name: TableName) -> tuple[TableHandle, TableState]:
+        handle = TableHandle(name, self.io, self._backend.strategy(name))
+        state = load_table(handle)
+        if state is None:
+            raise NoSuchTable(f"no table {string_of(name)} in catalog '{self.name}'", table=name)
+        return handle, state
+
+    def _new_table(
+        self,
+        schema: Schema | pa.Schema,
+        location: str | None,
+        partition_spec: PartitionSpec | Any,
+        sort_order: SortOrder | Any,
+        properties: Mapping[str, Any] | None,
+    ) -> NewTable:
+        """What a service is told of a new table; everything about it is checked here first."""
+        columns = as_schema(schema)
+        given = self._table_properties(property_strings(properties or {}))
+        spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
+        metadata = new_table_metadata(columns, spec, order, (location or _ANYWHERE).rstrip("/"), given)
+        return NewTable(creation_updates(metadata), given, None if location is None else location.rstrip("/"))
+
+    def _served(self, name: TableName, made: Current) -> tuple[TableHandle, TableState]:
+        """A table as a service made it, or staged it."""
+        assert made.metadata is not None, "a service that creates tables gives their metadata"
+        state = TableState(made.pointer, made.metadata, made.properties)
+        return TableHandle(name, self.io, self._backend.strategy(name, made.metadata.location)).at(state), state
+
     def _table_properties(self, given: dict[str, str]) -> dict[str, str]:
         def with_prefix(prefix: str) -> dict[str, str]:
             return {key[len(prefix) :]: value for key, value in self.properties.items() if key.startswith(prefix)}
@@ -312,10 +371,11 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **properties: Any) -> Catalog:
     """A catalog by its name, from arguments, the environment and ``icefield.toml`` (in this order).
 
-    ``type`` selects it (``directory``, ``sql``, ``hive``, ...); without one it is ``hive`` where a ``uri`` begins with
-    ``thrift:``, ``sql`` where it does not, and ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that
-    is a relative path is made absolute. Raises ``MissingPlugin`` for a type that no installed plugin provides,
-    ``LocationRefused`` for a ``warehouse`` that names another machine's disk.
+    ``type`` selects it (``directory``, ``sql``, ``hive``, ``rest``, ...); without one it is ``hive`` where a ``uri``
+    begins with ``thrift:``, ``rest`` where it begins with ``http:`` or ``https:``, ``sql`` for any other, and
+    ``directory`` where only a ``warehouse`` is given. A ``warehouse`` that is a relative path is made absolute. Raises
+    ``MissingPlugin`` for a type that no installed plugin provides, ``LocationRefused`` for a ``warehouse`` that names
+    another machine's disk.
     """
     called = name or default_catalog_name()
     found = catalog_properties(called, properties)
@@ -327,12 +387,14 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
             "properties, or configure it in icefield.toml"
             + (f"; configured are: {', '.join(known)}" if (known := configured_catalogs()) else "")
         )
-    if scheme_of(found.get("warehouse", "")) == "file" and found.get("warehouse"):
-        local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
-    elif found.get("warehouse"):
-        split_location(found["warehouse"])
     plugins = _plugins(plugins, found)
-    return Catalog(plugins.catalog(kind)(called, found, FileIO(plugins, found)))
+    backend = plugins.catalog(kind)
+    if not backend.serves_metadata and found.get("warehouse"):
+        if scheme_of(found["warehouse"]) == "file":
+            local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
+        else:
+            split_location(found["warehouse"])
+    return Catalog(backend(called, found, FileIO(plugins, found)))
 
 
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
@@ -346,6 +408,8 @@ def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:
 def _likely_type(properties: Mapping[str, str]) -> str | None:
     """The type of a catalog that does not state its own."""
     if "uri" in properties:
+        if is_service(properties):
+            return "rest"
         return "hive" if properties["uri"].startswith("thrift:") else "sql"
     return "directory" if "warehouse" in properties else None
 

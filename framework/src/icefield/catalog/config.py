@@ -6,7 +6,7 @@ A catalog's property is looked for in the arguments of ``load_catalog``, then in
 directory.
 
 A ``warehouse`` that is a relative path is below the folder of the file that names it, else below the working
-directory.
+directory; that of a catalog of type ``rest`` is a name that its service knows.
 """
 
 # See docs/decisions/0001.
@@ -133,10 +133,16 @@ def _from_file(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 def _anchored(properties: dict[str, str], folder: Callable[[], Path]) -> dict[str, str]:
     """A relative ``warehouse`` below a folder: tables record absolute locations, wherever they are used from."""
-    warehouse = properties.get("warehouse")
+    warehouse = None if is_service(properties) else properties.get("warehouse")
     if warehouse and not warehouse.startswith("/") and not _SCHEME.match(warehouse):
         properties["warehouse"] = os.path.normpath(folder() / Path(warehouse).expanduser())
     return properties
+
+
+def is_service(properties: Mapping[str, str]) -> bool:
+    """Whether properties are those of a catalog of type ``rest``, whose ``warehouse`` is a name and no location."""
+    kind = properties.get("type")
+    return kind == "rest" or (kind is None and properties.get("uri", "").startswith(("http://", "https://")))
 
 
 def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -88,6 +88,10 @@ class Transaction(RowChanges, Generic[R]):
         proposal = self._build(base)
         return proposal.metadata if proposal is not None else self._shape
 
+    def proposal(self, base: TableMetadata) -> Proposal | None:
+        """What committing on a base would propose, for whoever commits several tables together; None for no change."""
+        return self._build(base)
+
     # -- staging --------------------------------------------------------------------------------------------------
 
     def stage(self, action: Action) -> None:
