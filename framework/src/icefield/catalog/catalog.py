@@ -288,7 +288,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         # Before anything is registered it must be clear that it can be read.
         try:
             found = _metadata_at(self.io, metadata_location)
-        except (FileMissing, LocationRefused, MissingPlugin, StorageError):
+        except (LocationRefused, MissingPlugin, StorageError):
             if not self._backend.serves_metadata:  # a service may open what nobody else can
                 raise
         else:

@@ -9,6 +9,7 @@ from typing import Final
 
 EXTRAS: Final = {
     ("catalogs", "hive"): "hive",
+    ("catalogs", "rest"): "rest",
     ("catalogs", "sql"): "sql",
     ("commit-strategies", "dynamodb-lock"): "dynamodb",
     ("file-formats", "avro"): "avro",

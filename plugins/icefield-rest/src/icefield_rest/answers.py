@@ -1,0 +1,95 @@
+"""What the service says of a table: its metadata, and what opens its files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+from icefield.abc import Committed, Current, Pointer, TableName
+from icefield.errors import IcefieldError, InvalidMetadata
+from icefield.metadata import TableMetadata, decode_metadata
+from icefield.toolkit import checked_pointer
+
+from icefield_rest.connection import Answer
+from icefield_rest.service import Service, may_say
+from icefield_rest.vended import VendedCredential, vended_properties
+
+TOKEN: Final = "token"
+_TRUSTED_FOR: Final = 60.0
+"""Seconds that credentials must be good for, where an answer without a change is to be enough."""
+
+
+class LoadTableResult(msgspec.Struct, rename="kebab"):
+    """The answer to loading, creating, registering and committing."""
+
+    metadata: msgspec.Raw
+    metadata_location: str | None = None
+    config: dict[str, str | None] | None = None
+    storage_credentials: list[VendedCredential] | None = None
+
+
+_decoder = msgspec.json.Decoder(LoadTableResult)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A table as the service last showed it."""
+
+    current: Current
+    etag: str | None = None
+    token: str | None = field(default=None, repr=False)
+    raw: msgspec.Raw | bytes = field(default=b"", repr=False)
+    ends: float | None = None
+    """When its credentials end, in seconds since 1970; None where they do not, or nobody knows."""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its credentials are good for a while."""
+        return self.ends is None or self.ends - time.time() > _TRUSTED_FOR
+
+
+def loaded(service: Service, table: TableName, answer: Answer, known: Loaded | None = None) -> Loaded:
+    """The table that an answer holds; metadata that was decoded before is not decoded again.
+
+    Raises ``InvalidMetadata``, ``StorageError``.
+    """
+    what = f"table {'.'.join(table)} of catalog '{service.name}'"
+    found: LoadTableResult = answer.decoded(_decoder, what)
+    location = checked_pointer(table, found.metadata_location)
+    if known is not None and bytes(found.metadata) == bytes(known.raw) and known.current.metadata is not None:
+        metadata = known.current.metadata
+    else:
+        metadata = _decoded(found.metadata, location or what)
+    config = dict(found.config or {})
+    vended, ends = vended_properties(service, table, config, found.storage_credentials or [], metadata.location)
+    properties = {**service.given_by_service, **may_say(config), **vended}
+    pointer = Pointer(location or f"rest:{metadata.table_uuid}/{metadata.last_updated_ms}")
+    current = Current(pointer, metadata, properties)
+    return Loaded(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
+
+
+def committed(service: Service, table: TableName, answer: Answer, before: Loaded | None) -> Loaded:
+    """The table after a commit, whose answer has no credentials: those there were stay."""
+    made = loaded(service, table, answer)
+    if before is None:
+        return made
+    current = Current(made.current.pointer, made.current.metadata, before.current.properties)
+    return Loaded(current, made.etag, before.token, made.raw, before.ends)
+
+
+def as_committed(made: Loaded, properties: Mapping[str, str] | None = None) -> Committed:
+    """What a strategy returns."""
+    current = made.current
+    return Committed(current.pointer, current.metadata, current.properties if properties is None else properties)
+
+
+def _decoded(raw: msgspec.Raw, location: str) -> TableMetadata:
+    try:
+        return decode_metadata(bytes(raw), location)
+    except RecursionError as error:
+        raise InvalidMetadata(f"{location}: the metadata is nested too deeply", location=location) from error
+    except IcefieldError:
+        raise

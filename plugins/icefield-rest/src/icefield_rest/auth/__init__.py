@@ -1,0 +1,1 @@
+"""How the service learns who asks: one module a way."""

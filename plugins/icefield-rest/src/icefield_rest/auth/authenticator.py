@@ -1,0 +1,50 @@
+"""The contract of an authenticator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """A request before its credentials are added."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+class Authenticator(ABC):
+    """Gives the credentials of each request. Serves several threads at once; its ``repr`` shows no secret.
+
+    A class of another distribution is built with the catalog's name and its properties: ``rest.auth.type`` is
+    ``module:Class``.
+    """
+
+    def __init__(self, name: str, properties: Mapping[str, str]) -> None:  # noqa: B027 -- one may need neither
+        """Read the properties. Raises ``InvalidArgument``."""
+
+    @abstractmethod
+    def headers(self, request: Unsigned) -> Mapping[str, str]:
+        """The headers to add. Raises ``AccessDenied`` where there are no credentials to be had."""
+
+    def renew(self) -> bool:
+        """The credentials were refused, or have expired: whether there are others now."""
+        return False
+
+    def says(self) -> str | None:
+        """Which credentials these are, in words that hold no secret."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Nobody(Authenticator):
+    """Sends no credentials."""
+
+    def headers(self, request: Unsigned) -> Mapping[str, str]:
+        return {}

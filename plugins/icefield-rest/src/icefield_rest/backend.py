@@ -1,0 +1,210 @@
+"""The catalog ``rest``: everything is the service's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from icefield.abc import (
+    CatalogAbility,
+    CatalogBackend,
+    CommitStrategy,
+    Committed,
+    Conflict,
+    Current,
+    CurrentView,
+    NamespaceName,
+    NewTable,
+    Page,
+    Storage,
+    TableChange,
+    TableName,
+    ViewProposal,
+)
+from icefield.errors import (
+    CommitStateUnknown,
+    InvalidArgument,
+    NoSuchNamespace,
+    NoSuchTable,
+)
+from icefield.schema import Schema
+from icefield.toolkit import checked_names, checked_properties, schema_to_json
+from icefield.types import LongType, NestedField
+
+from icefield_rest.endpoints import Endpoint
+from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.names import page_of
+from icefield_rest.namespaces import Namespaces
+from icefield_rest.requests import create_body
+from icefield_rest.service import Service
+from icefield_rest.strategy import RestStrategy
+from icefield_rest.tables import Tables, missing_namespace
+from icefield_rest.views import Views
+
+
+class RestBackend(CatalogBackend):
+    """Namespaces, tables and views of the service that the property ``uri`` names."""
+
+    serves_metadata: ClassVar[bool] = True
+
+    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+        if "commit" in properties:
+            raise InvalidArgument(
+                f"catalog '{name}' of type 'rest' commits by its service: remove the property 'commit'"
+            )
+        self._service = Service(name, properties)
+        super().__init__(name, self._service.properties, io)
+        self._namespaces = Namespaces(self._service)
+        self._tables = Tables(self._service)
+        self._views = Views(self._service, self._tables)
+
+    @property
+    def abilities(self) -> frozenset[CatalogAbility]:
+        service = self._service
+        offered = {
+            CatalogAbility.RENAME: (Endpoint.RENAME_TABLE,),
+            CatalogAbility.REGISTRATION: (Endpoint.REGISTER_TABLE,),
+            CatalogAbility.MULTI_TABLE: (Endpoint.COMMIT_TRANSACTION,),
+            CatalogAbility.VIEWS: (Endpoint.LIST_VIEWS, Endpoint.LOAD_VIEW),
+        }
+        found = {ability for ability, endpoints in offered.items() if all(map(service.has, endpoints))}
+        return frozenset({*found, CatalogAbility.NESTED_NAMESPACES})
+
+    # -- namespaces
+
+    def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
+        self._namespaces.create(namespace, properties)
+
+    def drop_namespace(self, namespace: NamespaceName) -> None:
+        self._namespaces.drop(namespace)
+
+    def list_namespaces(
+        self, parent: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[NamespaceName]:
+        found = self._namespaces.names(parent)
+        checked_names(f"the namespaces of catalog '{self.name}'", (name[-1] for name in found))
+        return page_of(found, token, size)
+
+    def namespace_properties(self, namespace: NamespaceName) -> dict[str, str]:
+        return checked_properties(namespace, self._namespaces.properties(namespace))
+
+    def namespace_exists(self, namespace: NamespaceName) -> bool:
+        return self._namespaces.exists(namespace)
+
+    def update_namespace_properties(
+        self, namespace: NamespaceName, updates: Mapping[str, str], removals: frozenset[str]
+    ) -> None:
+        self._namespaces.update(namespace, updates, removals)
+
+    # -- tables
+
+    def list_tables(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        what = f"the tables of {'.'.join(namespace)} in catalog '{self.name}'"
+        return self._listed(what, namespace, self._tables.names, token, size)
+
+    def table_exists(self, table: TableName) -> bool:
+        return self._tables.exists(table)
+
+    def table_location(self, table: TableName) -> str:
+        """Where the service would put a table, which it says when the creation of one is staged."""
+        properties = self.namespace_properties(table[:-1])
+        if location := properties.get("location"):
+            return f"{location.rstrip('/')}/{table[-1]}"
+        schema = schema_to_json(Schema(NestedField(1, "id", LongType())))
+        staged = self._tables.create(table, {"schema": schema, "stage-create": True})
+        assert staged.current.metadata is not None
+        return staged.current.metadata.location
+
+    def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
+        return RestStrategy(table, location or "", self.io.storage(location), self.properties, self._tables)
+
+    def create_table(self, table: TableName, new: NewTable, *, staged: bool = False) -> Current | None:
+        return self._tables.create(table, create_body(new, staged=staged)).current
+
+    def register_table(self, table: TableName, metadata_location: str) -> None:
+        if not self._namespaces.exists(table[:-1]):  # Java's JDBC catalog would register into nowhere
+            name = ".".join(table[:-1])
+            raise NoSuchNamespace(f"no namespace {name} in catalog '{self.name}'", namespace=table[:-1])
+        self._tables.register(table, metadata_location)
+
+    def rename_table(self, source: TableName, target: TableName) -> None:
+        self._tables.rename(source, target)
+
+    def purge_table(self, table: TableName) -> bool:
+        self._tables.drop(table, purge=True)
+        return True
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
+        what = "committing a transaction"
+        self._service.needs(Endpoint.COMMIT_TRANSACTION, what)
+        lost: Uncertain | None = None
+        try:
+            self._tables.commit_all(changes)
+        except Uncertain as uncertain:
+            lost = uncertain
+        except Refused as refused:
+            if refused.status == 409:
+                return Conflict()
+            if refused.status == 404 and refused.kind == "NoSuchTable":
+                raise NoSuchTable(f"{what}: {refused.said}") from refused
+            raise error_of(refused, what) from refused
+        outcomes = [self._after(change, lost) for change in changes]
+        if all(isinstance(found, Committed) for found in outcomes):
+            return tuple(found for found in outcomes if isinstance(found, Committed))
+        if any(isinstance(found, Conflict) for found in outcomes) and lost is not None:
+            return Conflict()
+        raise CommitStateUnknown(
+            f"the reply to {what} was lost ({lost}), and the catalog does not show whether it happened; no file was "
+            "deleted: load the tables again and look for the changes",
+        ) from lost
+
+    # -- views
+
+    def list_views(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        what = f"the views of {'.'.join(namespace)} in catalog '{self.name}'"
+        return self._listed(what, namespace, self._views.names, token, size)
+
+    def load_view(self, view: TableName) -> CurrentView | None:
+        return self._views.load(view)
+
+    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        return self._views.commit(view, base, proposal)
+
+    def drop_view(self, view: TableName) -> None:
+        self._views.drop(view)
+
+    def rename_view(self, source: TableName, target: TableName) -> None:
+        self._views.rename(source, target)
+
+    def credentials(self) -> str | None:
+        return self._service.connection.authenticator.says()
+
+    def close(self) -> None:
+        self._service.close()
+
+    def _listed(
+        self,
+        what: str,
+        namespace: NamespaceName,
+        names: Callable[[NamespaceName], list[str]],
+        token: str | None,
+        size: int | None,
+    ) -> Page[TableName]:
+        try:
+            found = checked_names(what, names(namespace))
+        except Refused as refused:
+            if refused.status == 404 and refused.modelled:
+                raise missing_namespace(namespace, refused) from refused
+            raise error_of(refused, f"listing {what}") from refused
+        return page_of([(*namespace, name) for name in found], token, size)
+
+    def _after(self, change: TableChange, lost: Uncertain | None) -> Committed | Conflict | None:
+        """What became of one table's part of a transaction."""
+        strategy = RestStrategy(change.table, "", self.io.storage(), self.properties, self._tables)
+        if lost is None:
+            return strategy.made()
+        return strategy.outcome_of(change.base, change.proposal)

@@ -1,0 +1,255 @@
+"""Requests to the service: bounded, with credentials, and made again only where that can do no harm."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+import msgspec
+from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, StorageError
+from icefield.metadata import MAX_METADATA_BYTES
+from icefield.toolkit import Backoff, without_credentials, without_userinfo
+
+from icefield_rest.auth.authenticator import Authenticator, Unsigned
+from icefield_rest.failures import Refused, Uncertain, error_model, error_of, shortened
+from icefield_rest.settings import Settings, host_of
+
+MAX_ANSWER: Final = 64 * 1024 * 1024
+"""Of an answer that holds no table, in bytes."""
+
+MAX_TABLE: Final = MAX_METADATA_BYTES + 1024 * 1024
+"""Of an answer that holds a table, in bytes."""
+
+_MAX_ERROR: Final = 256 * 1024
+_LOST_WHILE_READING: Final = (httpx.TransportError, httpx.DecodingError, httpx.StreamError)
+_NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_RENEW: Final = (401, 419)
+_PASSES: Final = (502, 503, 504)
+_SAFE: Final = ("GET", "HEAD")
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: the status, the headers, and the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+    def decoded(self, decoder: msgspec.json.Decoder[Any], what: str) -> Any:
+        """The body as JSON of a certain form. Raises ``StorageError`` for any other."""
+        try:
+            return decoder.decode(self.body)
+        except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+            raise StorageError(f"{what}: the service's answer cannot be read: {shortened(str(error))}") from error
+
+
+class Connection:
+    """The service at one address, for the threads of this process and of those that are forked from it."""
+
+    def __init__(self, name: str, settings: Settings, authenticator: Authenticator) -> None:
+        self.name, self.settings, self.authenticator = name, settings, authenticator
+        self.repeats_changes = False
+        """Whether the service knows a change by its key, so that it may be sent again."""
+        self._clients: dict[int, httpx.Client] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Connection({self.settings.uri!r})"
+
+    def url(self, path: str) -> str:
+        """The address of a path, or an address as it is. Raises ``AccessDenied`` for a host that nobody named."""
+        if "://" not in path:
+            return f"{self.settings.uri}/{path.lstrip('/')}"
+        if host_of(path) not in self.settings.trusted:
+            raise AccessDenied(
+                f"the service of catalog '{self.name}' leads to {without_userinfo(path).split('?')[0]}, a host that "
+                "the properties of the catalog do not name, so that no credentials are sent there; where that is "
+                "right, add the host to rest.trusted-hosts"
+            )
+        return path
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        what: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        token: str | None = None,
+        limit: int = MAX_ANSWER,
+        repeatable: bool | None = None,
+    ) -> Answer:
+        """Make a request and give its answer; ``what`` says in errors what was wanted.
+
+        ``token`` takes the place of the catalog's own credentials. Raises ``Refused`` for an error, ``Uncertain``
+        where a change may have been made, and ``StorageError`` where a request that changes nothing gets no answer.
+        """
+        changes = method not in _SAFE if repeatable is None else not repeatable
+        sent = {**self.settings.headers, **(headers or {}), "Accept": "application/json"}
+        if changes and self.repeats_changes:
+            sent["Idempotency-Key"] = _key()
+        content = b""
+        if body is not None:
+            content, sent["Content-Type"] = _ENCODER.encode(body), "application/json"
+        url = str(httpx.URL(self.url(path), params=query or None))
+        again = not changes or self.repeats_changes
+        limits, began = self.settings.limits, time.monotonic()
+        waits, renewed, lost = Backoff(limits.min_wait, limits.max_wait), False, None
+        attempt = 0
+        while True:
+            attempt += 1
+            wait: float | None = None
+            try:
+                answer = self._once(method, url, content, sent, token, limit)
+            except _NEVER_SENT as error:
+                problem: Exception = self._no_answer(what, error)
+            except _LOST_WHILE_READING as error:
+                lost = error
+                problem = self._no_answer(what, error) if not changes else Uncertain(self._shown(error))
+                if not again:
+                    raise problem from error
+            else:
+                if answer.status < 300 or answer.status == 304:
+                    return answer
+                refused = self._refused(answer)
+                if answer.status in _RENEW and not renewed and token is None:
+                    renewed = True
+                    if self.authenticator.renew():
+                        attempt -= 1
+                        continue
+                problem, may = self._judged(refused, changes=changes, again=again)
+                if not may:
+                    raise problem
+                wait = _retry_after(answer)
+            pause = max(waits.wait(attempt), wait or 0.0)
+            if attempt > limits.retries or time.monotonic() + pause - began > limits.total:
+                if lost is not None and changes and not isinstance(problem, Uncertain):
+                    raise Uncertain(self._shown(lost)) from lost
+                raise problem
+            time.sleep(pause)
+
+    def close(self) -> None:
+        """Release connections."""
+        with self._lock:
+            client = self._clients.pop(os.getpid(), None)
+        if client is not None:
+            client.close()
+
+    def _once(
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str], token: str | None, limit: int
+    ) -> Answer:
+        request = Unsigned(method, url, headers, content)
+        signed = {"Authorization": f"Bearer {token}"} if token else self.authenticator.headers(request)
+        with self._client().stream(method, url, content=content or None, headers={**headers, **signed}) as response:
+            most = limit if response.status_code < 300 else _MAX_ERROR
+            return Answer(response.status_code, response.headers, _read(response, most))
+
+    def _client(self) -> httpx.Client:
+        here = os.getpid()
+        client = self._clients.get(here)
+        if client is None:
+            with self._lock:
+                client = self._clients.get(here)
+                if client is None:
+                    client = self._clients[here] = client_of(self.settings)
+        return client
+
+    def _refused(self, answer: Answer) -> Refused:
+        if 300 <= answer.status < 400:
+            where = without_userinfo(answer.headers.get("location", "nowhere")).split("?")[0]
+            raise StorageError(
+                f"the service of catalog '{self.name}' redirects to {shortened(where)}, which is not followed, since "
+                "credentials would go there: set 'uri' to where it is"
+            )
+        return error_model(answer.status, answer.body)
+
+    def _judged(self, refused: Refused, *, changes: bool, again: bool) -> tuple[Exception, bool]:
+        """The error of an answer, and whether the request may be made again."""
+        status = refused.status
+        if status == 429:  # nothing was done
+            return refused, True
+        if status < 500 or status == 501:
+            return refused, False
+        if changes:
+            return Uncertain(refused.said), again
+        return refused, status in _PASSES
+
+    def _no_answer(self, what: str, error: Exception) -> StorageError:
+        return StorageError(
+            f"{what}: no answer from {self.settings.uri} of catalog '{self.name}': {self._shown(error)}",
+            retryable=True,
+        )
+
+    def _shown(self, error: Exception) -> str:
+        return without_credentials(f"{type(error).__name__}: {shortened(str(error))}", self.settings.headers)
+
+
+def client_of(settings: Settings) -> httpx.Client:
+    """A pool of connections that follows no redirects and repeats nothing. Raises ``InvalidArgument``."""
+    limits = httpx.Limits(max_connections=settings.connections, max_keepalive_connections=settings.connections)
+    timeout = httpx.Timeout(settings.read_timeout, connect=settings.connect_timeout, pool=settings.read_timeout)
+    try:
+        return httpx.Client(
+            verify=settings.certificates or True,
+            cert=settings.client_certificate,
+            proxy=settings.proxy,
+            limits=limits,
+            timeout=timeout,
+            follow_redirects=False,
+            headers={"User-Agent": "icefield-rest", "X-Client-Version": "icefield"},
+        )
+    except (OSError, ValueError, httpx.InvalidURL) as error:
+        raise InvalidArgument(
+            f"ssl.cabundle, ssl.client.cert or rest.client.proxy-uri cannot be used: {type(error).__name__}"
+        ) from error
+
+
+def joined(*parts: str) -> str:
+    """Segments of a path, each written so that it stays one."""
+    return "/".join(_segment(part) for part in parts)
+
+
+def outcome(what: str, error: Refused | Uncertain) -> IcefieldError:
+    """The error for a change of names that was refused for no reason of its own, or whose outcome is not known."""
+    if isinstance(error, Refused):
+        return error_of(error, what)
+    return StorageError(f"{what}: the reply was lost, and it may have been done or not: {error}", retryable=False)
+
+
+def _segment(part: str) -> str:
+    return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
+
+
+def _read(response: httpx.Response, most: int) -> bytes:
+    pieces, come = [], 0
+    for piece in response.iter_bytes():
+        come += len(piece)
+        if come > most:
+            raise StorageError(f"the service's answer has more than {most:,} bytes, the most that is read of it")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _retry_after(answer: Answer) -> float | None:
+    given = answer.headers.get("retry-after", "")
+    return float(given) if given.isascii() and given.isdigit() and len(given) < 6 else None
+
+
+def _key() -> str:
+    """A UUID of version 7 (RFC 9562): the milliseconds since 1970, then what is random."""
+    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    number = number & ~(0xF << 76) | 7 << 76
+    number = number & ~(0x3 << 62) | 2 << 62
+    digits = f"{number:032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

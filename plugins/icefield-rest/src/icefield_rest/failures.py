@@ -1,0 +1,80 @@
+"""What a service answers in place of a result, as errors of Icefield: the error model of the protocol."""
+
+from __future__ import annotations
+
+import msgspec
+from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
+
+_MOST_SHOWN = 500
+
+
+class ErrorModel(msgspec.Struct):
+    """The payload of an error; ``type`` is the name of Java's exception."""
+
+    message: str | None = None
+    type: str = ""
+    code: int = 0
+
+
+class _Answer(msgspec.Struct):
+    error: ErrorModel
+
+
+_decoder = msgspec.json.Decoder(_Answer)
+
+
+class Refused(Exception):
+    """The service answered a request by an error, and did nothing.
+
+    ``modelled`` says that the answer was in the protocol's form: a proxy on the way answers otherwise.
+    """
+
+    def __init__(self, status: int, model: ErrorModel, *, modelled: bool) -> None:
+        super().__init__(f"{status} {model.type}")
+        self.status, self.model, self.modelled = status, model, modelled
+
+    @property
+    def kind(self) -> str:
+        """The type of the error model, without Java's ending: ``NoSuchTable``."""
+        return self.model.type.removesuffix("Exception")
+
+    @property
+    def said(self) -> str:
+        """What the service said."""
+        return shortened(self.model.message or self.model.type or "nothing") + f" (status {self.status})"
+
+
+class Uncertain(Exception):
+    """A request was sent and its outcome is not known: the reply was lost, or says so."""
+
+
+def shortened(string: str) -> str:
+    """The beginning of a string of somebody else's, in one line."""
+    line = " ".join(string.split())
+    return line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + "..."
+
+
+def error_model(status: int, body: bytes) -> Refused:
+    """The error that an answer holds, whatever it looks like."""
+    try:
+        return Refused(status, _decoder.decode(body).error, modelled=True)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        string = body[: 2 * _MOST_SHOWN].decode(errors="replace")
+        return Refused(status, ErrorModel(string, "", status), modelled=False)
+
+
+def error_of(refused: Refused, what: str) -> IcefieldError:
+    """The error for an answer that means nothing particular to whoever asked."""
+    status, said = refused.status, f"{what}: the service says: {refused.said}"
+    if status in (401, 403, 419):
+        missing = "who you are" if status != 403 else "that you may"
+        return AccessDenied(f"{said}; it does not know {missing}: look at the credentials of the catalog")
+    if status in (405, 406, 501) or refused.kind == "UnsupportedOperation":
+        return NotSupportedByCatalog(said)
+    if status == 404 and not refused.modelled:
+        return StorageError(
+            f"{what}: nothing of the REST protocol answers there (status 404); look at 'uri', 'prefix' and 'warehouse'"
+        )
+    if 400 <= status < 500 and status != 429:
+        return InvalidArgument(said)
+    return StorageError(said, retryable=status in (429, 503))

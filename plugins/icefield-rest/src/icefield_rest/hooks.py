@@ -1,0 +1,10 @@
+"""What this plugin provides."""
+
+from __future__ import annotations
+
+from icefield import Provider, hookimpl
+
+
+@hookimpl
+def icefield_catalogs() -> list[Provider]:
+    return [Provider(("rest",), "icefield_rest.backend:RestBackend")]

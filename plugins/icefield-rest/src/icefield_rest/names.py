@@ -1,0 +1,55 @@
+"""Names in requests and answers, and listings of all their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from icefield.abc import Page, TableName
+from icefield.errors import StorageError
+
+from icefield_rest.failures import Uncertain
+from icefield_rest.service import Service
+
+N = TypeVar("N", bound="tuple[str, ...]")
+
+
+class Identifier(msgspec.Struct):
+    """The name of a table or of a view."""
+
+    namespace: list[str]
+    name: str
+
+    @classmethod
+    def of(cls, table: TableName) -> Identifier:
+        """The form of a name."""
+        return cls(list(table[:-1]), table[-1])
+
+
+def listed(
+    service: Service, path: str, what: str, decoder: msgspec.json.Decoder[Any], query: Mapping[str, str] | None = None
+) -> Iterator[Any]:
+    """The pages of a listing, to the last. Raises ``Refused``."""
+    token, seen = "", set[str]()
+    while True:
+        asked = {**(query or {}), "pageToken": token, "pageSize": str(service.settings.page_size)}
+        try:
+            page = service.connection.ask("GET", path, what, query=asked).decoded(decoder, what)
+        except Uncertain as error:
+            raise StorageError(f"{what}: {error}", retryable=True) from error
+        yield page
+        token = page.next_page_token
+        if not token:
+            return
+        if token in seen:
+            raise StorageError(f"{what}: the service gives the same page again and again")
+        seen.add(token)
+
+
+def page_of(names: list[N], token: str | None, size: int | None) -> Page[N]:
+    """The names after ``token``, which is the last name of the page before."""
+    rest = sorted(name for name in names if token is None or name[-1] > token)
+    if size is None or len(rest) <= size:
+        return Page(tuple(rest))
+    return Page(tuple(rest[:size]), rest[size - 1][-1])

@@ -1,0 +1,168 @@
+"""The service as it presents itself: its configuration laid over the user's, its endpoints, its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import httpx
+import msgspec
+from icefield.abc import NamespaceName, TableName
+from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
+from icefield.toolkit import is_true
+
+from icefield_rest.auth.chosen import authenticator_of
+from icefield_rest.connection import Connection, client_of, joined
+from icefield_rest.endpoints import Endpoint, offered
+from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.settings import SEPARATOR, TRUSTED_HOSTS, URI, Settings, host_of, settings_of
+
+_LIFETIME: Final = "idempotency-key-lifetime"
+# What a service does not decide: who is told which secret, and what the user lets be opened.
+_USERS_OWN: Final = (
+    "location.",
+    "plugins.",
+    "rest.auth.",
+    "rest.trusted-hosts",
+    "oauth2-server-uri",
+    "ssl.",
+    "rest.client.",
+)
+_USERS_NAMES: Final = frozenset({"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl"})
+_MOST_OF_A_TOKEN: Final = 1024 * 1024
+
+
+class _Config(msgspec.Struct):
+    defaults: dict[str, str | None] = msgspec.field(default_factory=dict)
+    overrides: dict[str, str | None] = msgspec.field(default_factory=dict)
+    endpoints: list[str] | None = None
+    lifetime: str | None = msgspec.field(default=None, name=_LIFETIME)
+
+
+_decoder = msgspec.json.Decoder(_Config)
+
+
+class Service:
+    """A connection, and what the service said of itself when it was asked first."""
+
+    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+        self.name = name
+        self.given = dict(properties)
+        """What the user's properties are, with their secrets: for the same service in another process."""
+        given = settings_of(name, properties)
+        authenticator = authenticator_of(name, properties, given.uri, lambda *form: _post(given, *form))
+        self.connection = Connection(name, given, authenticator)
+        try:
+            config = self._config(given)
+            self.defaults = _theirs(config.defaults)
+            self.overrides = _theirs(config.overrides)
+            self.properties: dict[str, str] = {**self.defaults, **properties, **self.overrides}
+            self.settings = self._settled(given)
+        except BaseException:
+            self.connection.close()
+            raise
+        self.connection.settings = self.settings
+        self.connection.repeats_changes = config.lifetime is not None
+        self.endpoints = offered(config.endpoints, views=is_true(self.properties, "view-endpoints-supported"))
+
+    def __repr__(self) -> str:
+        return f"Service({self.settings.uri!r})"
+
+    @property
+    def given_by_service(self) -> dict[str, str]:
+        """The properties that come from the service, as far as they go before the user's or fill what these leave."""
+        return {key: self.properties[key] for key in (*self.defaults, *self.overrides)}
+
+    def has(self, endpoint: Endpoint) -> bool:
+        """Whether the service offers an endpoint."""
+        return endpoint in self.endpoints
+
+    def needs(self, endpoint: Endpoint, what: str) -> None:
+        """Raise ``NotSupportedByCatalog`` where the service does not offer an endpoint."""
+        if endpoint not in self.endpoints:
+            raise NotSupportedByCatalog(f"{what}: the service of catalog '{self.name}' does not offer '{endpoint}'")
+
+    def path(self, *parts: str) -> str:
+        """A path below the prefix."""
+        prefix = self.settings.prefix
+        return "/".join(("v1", *([prefix] if prefix else []), *parts))
+
+    def namespace_path(self, namespace: NamespaceName, *more: str) -> str:
+        """The path of a namespace, or of what is in it."""
+        return self.path("namespaces", joined(self.settings.separator.join(namespace)), *more)
+
+    def table_path(self, table: TableName, *more: str) -> str:
+        """The path of a table, or of what it has."""
+        return self.namespace_path(table[:-1], "tables", joined(table[-1]), *more)
+
+    def view_path(self, view: TableName) -> str:
+        """The path of a view."""
+        return self.namespace_path(view[:-1], "views", joined(view[-1]))
+
+    def close(self) -> None:
+        """Release connections."""
+        self.connection.close()
+
+    def _config(self, given: Settings) -> _Config:
+        what = f"opening catalog '{self.name}'"
+        query = {"warehouse": given.warehouse} if given.warehouse else {}
+        try:
+            answer = self.connection.ask("GET", "v1/config", what, query=query)
+        except (Refused, Uncertain) as error:
+            raise self._closed(error, what, given) from error
+        found: _Config = answer.decoded(_decoder, what)
+        return found
+
+    def _closed(self, error: Refused | Uncertain, what: str, given: Settings) -> IcefieldError:
+        if isinstance(error, Refused) and error.status == 404 and error.modelled and given.warehouse:
+            return InvalidArgument(f"{what}: the service has no warehouse '{given.warehouse}': {error.said}")
+        if isinstance(error, Refused):
+            return error_of(error, what)
+        return StorageError(f"{what}: {error}", retryable=True)
+
+    def _settled(self, given: Settings) -> Settings:
+        """The settings of both, with what is the user's alone."""
+        told = {key: value for key, value in self.properties.items() if key != TRUSTED_HOSTS}
+        address = told.get(URI, given.uri)
+        if host_of(address) not in given.trusted:
+            raise InvalidArgument(
+                f"the service of catalog '{self.name}' wants to be asked at {host_of(address)}, which the properties "
+                "of the catalog do not name: set 'uri' to it, or add it to rest.trusted-hosts"
+            )
+        if not told.get(SEPARATOR, "%1F"):
+            raise StorageError(f"the service of catalog '{self.name}' states an empty namespace-separator")
+        found = settings_of(self.name, told)
+        return Settings(**{**vars(found), "trusted": given.trusted})
+
+
+def _theirs(properties: Mapping[str, str | None]) -> dict[str, str]:
+    """What a service may say."""
+    return {
+        key: value
+        for key, value in properties.items()
+        if value is not None and not key.startswith(_USERS_OWN) and key not in _USERS_NAMES
+    }
+
+
+def may_say(properties: Mapping[str, str | None]) -> dict[str, str]:
+    """What a service may say of one table: everything but what is the user's alone."""
+    return _theirs(properties)
+
+
+def _post(settings: Settings, address: str, form: Mapping[str, str], headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Send a form to the token service, which is at a host that the user's properties name."""
+    if host_of(address) not in settings.trusted:
+        raise InvalidArgument(f"the token service {host_of(address)} is not named by the properties of the catalog")
+    with client_of(settings) as client:
+        try:
+            with client.stream("POST", address, data=dict(form), headers=dict(headers)) as response:
+                body = b""
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > _MOST_OF_A_TOKEN:
+                        raise StorageError("the answer of the token service is too long to be one")
+                return response.status_code, body
+        except httpx.HTTPError as error:
+            raise StorageError(
+                f"the token service at {host_of(address)} gives no answer: {type(error).__name__}", retryable=True
+            ) from error

@@ -1,0 +1,133 @@
+"""The properties of the catalog: names as in Java and PyIceberg, defaults, and what they are turned into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from icefield.errors import InvalidArgument
+from icefield.toolkit import RetryLimits, is_true, whole_number
+
+URI: Final = "uri"
+WAREHOUSE: Final = "warehouse"
+PREFIX: Final = "prefix"
+SEPARATOR: Final = "namespace-separator"
+SNAPSHOTS: Final = "snapshot-loading-mode"
+TRUSTED_HOSTS: Final = "rest.trusted-hosts"
+HEADER: Final = "header."
+OWN: Final = "rest."
+
+_PAGE: Final = 1_000
+_ACCESS: Final = "X-Iceberg-Access-Delegation"
+_MODES: Final = ("all", "refs")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the properties say. Its ``repr`` shows nothing: headers may hold secrets."""
+
+    uri: str
+    warehouse: str | None
+    prefix: str
+    separator: str
+    page_size: int
+    snapshots: str
+    reports: bool
+    headers: Mapping[str, str]
+    connect_timeout: float
+    read_timeout: float
+    connections: int
+    certificates: str | None
+    client_certificate: tuple[str, str] | None
+    proxy: str | None
+    trusted: frozenset[str]
+    cached_tables: int
+    planning: str
+    plan_timeout: float
+    limits: RetryLimits
+
+    def __repr__(self) -> str:
+        return f"Settings({self.uri!r})"
+
+
+def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
+    """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
+    uri = checked_uri(name, properties.get(URI))
+    mode = properties.get(SNAPSHOTS, "all").lower()
+    if mode not in _MODES:
+        raise InvalidArgument(f"{SNAPSHOTS} is 'all' or 'refs', not {properties[SNAPSHOTS]!r}")
+    planning = properties.get("scan-planning-mode", "client").lower()
+    if planning not in ("client", "server"):
+        raise InvalidArgument(f"scan-planning-mode is 'client' or 'server', not {properties['scan-planning-mode']!r}")
+    headers = {key[len(HEADER) :]: value for key, value in properties.items() if key.startswith(HEADER)}
+    if not any(key.lower() == _ACCESS.lower() for key in headers):
+        headers[_ACCESS] = "vended-credentials,remote-signing"
+    return Settings(
+        uri=uri,
+        warehouse=properties.get(WAREHOUSE),
+        prefix=properties.get(PREFIX, "").strip("/"),
+        separator=unquote(properties.get(SEPARATOR, "%1F")),
+        page_size=whole_number(properties, "rest-page-size", _PAGE, 1),
+        snapshots=mode,
+        reports=is_true(properties, "rest-metrics-reporting-enabled", True),
+        headers={key: value for key, value in headers.items() if value},
+        connect_timeout=_seconds(properties, "rest.client.connection-timeout-ms", 10_000),
+        read_timeout=_seconds(properties, "rest.client.socket-timeout-ms", 60_000),
+        connections=whole_number(properties, "rest.client.max-connections", 32, 1),
+        certificates=properties.get("ssl.cabundle"),
+        client_certificate=_client_certificate(properties),
+        proxy=properties.get("rest.client.proxy-uri"),
+        trusted=_trusted(uri, properties),
+        cached_tables=whole_number(properties, "rest-table-cache.max-entries", 100, 0),
+        planning=planning,
+        plan_timeout=_seconds(properties, "rest-scan-planning.poll-timeout-ms", 300_000),
+        limits=RetryLimits.of(properties, OWN),
+    )
+
+
+def checked_uri(name: str, uri: str | None) -> str:
+    """The address of the service, without a slash at the end. Raises ``InvalidArgument``."""
+    parts = urlsplit(uri or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidArgument(
+            f"catalog '{name}' of type 'rest' needs the property 'uri', such as https://host/api/catalog"
+        )
+    if parts.username or parts.password:
+        raise InvalidArgument(
+            f"the uri of catalog '{name}' holds a user or a password: give them by rest.auth.basic.username and "
+            "rest.auth.basic.password"
+        )
+    if parts.query or parts.fragment:
+        raise InvalidArgument(f"the uri of catalog '{name}' has a query or a fragment: write it without")
+    return (uri or "").rstrip("/")
+
+
+def host_of(uri: str) -> str:
+    """The host and port of an address, in lower case; the port of the scheme is written out."""
+    parts = urlsplit(uri)
+    return f"{(parts.hostname or '').lower()}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def _trusted(uri: str, properties: Mapping[str, str]) -> frozenset[str]:
+    """The hosts that credentials may go to: those that the user's own properties name."""
+    found = {host_of(uri)}
+    for key in ("oauth2-server-uri", "rest.auth.oauth2.server-uri"):
+        if "://" in properties.get(key, ""):
+            found.add(host_of(properties[key]))
+    for entry in properties.get(TRUSTED_HOSTS, "").split(","):
+        if host := entry.strip().lower():
+            found.add(host if ":" in host else f"{host}:443")
+    return frozenset(found)
+
+
+def _client_certificate(properties: Mapping[str, str]) -> tuple[str, str] | None:
+    certificate, key = properties.get("ssl.client.cert"), properties.get("ssl.client.key")
+    if (certificate is None) != (key is None):
+        raise InvalidArgument("ssl.client.cert and ssl.client.key belong together: one of them is not set")
+    return None if certificate is None or key is None else (certificate, key)
+
+
+def _seconds(properties: Mapping[str, str], name: str, default: int) -> float:
+    return whole_number(properties, name, default, 1) / 1_000

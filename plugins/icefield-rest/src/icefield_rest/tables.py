@@ -1,0 +1,281 @@
+"""Tables at the service: loading with what is known already, and changes of them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from icefield.abc import TableChange, TableName
+from icefield.errors import (
+    CommitStateUnknown,
+    IcefieldError,
+    NoSuchNamespace,
+    NoSuchTable,
+    StorageError,
+    TableExists,
+)
+from icefield.metadata import requirements_to_json, updates_to_json
+
+from icefield_rest.answers import Loaded, committed, loaded
+from icefield_rest.connection import MAX_TABLE, outcome
+from icefield_rest.endpoints import Endpoint
+from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.names import Identifier, listed
+from icefield_rest.service import Service
+
+_GONE: Final = ("NoSuchTable", "NoSuchNamespace", "NotFound")
+
+
+class _ListTables(msgspec.Struct):
+    identifiers: list[Identifier]
+    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
+
+
+_names = msgspec.json.Decoder(_ListTables)
+
+
+class Tables:
+    """The tables of one catalog. Remembers those that were loaded last, to ask only for what has changed."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._known: OrderedDict[TableName, Loaded] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def load(self, table: TableName, *, whole: bool = False) -> Loaded | None:
+        """The table, or None when there is none; ``whole`` is with all its snapshots. Raises ``StorageError``."""
+        service, what = self.service, f"loading {_shown(table)}"
+        mode = service.settings.snapshots
+        known = self._remembered(table)
+        query, headers = {"snapshots": mode}, {}
+        if whole and mode != "all":
+            known, query = None, {"snapshots": "all"}
+        if known is not None and known.etag is not None and known.lasts:
+            headers["If-None-Match"] = known.etag
+        try:
+            answer = service.connection.ask(
+                "GET", service.table_path(table), what, query=query, headers=headers, limit=MAX_TABLE
+            )
+        except Refused as refused:
+            if is_missing(refused):
+                self.forget(table)
+                return None
+            raise error_of(refused, what) from refused
+        if answer.status == 304:
+            if known is None:
+                raise StorageError(f"{what}: the service says that nothing has changed since nothing was loaded")
+            return known
+        found = loaded(service, table, answer, known)
+        if not (whole and mode != "all"):
+            self._remember(table, found)
+        return found
+
+    def exists(self, table: TableName) -> bool:
+        """Whether there is a table of a name."""
+        service, what = self.service, f"looking for {_shown(table)}"
+        if not service.has(Endpoint.TABLE_EXISTS):
+            return self.load(table) is not None
+        try:
+            service.connection.ask("HEAD", service.table_path(table), what)
+        except Refused as refused:
+            if refused.status == 404:  # without a body, so without the error model
+                return False
+            raise error_of(refused, what) from refused
+        return True
+
+    def names(self, namespace: tuple[str, ...]) -> list[str]:
+        """The names of the tables in a namespace. Raises ``Refused``."""
+        service = self.service
+        path = service.namespace_path(namespace, "tables")
+        what = f"listing the tables of {'.'.join(namespace)}"
+        return [found.name for page in listed(service, path, what, _names) for found in page.identifiers]
+
+    def create(self, table: TableName, body: dict[str, Any]) -> Loaded:
+        """Create a table, or stage its creation. Raises ``TableExists``, ``NoSuchNamespace``."""
+        service, what = self.service, f"creating {_shown(table)}"
+        staged = bool(body["stage-create"])
+        path = service.namespace_path(table[:-1], "tables")
+        try:
+            answer = service.connection.ask(
+                "POST",
+                path,
+                what,
+                body={"name": table[-1], **body},
+                limit=MAX_TABLE,
+                repeatable=True if staged else None,
+            )
+        except Uncertain as lost:
+            raise CommitStateUnknown(
+                f"the reply to creating {_shown(table)} was lost ({lost}): look whether it is there, and whether it is "
+                "the one that was to be created",
+                table=table,
+            ) from lost
+        except Refused as refused:
+            if refused.status == 409:
+                raise TableExists(f"table {_shown(table)} exists already: {refused.said}", table=table) from refused
+            if refused.status == 404 and refused.modelled:
+                raise missing_namespace(table[:-1], refused) from refused
+            raise error_of(refused, what) from refused
+        made = loaded(service, table, answer)
+        if not staged and service.settings.snapshots == "all":
+            self._remember(table, made)
+        return made
+
+    def commit(self, table: TableName, proposal: Any, *, create: bool) -> Loaded:
+        """Commit a proposal. Raises ``Refused`` and ``Uncertain``."""
+        service = self.service
+        before = None if create else self._remembered(table)
+        answer = service.connection.ask(
+            "POST",
+            service.table_path(table),
+            f"committing {_shown(table)}",
+            body=_change(table, proposal),
+            token=before.token if before is not None else None,
+            limit=MAX_TABLE,
+        )
+        try:
+            made = committed(service, table, answer, before)
+        except StorageError as error:
+            raise Uncertain(str(error)) from error
+        if service.settings.snapshots == "all":
+            self._remember(table, made)
+        else:
+            self.forget(table)
+        return made
+
+    def commit_all(self, changes: Sequence[TableChange]) -> None:
+        """Commit changes of several tables in one step. Raises ``Refused`` and ``Uncertain``."""
+        service = self.service
+        body = {"table-changes": [_change(change.table, change.proposal) for change in changes]}
+        try:
+            service.connection.ask(
+                "POST", service.path("transactions", "commit"), "committing a transaction", body=body
+            )
+        finally:
+            for change in changes:
+                self.forget(change.table)
+
+    def drop(self, table: TableName, *, purge: bool) -> None:
+        """Drop a table. Raises ``NoSuchTable``."""
+        service, what = self.service, f"dropping {_shown(table)}"
+        self.forget(table)
+        try:
+            service.connection.ask(
+                "DELETE", service.table_path(table), what, query={"purgeRequested": "true" if purge else "false"}
+            )
+        except Uncertain as lost:
+            if self._gone(table):
+                return
+            raise CommitStateUnknown(
+                f"the reply to dropping {_shown(table)} was lost ({lost}), and it is there still: it may go yet",
+                table=table,
+            ) from lost
+        except Refused as refused:
+            if is_missing(refused):
+                raise no_table(table, service.name) from refused
+            raise error_of(refused, what) from refused
+
+    def register(self, table: TableName, metadata_location: str) -> None:
+        """Make a table known. Raises ``TableExists``, ``NoSuchNamespace``."""
+        service, what = self.service, f"registering {_shown(table)}"
+        service.needs(Endpoint.REGISTER_TABLE, what)
+        body = {"name": table[-1], "metadata-location": metadata_location, "overwrite": False}
+        self.forget(table)
+        try:
+            service.connection.ask(
+                "POST", service.namespace_path(table[:-1], "register"), what, body=body, limit=MAX_TABLE
+            )
+        except Uncertain as lost:
+            found = self._looked_for(table)
+            if found is None or found.current.pointer.location != metadata_location:
+                raise outcome(what, lost) from lost
+        except Refused as refused:
+            if refused.status == 409:
+                raise TableExists(f"table {_shown(table)} exists already: {refused.said}", table=table) from refused
+            if refused.status == 404 and refused.modelled:
+                raise missing_namespace(table[:-1], refused) from refused
+            raise error_of(refused, what) from refused
+
+    def rename(self, source: TableName, target: TableName) -> None:
+        """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
+        service, what = self.service, f"renaming {_shown(source)} to {_shown(target)}"
+        service.needs(Endpoint.RENAME_TABLE, what)
+        body = {"source": Identifier.of(source), "destination": Identifier.of(target)}
+        for name in (source, target):
+            self.forget(name)
+        try:
+            service.connection.ask("POST", service.path("tables", "rename"), what, body=body)
+        except Uncertain as lost:
+            if not (self._gone(source) and self._looked_for(target) is not None):
+                raise outcome(what, lost) from lost
+        except Refused as refused:
+            if refused.status == 409:
+                raise TableExists(f"table {_shown(target)} exists already: {refused.said}", table=target) from refused
+            if refused.status == 404 and refused.kind == "NoSuchNamespace":
+                raise missing_namespace(target[:-1], refused) from refused
+            if is_missing(refused):
+                raise no_table(source, service.name) from refused
+            raise error_of(refused, what) from refused
+
+    def forget(self, table: TableName) -> None:
+        """Take nothing of a table as known."""
+        with self._lock:
+            self._known.pop(table, None)
+
+    def token_of(self, table: TableName) -> str | None:
+        """The token that the service gave for the requests of one table."""
+        known = self._remembered(table)
+        return None if known is None else known.token
+
+    def _gone(self, table: TableName) -> bool:
+        try:
+            return self.load(table) is None
+        except IcefieldError:
+            return False
+
+    def _looked_for(self, table: TableName) -> Loaded | None:
+        try:
+            return self.load(table)
+        except IcefieldError:
+            return None
+
+    def _remembered(self, table: TableName) -> Loaded | None:
+        with self._lock:
+            return self._known.get(table)
+
+    def _remember(self, table: TableName, found: Loaded) -> None:
+        with self._lock:
+            self._known[table] = found
+            self._known.move_to_end(table)
+            while len(self._known) > max(1, self.service.settings.cached_tables):
+                self._known.popitem(last=False)
+
+
+def is_missing(refused: Refused) -> bool:
+    """Whether an answer says that a table is not there, and not that nothing of the service is."""
+    return refused.status == 404 and refused.modelled and (refused.kind in _GONE or not refused.kind)
+
+
+def no_table(table: TableName, catalog: str) -> NoSuchTable:
+    """The error for a table that is not there."""
+    return NoSuchTable(f"no table {_shown(table)} in catalog '{catalog}'", table=table)
+
+
+def missing_namespace(namespace: tuple[str, ...], refused: Refused) -> NoSuchNamespace:
+    """The error for a namespace that is not there."""
+    return NoSuchNamespace(f"no namespace {_shown(namespace)}: {refused.said}", namespace=namespace)
+
+
+def _change(table: TableName, proposal: Any) -> dict[str, Any]:
+    return {
+        "identifier": Identifier.of(table),
+        "requirements": requirements_to_json(proposal.requirements),
+        "updates": updates_to_json(proposal.updates),
+    }
+
+
+def _shown(name: tuple[str, ...]) -> str:
+    return ".".join(name)

@@ -1,0 +1,192 @@
+"""Views at the service."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from icefield.abc import CurrentView, TableName, ViewProposal
+from icefield.errors import (
+    CommitStateUnknown,
+    IcefieldError,
+    NoSuchView,
+    NotSupportedByCatalog,
+    TableExists,
+    ViewExists,
+)
+from icefield.metadata import decode_view_metadata, view_requirements_to_json, view_updates_to_json
+
+from icefield_rest.connection import MAX_TABLE, Answer, outcome
+from icefield_rest.endpoints import Endpoint
+from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.names import Identifier, listed
+from icefield_rest.service import Service, may_say
+from icefield_rest.tables import Tables, missing_namespace
+
+# Where an update's value stands in the body that creates a view.
+_PLACES: Final = {
+    "set-location": ("location", "location"),
+    "add-schema": ("schema", "schema"),
+    "add-view-version": ("view-version", "view-version"),
+    "set-properties": ("updates", "properties"),
+}
+
+
+class _ListViews(msgspec.Struct):
+    identifiers: list[Identifier]
+    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
+
+
+class _LoadViewResult(msgspec.Struct, rename="kebab"):
+    metadata_location: str
+    metadata: msgspec.Raw
+    config: dict[str, str | None] | None = None
+
+
+_names = msgspec.json.Decoder(_ListViews)
+_loaded = msgspec.json.Decoder(_LoadViewResult)
+
+
+class Views:
+    """The views of one catalog."""
+
+    def __init__(self, service: Service, tables: Tables) -> None:
+        self._service, self._tables = service, tables
+
+    def names(self, namespace: tuple[str, ...]) -> list[str]:
+        """The names of the views in a namespace. Raises ``Refused``."""
+        service, what = self._service, f"listing the views of {'.'.join(namespace)}"
+        service.needs(Endpoint.LIST_VIEWS, what)
+        path = service.namespace_path(namespace, "views")
+        return [found.name for page in listed(service, path, what, _names) for found in page.identifiers]
+
+    def load(self, view: TableName) -> CurrentView | None:
+        """A view, or None where there is none of that name."""
+        service, what = self._service, f"loading view {'.'.join(view)}"
+        service.needs(Endpoint.LOAD_VIEW, what)
+        try:
+            answer = service.connection.ask("GET", service.view_path(view), what, limit=MAX_TABLE)
+        except Refused as refused:
+            if refused.status == 404 and refused.modelled:
+                return None
+            raise error_of(refused, what) from refused
+        return self._current(answer, what)
+
+    def commit(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        """Commit a proposal; None where another change came first."""
+        service, what = self._service, f"committing view {'.'.join(view)}"
+        service.needs(Endpoint.CREATE_VIEW if base is None else Endpoint.REPLACE_VIEW, what)
+        if base is None:
+            path, body = service.namespace_path(view[:-1], "views"), _create_body(view, proposal)
+        else:
+            path, body = service.view_path(view), _change_body(view, base, proposal)
+        try:
+            answer = service.connection.ask("POST", path, what, body=body, limit=MAX_TABLE)
+            return self._current(answer, what)
+        except Uncertain as lost:
+            return self._settled(view, proposal, lost)
+        except Refused as refused:
+            if refused.status == 409:
+                if base is None:
+                    raise self._taken(view, refused) from refused
+                return None
+            if refused.status == 404 and refused.modelled:
+                if base is None or refused.kind == "NoSuchNamespace":
+                    raise missing_namespace(view[:-1], refused) from refused
+                raise self._missing(view) from refused
+            raise error_of(refused, what) from refused
+
+    def drop(self, view: TableName) -> None:
+        """Drop a view. Raises ``NoSuchView``."""
+        service, what = self._service, f"dropping view {'.'.join(view)}"
+        service.needs(Endpoint.DROP_VIEW, what)
+        try:
+            service.connection.ask("DELETE", service.view_path(view), what)
+        except Uncertain as lost:
+            if self._looked_for(view) is not None:
+                raise outcome(what, lost) from lost
+        except Refused as refused:
+            if refused.status == 404 and refused.modelled:
+                raise self._missing(view) from refused
+            raise error_of(refused, what) from refused
+
+    def rename(self, source: TableName, target: TableName) -> None:
+        """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
+        service, what = self._service, f"renaming view {'.'.join(source)} to {'.'.join(target)}"
+        service.needs(Endpoint.RENAME_VIEW, what)
+        body = {"source": Identifier.of(source), "destination": Identifier.of(target)}
+        try:
+            service.connection.ask("POST", service.path("views", "rename"), what, body=body)
+        except Uncertain as lost:
+            raise outcome(what, lost) from lost
+        except Refused as refused:
+            if refused.status == 409:
+                raise self._taken(target, refused) from refused
+            if refused.status == 404 and refused.kind == "NoSuchNamespace":
+                raise missing_namespace(target[:-1], refused) from refused
+            if refused.status == 404 and refused.modelled:
+                raise self._missing(source) from refused
+            raise error_of(refused, what) from refused
+
+    def _current(self, answer: Answer, what: str) -> CurrentView:
+        found: _LoadViewResult = answer.decoded(_loaded, what)
+        metadata = decode_view_metadata(bytes(found.metadata), found.metadata_location)
+        return CurrentView(found.metadata_location, metadata, may_say(found.config or {}))
+
+    def _settled(self, view: TableName, proposal: ViewProposal, lost: Uncertain) -> CurrentView:
+        """Find out by looking what became of a commit whose reply was lost."""
+        found, wanted = self._looked_for(view), proposal.metadata
+        if (
+            found is not None
+            and found.metadata.current_version().same_as(wanted.current_version())
+            and dict(found.metadata.properties) == dict(wanted.properties)
+        ):
+            return found
+        raise CommitStateUnknown(
+            f"the reply to committing view {'.'.join(view)} was lost ({lost}), and the catalog does not show whether "
+            "it happened: load the view again and look for the change",
+            view=view,
+        ) from lost
+
+    def _looked_for(self, view: TableName) -> CurrentView | None:
+        try:
+            return self.load(view)
+        except IcefieldError:
+            return None
+
+    def _taken(self, name: TableName, refused: Refused) -> IcefieldError:
+        try:
+            table = self._tables.exists(name)
+        except (IcefieldError, NotSupportedByCatalog):
+            table = False
+        if table:
+            return TableExists(f"a table {'.'.join(name)} exists already: {refused.said}", table=name)
+        return ViewExists(f"view {'.'.join(name)} exists already: {refused.said}", view=name)
+
+    def _missing(self, view: TableName) -> NoSuchView:
+        return NoSuchView(f"no view {'.'.join(view)} in catalog '{self._service.name}'", view=view)
+
+
+def _create_body(view: TableName, proposal: ViewProposal) -> dict[str, Any]:
+    body: dict[str, Any] = {"name": view[-1], "properties": {}}
+    for update in view_updates_to_json(proposal.updates):
+        if place := _PLACES.get(update["action"]):
+            body[place[1]] = update[place[0]]
+    body["view-version"] = {**body["view-version"], "schema-id": body["schema"].get("schema-id", 0)}
+    return body
+
+
+def _change_body(view: TableName, base: CurrentView, proposal: ViewProposal) -> dict[str, Any]:
+    return {
+        "identifier": Identifier.of(view),
+        "requirements": view_requirements_to_json(proposal.requirements),
+        "updates": [_with_schema(update, base, proposal) for update in view_updates_to_json(proposal.updates)],
+    }
+
+
+def _with_schema(update: dict[str, Any], base: CurrentView, proposal: ViewProposal) -> dict[str, Any]:
+    """A new version names a schema that the view has already by its id: Java (1.10) does not take it for added last."""
+    schema_id = proposal.metadata.current_version().schema_id
+    if update["action"] != "add-view-version" or base.metadata.schemas.find(schema_id) is None:
+        return update
+    return {**update, "view-version": {**update["view-version"], "schema-id": schema_id}}

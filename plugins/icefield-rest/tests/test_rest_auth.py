@@ -1,0 +1,267 @@
+"""Who asks: tokens that are fetched, exchanged and renewed, and credentials that go to nobody else."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+import pyarrow as pa
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from http_between import Answered, Asked, Between, Forward
+from icefield import Catalog, load_catalog
+from icefield.errors import AccessDenied, InvalidArgument, MissingPlugin, StorageError
+from icefield.testing import RecordingServer
+from icefield_rest.auth import oauth
+from icefield_rest.auth.oauth import held_of
+from servers.java_rest import drop_everything
+
+SECRETS = ("tell-nobody", "first-token", "second-token")
+Script = Callable[[Asked], Answered | None]
+
+
+def said(status: int, body: Any = None, **headers: str) -> Answered:
+    content = b"" if body is None else json.dumps(body).encode()
+    return Answered(status, {"Content-Type": "application/json", **headers}, content)
+
+
+def config(**more: Any) -> Answered:
+    return said(200, {"defaults": {}, "overrides": {}, **more})
+
+
+class TokenService:
+    """Gives tokens that differ, and accepts those of them that it was not told to forget."""
+
+    def __init__(self, seconds: float | None = 3_600) -> None:
+        self.seconds = seconds
+        self.forms: list[dict[str, str]] = []
+        self.valid: set[str] = set()
+
+    def token(self, asked: Asked) -> Answered:
+        self.forms.append({key: values[0] for key, values in parse_qs(asked.body.decode()).items()})
+        token = f"{('first', 'second', 'third')[min(len(self.forms) - 1, 2)]}-token"
+        self.valid.add(token)
+        stated = {} if self.seconds is None else {"expires_in": self.seconds}
+        return said(200, {"access_token": token, "token_type": "bearer", **stated})
+
+    def guarded(self, asked: Asked, forward: Forward, status: int = 401) -> Answered | None:
+        """Ask for a token, and hand on who has a valid one."""
+        if asked.path.endswith("/v1/oauth/tokens"):
+            return self.token(asked)
+        if asked.headers.get("authorization", "").removeprefix("Bearer ") not in self.valid:
+            return said(status, {"error": {"message": "who?", "type": "NotAuthorizedException", "code": status}})
+        return forward(asked)
+
+
+@pytest.fixture
+def between() -> Iterator[Between]:
+    with Between("http://127.0.0.1:9").open() as made:
+        yield made
+
+
+@pytest.fixture
+def before_java(java_rest: str) -> Iterator[Between]:
+    drop_everything(java_rest)
+    with Between(java_rest).open() as made:
+        yield made
+
+
+def opened(between: Between, answers: Script, **properties: str) -> Catalog:
+    between.behave = lambda asked, forward: config() if asked.path.startswith("/v1/config") else answers(asked)
+    return load_catalog("test", type="rest", uri=between.url, **{"rest.retry.num-retries": "1", **properties})
+
+
+def no_namespaces(asked: Asked) -> Answered:
+    return said(200, {"namespaces": []})
+
+
+def test_a_token_is_fetched_for_the_credential_of_a_client(before_java: Between) -> None:
+    tokens = TokenService()
+    before_java.behave = tokens.guarded
+    with load_catalog("test", uri=before_java.url, credential="me:tell-nobody", scope="PRINCIPAL_ROLE:ALL") as catalog:
+        assert catalog.list_namespaces() == []
+    assert tokens.forms == [
+        {
+            "grant_type": "client_credentials",
+            "client_id": "me",
+            "client_secret": "tell-nobody",
+            "scope": "PRINCIPAL_ROLE:ALL",
+        }
+    ]
+
+
+@pytest.mark.parametrize("status", [401, 419])
+def test_a_token_that_ends_in_the_middle_of_a_commit_or_a_scan_is_renewed(before_java: Between, status: int) -> None:
+    tokens = TokenService()
+    before_java.behave = lambda asked, forward: tokens.guarded(asked, forward, status)
+    with load_catalog("test", uri=before_java.url, credential="me:tell-nobody") as catalog:
+        catalog.create_namespace("db")
+        table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+        tokens.valid.clear()
+        table.append(pa.table({"id": [1, 2]}))
+        tokens.valid.clear()
+        assert catalog.load_table("db.t").scan().to_arrow().num_rows == 2
+        assert len(catalog.load_table("db.t").snapshots()) == 1
+    assert len(tokens.forms) == 3
+
+
+def test_a_token_is_renewed_before_it_ends(between: Between, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = TokenService(seconds=3_600)
+    between.behave = lambda asked, forward: (
+        tokens.token(asked) if asked.path.endswith("/tokens") else config(namespaces=[])
+    )
+    with load_catalog("test", uri=between.url, credential="me:tell-nobody") as catalog:
+        catalog.list_namespaces()
+        later(monkeypatch, 3_400)
+        catalog.list_namespaces()
+        assert len(tokens.forms) == 2
+    held = held_of("t", 3_600)
+    assert [held.due(held.began + age) for age in (3_200, 3_301)] == [False, True]
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let tokens be older than they are."""
+    monkeypatch.setattr(oauth, "_now", lambda: time.monotonic() + seconds)
+
+
+def test_a_token_that_was_given_is_exchanged_before_it_ends(between: Between, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = TokenService()
+
+    def answers(asked: Asked) -> Answered:
+        return tokens.token(asked) if asked.path.endswith("/tokens") else no_namespaces(asked)
+
+    with opened(between, answers, token="tell-nobody", **{"token-expires-in-ms": "300000"}) as catalog:
+        catalog.list_namespaces()
+        assert between.asked[-1].headers["authorization"] == "Bearer tell-nobody"
+        later(monkeypatch, 280)
+        catalog.list_namespaces()
+        assert between.asked[-1].headers["authorization"] == "Bearer first-token"
+    (form,) = tokens.forms
+    assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
+    assert form["subject_token"] == "tell-nobody"
+
+
+def test_a_users_token_is_exchanged_with_that_of_the_client_as_the_actor(between: Between) -> None:
+    tokens = TokenService()
+    subject = {"urn:ietf:params:oauth:token-type:id_token": "tell-nobody-who"}
+    between.behave = lambda asked, forward: (
+        tokens.token(asked) if asked.path.endswith("/tokens") else config(namespaces=[])
+    )
+    with load_catalog("test", uri=between.url, credential="me:tell-nobody", **subject) as catalog:
+        catalog.list_namespaces()
+    first, second = tokens.forms
+    assert first["grant_type"] == "client_credentials"
+    assert second["subject_token_type"].endswith("id_token")
+    assert second["actor_token"] == "first-token"
+    assert between.asked[-1].headers["authorization"] == "Bearer second-token"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (400, {"error": "invalid_client", "error_description": "tell-nobody is wrong"}, AccessDenied),
+        (503, {}, StorageError),
+        (200, {"no": "token"}, StorageError),
+        (200, {"access_token": "x" * 10, "token_type": "bearer", "expires_in": 0}, AccessDenied),
+    ],
+)
+def test_a_token_that_cannot_be_had_is_an_error_without_the_secret(
+    between: Between, status: int, body: Mapping[str, Any], error: type[Exception]
+) -> None:
+    between.behave = lambda asked, forward: said(status, body)
+    with pytest.raises(error) as caught:
+        load_catalog("test", uri=between.url, credential="me:tell-nobody", **{"rest.retry.num-retries": "0"})
+    assert "tell-nobody" not in str(caught.value)
+
+
+def test_a_user_and_a_password_are_sent(between: Between) -> None:
+    given = {"rest.auth.type": "basic", "rest.auth.basic.username": "me", "rest.auth.basic.password": "tell-nobody"}
+    with opened(between, no_namespaces, **given) as catalog:
+        catalog.list_namespaces()
+        assert between.asked[-1].headers["authorization"] == "Basic bWU6dGVsbC1ub2JvZHk="
+        assert "tell-nobody" not in repr(catalog) + repr(catalog.backend)
+    with pytest.raises(InvalidArgument, match="password"):
+        opened(between, no_namespaces, **{"rest.auth.type": "basic", "rest.auth.basic.username": "me"})
+
+
+@pytest.mark.parametrize("service", ["glue", "s3tables"])
+def test_the_signature_of_each_request_is_the_one_that_botocore_computes(between: Between, service: str) -> None:
+    given = {
+        "rest.sigv4-enabled": "true",
+        "rest.signing-region": "eu-central-1",
+        "rest.signing-name": service,
+        "rest.access-key-id": "AKID",
+        "rest.secret-access-key": "tell-nobody",
+        "rest.session-token": "of-the-session",
+    }
+    answers: Script = lambda asked: no_namespaces(asked) if asked.method == "GET" else said(200, {})  # noqa: E731
+    with opened(between, answers, **given) as catalog:
+        catalog.list_namespaces(("a", "b ü"))
+        catalog.create_namespace(("a", "b ü"), {"k": "v"})
+    assert len(between.asked) == 3
+    for asked in between.asked:
+        stated = asked.headers["authorization"]
+        names = stated.split("SignedHeaders=")[1].split(",")[0].split(";")
+        made = AWSRequest(
+            asked.method,
+            f"{between.url}{asked.path}",
+            headers={name: asked.headers[name] for name in names if name not in ("host", "x-amz-date")},
+            data=asked.body,
+        )
+        made.context["timestamp"] = asked.headers["x-amz-date"]
+        made.headers["X-Amz-Date"] = asked.headers["x-amz-date"]
+        signer = SigV4Auth(Credentials("AKID", "tell-nobody", "of-the-session"), service, "eu-central-1")
+        canonical = signer.canonical_request(made)
+        assert signer.signature(signer.string_to_sign(made, canonical), made) in stated
+        assert asked.headers["x-amz-security-token"] == "of-the-session"
+
+
+def test_another_way_is_a_class_that_a_property_names(
+    between: Between, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    source = tmp_path / "shared_way.py"
+    source.write_text(
+        "from icefield_rest.auth.authenticator import Authenticator\n"
+        "class Shared(Authenticator):\n"
+        "    def __init__(self, name, properties):\n        self.key = properties['shared.key']\n"
+        "    def headers(self, request):\n        return {'X-Shared': self.key + request.method}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with opened(between, no_namespaces, **{"rest.auth.type": "shared_way:Shared", "shared.key": "k"}) as catalog:
+        catalog.list_namespaces()
+    assert between.asked[-1].headers["x-shared"] == "kGET"
+    with pytest.raises(InvalidArgument, match="names nothing"):
+        opened(between, no_namespaces, **{"rest.auth.type": "no_such_module:Shared"})
+    with pytest.raises(InvalidArgument, match="no subclass"):
+        opened(between, no_namespaces, **{"rest.auth.type": "json:JSONDecoder"})
+    with pytest.raises((InvalidArgument, MissingPlugin)):
+        opened(between, no_namespaces, **{"rest.auth.type": "kerberos"})
+
+
+def test_credentials_go_to_no_host_that_the_properties_do_not_name(between: Between) -> None:
+    with RecordingServer() as foreign:
+        away = f"http://127.0.0.1:{foreign.port}"
+        between.behave = lambda asked, forward: config(overrides={"uri": away})
+        with pytest.raises(InvalidArgument, match="trusted-hosts"):
+            load_catalog("test", uri=between.url, token="tell-nobody")
+        between.behave = lambda asked, forward: said(307, None, Location=f"{away}{asked.path}")
+        with pytest.raises(StorageError, match="redirects"):
+            load_catalog("test", uri=between.url, token="tell-nobody")
+        between.behave = lambda asked, forward: config(
+            overrides={"oauth2-server-uri": f"{away}/tokens", "rest.trusted-hosts": away, "location.allowed-roots": "x"}
+        )
+        with load_catalog("test", uri=between.url, token="tell-nobody") as catalog:
+            assert catalog.properties.get("location.allowed-roots") is None
+            assert "rest.trusted-hosts" not in catalog.properties
+        assert foreign.received() == []
+
+
+def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        load_catalog("test", type="rest", uri="https://me:tell-nobody@host/api")
+    assert "tell-nobody" not in str(caught.value)

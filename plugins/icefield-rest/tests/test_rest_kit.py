@@ -1,0 +1,72 @@
+"""The client passes the kit before Java's reference server: the catalog, and what users hold of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+import pytest
+from icefield import Catalog, Plugins, load_catalog
+from icefield.abc import CatalogBackend
+from icefield.storage import FileIO
+from icefield.testing import CatalogSuite, LossyProxy, RequestFaults, TableBehaviourSuite
+from icefield_rest.backend import RestBackend
+from servers.java_rest import drop_everything
+
+WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}
+
+
+class TestRestCatalog(CatalogSuite):
+    listing_page = 40  # two of the client
+    properties_of_the_store: ClassVar = frozenset({"location"})
+
+    @pytest.fixture
+    def backend(self, java_rest: str) -> Iterator[CatalogBackend]:
+        drop_everything(java_rest)
+        properties = {"uri": java_rest, "rest-page-size": "20", **WAITS}
+        made = RestBackend("test", properties, FileIO(Plugins.installed(), properties))
+        yield made
+        made.close()
+        drop_everything(java_rest)
+
+    @pytest.fixture
+    def service(self, java_rest: str) -> Iterator[LossyProxy]:
+        with LossyProxy(int(java_rest.rpartition(":")[2])) as proxy:
+            yield proxy
+
+    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
+        assert isinstance(service, LossyProxy)
+        properties = {**backend.properties, "uri": f"http://127.0.0.1:{service.port}"}
+        return RestBackend("test", properties, FileIO(Plugins.installed(), properties))
+
+
+class TestTablesOfRest(TableBehaviourSuite):
+    @pytest.fixture
+    def catalog(self, java_rest: str) -> Iterator[Catalog]:
+        drop_everything(java_rest)
+        with load_catalog("test", type="rest", uri=java_rest, **WAITS) as catalog:
+            yield catalog
+
+
+# What Java's reference server does in its own way, whatever the client is.
+OF_JAVA = {
+    "test_a_table_that_was_moved_opens_through_a_location_map": "it writes locations as file:/path",
+    "test_a_table_that_was_moved_is_changed_where_it_is_now": "it reads the metadata where the table was",
+    "test_old_metadata_is_deleted_where_that_is_safe_and_refused_elsewhere": "it writes locations as file:/path",
+    "test_another_folder_for_metadata_is_used_where_that_is_safe_and_refused_elsewhere": "it writes file:/path",
+    "test_a_location_of_the_users_choice_is_used_or_refused": "it writes locations as file:/path",
+    "test_a_commit_leaves_no_file_that_nothing_refers_to": "Hadoop writes a checksum next to each metadata file",
+    "test_an_operation_on_a_missing_namespace_says_so": "its JDBC catalog makes tables in no namespace",
+    "test_a_namespace_with_another_below_is_not_dropped": "its JDBC catalog drops one with others below",
+}
+
+
+def _leaves_out(reason: str) -> Callable[[object], None]:
+    def left_out(self: object) -> None:
+        pytest.skip(f"Java's server: {reason}")
+
+    return left_out
+
+
+for _name, _reason in OF_JAVA.items():
+    setattr(TestTablesOfRest, _name, _leaves_out(_reason))

@@ -1,0 +1,104 @@
+"""Iceberg's reference server of the REST catalog: Java's `RESTCatalogServer`, over its JDBC catalog in SQLite.
+
+The jars come from Maven: the fixtures of ``iceberg-open-api``, the tests of ``iceberg-core`` and what they run on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from java_programs import java_17, maven
+
+from servers.process import answers, free_port, installed, running
+
+VERSION = "1.10.0"
+SEPARATOR = "\x1f"
+_BUILD_SECONDS = 900
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>icefield.tests</groupId><artifactId>rest</artifactId><version>1</version>
+  <dependencies>{}</dependencies>
+</project>
+"""
+_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
+_ARTIFACTS = (
+    ("org.apache.iceberg", "iceberg-open-api", VERSION, f"<classifier>test-fixtures</classifier>{_ALONE}"),
+    ("org.apache.iceberg", "iceberg-core", VERSION, ""),
+    ("org.apache.iceberg", "iceberg-core", VERSION, f"<classifier>tests</classifier>{_ALONE}"),
+    ("org.eclipse.jetty", "jetty-servlet", "11.0.26", ""),
+    ("org.xerial", "sqlite-jdbc", "3.50.3.0", ""),
+    ("org.slf4j", "slf4j-simple", "2.0.17", ""),
+    ("org.apache.hadoop", "hadoop-client-api", "3.4.1", ""),
+    ("org.apache.hadoop", "hadoop-client-runtime", "3.4.1", ""),
+)
+
+
+@pytest.fixture(scope="session")
+def java_rest() -> Iterator[str]:
+    """The URI of a server that ends with the session, over a warehouse on the local disk."""
+    with serve_java_rest() as uri:
+        yield uri
+
+
+@contextmanager
+def serve_java_rest() -> Iterator[str]:
+    """A server that ends with the block."""
+    folder = Path(tempfile.mkdtemp(prefix="icefield-rest-"))
+    port = free_port()
+    try:
+        settings = {
+            "REST_PORT": str(port),
+            "URI": f"jdbc:sqlite:{folder}/catalog.db",
+            "WAREHOUSE": f"file://{folder}/warehouse",
+            "JDBC_SCHEMA__VERSION": "V1",
+            "CLIENTS": "1",  # SQLite refuses a second writer at once
+        }
+        environment = {f"CATALOG_{name}": value for name, value in settings.items()}
+        options = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{_jars()}/*"]
+        logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+        command = [*java_17(), *options, logging, "org.apache.iceberg.rest.RESTCatalogServer"]
+        with running(
+            command, lambda: answers(f"http://127.0.0.1:{port}/v1/config"), environment=environment, seconds=120
+        ):
+            yield f"http://127.0.0.1:{port}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop_everything(uri: str) -> None:
+    """Drop every namespace of a server, with its tables and views."""
+    with httpx.Client(base_url=f"{uri}/v1/", timeout=60) as client:
+        for namespace in reversed(_namespaces(client)):
+            path = f"namespaces/{quote(SEPARATOR.join(namespace), safe='')}"
+            for kind in ("tables", "views"):
+                for found in client.get(f"{path}/{kind}").json().get("identifiers", ()):
+                    client.delete(f"{path}/{kind}/{quote(found['name'], safe='')}")
+            client.delete(path)
+
+
+def _namespaces(client: httpx.Client, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    asked = {"parent": SEPARATOR.join(parent)} if parent else {}
+    found = [tuple(name) for name in client.get("namespaces", params=asked).json()["namespaces"]]
+    return [name for each in found for name in (each, *_namespaces(client, each))]
+
+
+def _jars() -> Path:
+    program = maven()
+
+    def make(folder: Path) -> None:
+        (folder / "pom.xml").write_text(_POM.format("".join(_DEPENDENCY.format(*each) for each in _ARTIFACTS)))
+        command = [program, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
+        subprocess.run(
+            [*command, f"-DoutputDirectory={folder / 'jars'}"], check=True, capture_output=True, timeout=_BUILD_SECONDS
+        )
+
+    return installed(f"java-rest-{VERSION}", make) / "jars"
