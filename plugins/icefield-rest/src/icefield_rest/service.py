@@ -15,7 +15,7 @@ from icefield_rest.auth.chosen import authenticator_of
 from icefield_rest.connection import Connection, client_of, joined
 from icefield_rest.endpoints import Endpoint, offered
 from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.settings import SEPARATOR, TRUSTED_HOSTS, URI, Settings, host_of, settings_of
+from icefield_rest.settings import PLANNING, SEPARATOR, SNAPSHOTS, TRUSTED_HOSTS, URI, Settings, host_of, settings_of
 
 _LIFETIME: Final = "idempotency-key-lifetime"
 # What a service does not decide: who is told which secret, and what the user lets be opened.
@@ -28,7 +28,9 @@ _USERS_OWN: Final = (
     "ssl.",
     "rest.client.",
 )
-_USERS_NAMES: Final = frozenset({"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl"})
+_USERS_NAMES: Final = frozenset(
+    {"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl", SNAPSHOTS, PLANNING}
+)
 _MOST_OF_A_TOKEN: Final = 1024 * 1024
 
 

@@ -8,20 +8,25 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from icefield.errors import InvalidArgument
-from icefield.toolkit import RetryLimits, is_true, whole_number
+from icefield.toolkit import RetryLimits, whole_number
 
 URI: Final = "uri"
 WAREHOUSE: Final = "warehouse"
 PREFIX: Final = "prefix"
 SEPARATOR: Final = "namespace-separator"
 SNAPSHOTS: Final = "snapshot-loading-mode"
+PLANNING: Final = "scan-planning-mode"
 TRUSTED_HOSTS: Final = "rest.trusted-hosts"
 HEADER: Final = "header."
 OWN: Final = "rest."
 
 _PAGE: Final = 1_000
 _ACCESS: Final = "X-Iceberg-Access-Delegation"
-_MODES: Final = ("all", "refs")
+# What other clients can choose; a service's own word on it is passed over.
+_ONLY: Final = {
+    SNAPSHOTS: ("all", "tables are loaded with all their snapshots"),
+    PLANNING: ("client", "scans are planned here"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,6 @@ class Settings:
     prefix: str
     separator: str
     page_size: int
-    snapshots: str
-    reports: bool
     headers: Mapping[str, str]
     connect_timeout: float
     read_timeout: float
@@ -44,8 +47,6 @@ class Settings:
     proxy: str | None
     trusted: frozenset[str]
     cached_tables: int
-    planning: str
-    plan_timeout: float
     limits: RetryLimits
 
     def __repr__(self) -> str:
@@ -55,23 +56,18 @@ class Settings:
 def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
     uri = checked_uri(name, properties.get(URI))
-    mode = properties.get(SNAPSHOTS, "all").lower()
-    if mode not in _MODES:
-        raise InvalidArgument(f"{SNAPSHOTS} is 'all' or 'refs', not {properties[SNAPSHOTS]!r}")
-    planning = properties.get("scan-planning-mode", "client").lower()
-    if planning not in ("client", "server"):
-        raise InvalidArgument(f"scan-planning-mode is 'client' or 'server', not {properties['scan-planning-mode']!r}")
+    for key, (supported, why) in _ONLY.items():
+        if properties.get(key, supported).lower() != supported:
+            raise InvalidArgument(f"{key}={properties[key]} is not supported: {why}; leave it out")
     headers = {key[len(HEADER) :]: value for key, value in properties.items() if key.startswith(HEADER)}
     if not any(key.lower() == _ACCESS.lower() for key in headers):
-        headers[_ACCESS] = "vended-credentials,remote-signing"
+        headers[_ACCESS] = "vended-credentials"
     return Settings(
         uri=uri,
         warehouse=properties.get(WAREHOUSE),
         prefix=properties.get(PREFIX, "").strip("/"),
         separator=unquote(properties.get(SEPARATOR, "%1F")),
         page_size=whole_number(properties, "rest-page-size", _PAGE, 1),
-        snapshots=mode,
-        reports=is_true(properties, "rest-metrics-reporting-enabled", True),
         headers={key: value for key, value in headers.items() if value},
         connect_timeout=_seconds(properties, "rest.client.connection-timeout-ms", 10_000),
         read_timeout=_seconds(properties, "rest.client.socket-timeout-ms", 60_000),
@@ -81,8 +77,6 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
         proxy=properties.get("rest.client.proxy-uri"),
         trusted=_trusted(uri, properties),
         cached_tables=whole_number(properties, "rest-table-cache.max-entries", 100, 0),
-        planning=planning,
-        plan_timeout=_seconds(properties, "rest-scan-planning.poll-timeout-ms", 300_000),
         limits=RetryLimits.of(properties, OWN),
     )
 

@@ -73,7 +73,7 @@ class RestStrategy(CommitStrategy):
     def outcome_of(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict | None:
         """What the table shows of a proposal whose reply was lost; None where it shows nothing."""
         try:
-            found = self._tables.load(self.table, whole=True)
+            found = self._tables.load(self.table)
         except IcefieldError:
             return None
         return None if found is None else _outcome(base, proposal, found)

@@ -45,20 +45,15 @@ class Tables:
         self._known: OrderedDict[TableName, Loaded] = OrderedDict()
         self._lock = threading.Lock()
 
-    def load(self, table: TableName, *, whole: bool = False) -> Loaded | None:
-        """The table, or None when there is none; ``whole`` is with all its snapshots. Raises ``StorageError``."""
-        service, what = self.service, f"loading {_shown(table)}"
-        mode = service.settings.snapshots
+    def load(self, table: TableName) -> Loaded | None:
+        """The table, or None when there is none. Raises ``StorageError``."""
+        service, what, headers = self.service, f"loading {_shown(table)}", {}
         known = self._remembered(table)
-        query, headers = {"snapshots": mode}, {}
-        if whole and mode != "all":
-            known, query = None, {"snapshots": "all"}
         if known is not None and known.etag is not None and known.lasts:
             headers["If-None-Match"] = known.etag
+        path, query = service.table_path(table), {"snapshots": "all"}
         try:
-            answer = service.connection.ask(
-                "GET", service.table_path(table), what, query=query, headers=headers, limit=MAX_TABLE
-            )
+            answer = service.connection.ask("GET", path, what, query=query, headers=headers, limit=MAX_TABLE)
         except Refused as refused:
             if is_missing(refused):
                 self.forget(table)
@@ -69,8 +64,7 @@ class Tables:
                 raise StorageError(f"{what}: the service says that nothing has changed since nothing was loaded")
             return known
         found = loaded(service, table, answer, known)
-        if not (whole and mode != "all"):
-            self._remember(table, found)
+        self._remember(table, found)
         return found
 
     def exists(self, table: TableName) -> bool:
@@ -120,7 +114,7 @@ class Tables:
                 raise missing_namespace(table[:-1], refused) from refused
             raise error_of(refused, what) from refused
         made = loaded(service, table, answer)
-        if not staged and service.settings.snapshots == "all":
+        if not staged:
             self._remember(table, made)
         return made
 
@@ -140,10 +134,7 @@ class Tables:
             made = committed(service, table, answer, before)
         except StorageError as error:
             raise Uncertain(str(error)) from error
-        if service.settings.snapshots == "all":
-            self._remember(table, made)
-        else:
-            self.forget(table)
+        self._remember(table, made)
         return made
 
     def commit_all(self, changes: Sequence[TableChange]) -> None:
