@@ -118,6 +118,7 @@ def test_rows_and_their_ids_stay_the_same(
         assert compacted(table, **strategy).snapshot_id is None, "another run finds nothing to do"
 
 
+@pytest.mark.spec("COMMIT-22")
 def test_equality_deletes_that_others_commit_meanwhile_apply_to_the_new_files() -> None:
     table = new_table(properties={"format-version": "2"})
     for start in range(3):
@@ -130,6 +131,7 @@ def test_equality_deletes_that_others_commit_meanwhile_apply_to_the_new_files() 
     assert not orphans(table)
 
 
+@pytest.mark.spec("COMMIT-20")
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("number", [True, False])
 def test_a_group_that_lost_to_a_delete_is_rewritten_again_and_the_others_are_committed(
@@ -264,6 +266,7 @@ def test_files_are_chosen_by_size_number_and_deletes() -> None:
     assert ids(table) == [*range(40), *range(42, 50)]
 
 
+@pytest.mark.spec("SORT-06", "SORT-10")
 def test_sorted_files_state_the_order_of_the_table_only_where_it_is_theirs() -> None:
     table = new_table(properties={"format-version": "2"})
     with table.update_sort_order() as order:
