@@ -15,6 +15,7 @@ import pyarrow as pa
 from icefield.errors import InvalidMetadata
 from icefield.limits import MAX_LOCATION_LENGTH
 from icefield.manifest import schemas as f
+from icefield.types.arrow.neighbours import joined
 from icefield.types.arrow.types import field_id
 
 _COUNTS: Final = pa.map_(pa.int32(), pa.int64())
@@ -104,7 +105,7 @@ def flatten(batches: Sequence[pa.RecordBatch], location: str) -> dict[int, pa.Ar
                 raise InvalidMetadata(f"{location} has an entry without a data file", location=location)
             for position, child in enumerate(field.type):
                 parts.setdefault(identify(child, _DATA_FILE_IDS), []).append(column.field(position))
-    return {number: arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays) for number, arrays in parts.items()}
+    return {number: joined(arrays) for number, arrays in parts.items()}
 
 
 def identify(field: pa.Field, by_name: Mapping[str, int]) -> int:

@@ -8,7 +8,9 @@ from typing import Final
 import pyarrow as pa
 
 from icefield.manifest import ManifestEntries
+from icefield.manifest import schemas as f
 from icefield.manifest.entries import StatisticKey
+from icefield.types.arrow.neighbours import are_neighbours, joined
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
 """About how many bytes of entries are made into one batch."""
@@ -22,7 +24,8 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
     size = 0
     for part in parts:
         own = part.nbytes
-        if waiting and (size + own > PIECE_BYTES or not _alike(part, waiting[0])):
+        full = size + own > PIECE_BYTES or (size > PIECE_BYTES // 2 and not _is_next(part, waiting[-1]))
+        if waiting and (full or not _alike(part, waiting[0])):
             yield _joined(waiting)
             waiting, size = [], 0
         if own > PIECE_BYTES:
@@ -41,6 +44,11 @@ def _alike(one: ManifestEntries, other: ManifestEntries) -> bool:
     return one.spec_id == other.spec_id and one.partition.type == other.partition.type
 
 
+def _is_next(part: ManifestEntries, before: ManifestEntries) -> bool:
+    """Whether both were decoded together, so that joining them takes no copy."""
+    return are_neighbours(before.column(f.STATUS), part.column(f.STATUS))
+
+
 def _part(entries: ManifestEntries, start: int, count: int) -> ManifestEntries:
     """Some rows. What is taken out of their statistics is kept with them, and not with the manifest."""
     columns = {number: array.slice(start, count) for number, array in entries.columns.items()}
@@ -56,7 +64,7 @@ def _joined(parts: Sequence[ManifestEntries]) -> ManifestEntries:
     if len(parts) == 1:
         return _part(first, 0, len(first))
     numbers = {number for part in parts for number in part.columns}
-    columns = {number: pa.concat_arrays([part.column(number) for part in parts]) for number in numbers}
+    columns = {number: joined([part.column(number) for part in parts]) for number in numbers}
     single = {
         key: _joined_statistic(parts, key) for key in first.statistics if all(key in part.statistics for part in parts)
     }
@@ -69,4 +77,4 @@ def _joined_statistic(parts: Sequence[ManifestEntries], key: StatisticKey) -> pa
     if kind is None:
         return None
     filled = [pa.nulls(len(part), kind) if array is None else array for part, array in zip(parts, found, strict=True)]
-    return pa.concat_arrays(filled)
+    return joined(filled)
