@@ -8,13 +8,21 @@ from typing import Any, TypeVar
 from icefield import FileIO
 
 C = TypeVar("C", bound=Any)
-# Only the driver, which plans and commits, asks a metastore or a lock.
-_DRIVERS_OWN = ("lock.", "dynamodb.", "hive.", "iceberg.hive.")
+# Only the driver, which plans and commits, asks a metastore, a lock or a REST service.
+_DRIVERS_OWN = (
+    *("lock.", "dynamodb.", "hive.", "iceberg.hive."),
+    *("rest.", "header.", "ssl.", "gcp.auth.", "urn:ietf:params:oauth:token-type:"),
+)
+_DRIVERS_NAMES = frozenset({"uri", "token", "credential", "oauth2-server-uri"})
 
 
 def for_executors(context: C) -> C:
     """A scan's or a write's context without the properties that only the driver needs, their credentials among them."""
     io: FileIO = context.io
-    kept = {name: value for name, value in io.properties.items() if name != "uri" and not name.startswith(_DRIVERS_OWN)}
+    kept = {
+        name: value
+        for name, value in io.properties.items()
+        if name not in _DRIVERS_NAMES and not name.startswith(_DRIVERS_OWN)
+    }
     made: C = replace(context, io=FileIO(io.plugins, kept, io.base))
     return made

@@ -1,0 +1,31 @@
+"""Executors are given what opens files, and nothing that a catalog's service is asked with."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+from icefield import FileIO, Plugins
+from icefield_spark.executors import for_executors
+
+
+@dataclass
+class Context:
+    io: FileIO
+
+
+def test_credentials_of_a_service_stay_on_the_driver_and_those_of_files_travel() -> None:
+    service = {
+        "uri": "https://host",
+        "token": "secret-a",
+        "credential": "me:secret-b",
+        "rest.secret-access-key": "secret-c",
+        "rest.auth.basic.password": "secret-d",
+        "header.x-key": "secret-e",
+        "urn:ietf:params:oauth:token-type:jwt": "secret-f",
+    }
+    files = {"s3.secret-access-key": "of-the-table", "s3.region": "here"}
+    given = FileIO(Plugins.installed(), {**service, "s3.region": "there"}).for_table(None, files)
+    travelled = pickle.dumps(for_executors(Context(given)))
+    assert b"secret-" not in travelled.replace(b"s3.secret-access-key", b"")
+    assert pickle.loads(travelled).io.properties == files
