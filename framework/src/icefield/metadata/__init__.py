@@ -17,6 +17,7 @@ from icefield.metadata.metadata_log import with_metadata_log
 from icefield.metadata.new import new_table_metadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import TableRequirement
+from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates import TableUpdate, apply_updates
 from icefield.metadata.views import (
@@ -51,7 +52,9 @@ __all__ = [
     "EncryptedKey",
     "JsonArray",
     "MetadataLogEntry",
+    "Operation",
     "PartitionStatisticsFile",
+    "Snapshot",
     "SnapshotLogEntry",
     "StatisticsFile",
     "TableMetadata",

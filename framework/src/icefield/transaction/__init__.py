@@ -7,6 +7,7 @@ from icefield.transaction.change_stream.change_writer import ChangedFiles, Chang
 from icefield.transaction.change_stream.kinds import ChangeKind
 from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.delete_files import DeleteFiles
+from icefield.transaction.equality_delta import EqualityDelta
 from icefield.transaction.manage_snapshots import ManageSnapshots
 from icefield.transaction.overwrite import OverwriteFiles
 from icefield.transaction.replace import RewriteFiles
@@ -33,6 +34,7 @@ __all__ = [
     "ChangedFiles",
     "Changes",
     "DeleteFiles",
+    "EqualityDelta",
     "FastAppendFiles",
     "IsolationLevel",
     "ManageSnapshots",

@@ -20,13 +20,15 @@ from icefield.storage import FileIO
 class ActionContext:
     """What an action may use while it is applied: the table's name and file IO, and the account of written files.
 
-    ``snapshots`` are the ids of those that the actions of the transaction have made so far.
+    ``snapshots`` are the ids of those that the actions of the transaction have made so far. ``marker`` is in the names
+    of the manifests and manifest lists that are written.
     """
 
     name: tuple[str, ...]
     io: FileIO
     written: WrittenFiles = field(default_factory=WrittenFiles)
     snapshots: set[int] = field(default_factory=set)
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

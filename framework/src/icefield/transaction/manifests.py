@@ -226,7 +226,8 @@ class ManifestAssembler:
     def _writer(self, spec_id: int, content: ManifestContent) -> ManifestWriter:
         base, context = self._now.base, self._now.context
         spec = base.spec_by_id(spec_id)
-        location = LocationProvider.from_metadata(base).metadata_location(f"{self._uuid}-m{next(self._numbers)}.avro")
+        name = f"{context.marker}{self._uuid}-m{next(self._numbers)}.avro"
+        location = LocationProvider.from_metadata(base).metadata_location(name)
         # Noted before it is written: should the write fail half-way, nothing is left behind.
         context.written.add(location)
         return ManifestWriter(

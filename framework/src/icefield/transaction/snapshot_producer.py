@@ -212,7 +212,7 @@ class SnapshotProducer(Action):
         first_row_id: int | None,
     ) -> tuple[str, int | None]:
         base = head.metadata
-        name = f"snap-{snapshot}-{len(self._lists)}-{self._assembler.uuid}.avro"
+        name = f"snap-{snapshot}-{len(self._lists)}-{context.marker}{self._assembler.uuid}.avro"
         location = LocationProvider.from_metadata(base).metadata_location(name)
         self._lists.append(location)
         context.written.add(location)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -65,6 +66,13 @@ class Transaction(RowChanges, Generic[R]):
         self._actions: list[Action] = []
         self._context = ActionContext(handle.name, handle.io, WrittenFiles())
         self._open = True
+
+    def mark_files(self, marker: str) -> None:
+        """Put a string into the names of the manifests and manifest lists that the commit writes.
+
+        By it whoever wrote them knows them again, when a process was killed before it could commit or clean up.
+        """
+        self._context = replace(self._context, marker=f"{marker}-")
 
     # -- what the table will look like ----------------------------------------------------------------------------
 
