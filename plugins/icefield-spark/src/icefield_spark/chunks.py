@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from icefield.scan import FileScanTask, ScanContext, TableScan, read_tasks
+from icefield.scan import FileScanTask, IncrementalAppendScan, ScanContext, TableScan, read_tasks
 from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches
@@ -24,7 +24,7 @@ class ChunkContext:
     columns: StructType
 
     @classmethod
-    def of(cls, scan: TableScan, columns: StructType) -> ChunkContext:
+    def of(cls, scan: TableScan | IncrementalAppendScan, columns: StructType) -> ChunkContext:
         """What executors read the chunks of a scan with."""
         # A process of an executor reads many chunks, and each delete file but once.
         return cls(replace(for_executors(scan.context), scan_id=uuid4().hex), columns)
@@ -33,7 +33,9 @@ class ChunkContext:
         return "icefield"
 
 
-def plan_chunks(scan: TableScan, only: Callable[[FileScanTask], bool] | None = None) -> list[bytes]:
+def plan_chunks(
+    scan: TableScan | IncrementalAppendScan, only: Callable[[FileScanTask], bool] | None = None
+) -> list[bytes]:
     """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time.
 
     ``only``: which of the tasks are read; all, unless given.

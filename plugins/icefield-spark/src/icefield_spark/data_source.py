@@ -18,9 +18,11 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader
 from pyspark.sql.types import StructType
 
+from icefield_spark.options import STREAM_WRITE, refuse_options, refuse_streaming
 from icefield_spark.projecting import check_columns, selected_fields
 from icefield_spark.reader import IcefieldReader
 from icefield_spark.source import Source
+from icefield_spark.streaming import IcefieldStreamReader, IcefieldStreamWriter
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writer import IcefieldWriter
 
@@ -37,17 +39,26 @@ class IcefieldDataSource(DataSource):
         table = source.table()
         # Spark pickles this object from here on, so that every later step of a query reads this version.
         self._version = table.metadata_location
-        return to_spark_schema(source.scan(table).projection)
+        return to_spark_schema(source.shown(table))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         source = Source(dict(self.options))
+        refuse_streaming(source.options)
         table = source.table(getattr(self, "_version", None))
         scan = source.scan(table, lambda columns: selected_fields(columns, schema))
         check_columns(scan.projection, schema)
         return IcefieldReader(scan, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return IcefieldWriter(Source(dict(self.options)), schema, overwrite)
+        source = Source(dict(self.options))
+        refuse_options(source.options, STREAM_WRITE, "is for df.writeStream")
+        return IcefieldWriter(source, schema, overwrite)
+
+    def streamReader(self, schema: StructType) -> IcefieldStreamReader:  # noqa: N802 -- Spark's name
+        return IcefieldStreamReader(Source(dict(self.options)), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> IcefieldStreamWriter:  # noqa: N802 -- Spark's name
+        return IcefieldStreamWriter(Source(dict(self.options)), schema, overwrite)
 
     def __repr__(self) -> str:  # options may hold credentials
         return "icefield"

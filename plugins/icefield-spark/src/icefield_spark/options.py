@@ -8,7 +8,7 @@ Spark gives names in lower case. Beyond that, ``-`` and ``_`` do not count eithe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from icefield.errors import InvalidArgument
 from icefield.toolkit import was_meant
@@ -28,7 +28,17 @@ WRITE_ONLY = (
     "compression-codec",
     "compression-level",
 )
-KNOWN = (*_EITHER, *READ_ONLY, *WRITE_ONLY)
+STREAM_FROM = ("stream-from", "stream-from-snapshot-id", "stream-from-timestamp")
+STREAM_READ = (
+    *STREAM_FROM,
+    "max-files",
+    "max-rows",
+    "streaming-skip-overwrite-snapshots",
+    "streaming-skip-delete-snapshots",
+    "stream-changes",
+)
+STREAM_WRITE = ("upsert", "upsert-columns", "small-task-bytes", "checkpoint-location", "query-name")
+KNOWN = (*_EITHER, *READ_ONLY, *WRITE_ONLY, *STREAM_READ, *STREAM_WRITE)
 
 # What the same thing is called elsewhere: by Spark, by Delta Lake, by Iceberg's Java runtime.
 _ALSO_CALLED = {
@@ -36,6 +46,13 @@ _ALSO_CALLED = {
     "overwrite-mode": "partition-overwrite-mode",
     "timestamp-as-of": "as-of-timestamp",
     "compression": "compression-codec",
+    "streaming-max-files-per-micro-batch": "max-files",
+    "streaming-max-rows-per-micro-batch": "max-rows",
+    "max-files-per-trigger": "max-files",
+    "skip-overwrite-snapshots": "streaming-skip-overwrite-snapshots",
+    "skip-delete-snapshots": "streaming-skip-delete-snapshots",
+    "read-change-feed": "stream-changes",
+    "starting-timestamp": "stream-from-timestamp",
 }
 _OF_PARQUET = "readers and writers always work in Arrow; leave it out"
 _INCREMENTAL = "read what was added with Table.incremental_append_scan, and changes with incremental_changelog_scan"
@@ -58,6 +75,10 @@ _REFUSED = {
     "end-timestamp": _INCREMENTAL,
     "partition-by": "the table's partition spec says how rows are partitioned",
     "infer-schema": "the table has a schema; leave it out",
+}
+_STREAMS = {
+    **dict.fromkeys(STREAM_READ, "spark.readStream"),
+    **dict.fromkeys(STREAM_WRITE, "df.writeStream"),
 }
 _OF_SPARKS_CATALOG = ("owner", "provider", "location")
 """What Spark puts among the options for a table of its own catalog, and at no other time."""
@@ -85,6 +106,19 @@ def canonical(options: Mapping[str, str]) -> dict[str, str]:
             raise InvalidArgument(f"the options '{given[known]}' and '{name}' are one; give it once", option=known)
         found[known], given[known] = value, name
     return found
+
+
+def refuse_options(options: Mapping[str, str], names: Iterable[str], why: str) -> None:
+    """Raise ``InvalidArgument`` where one of some options is given, which would be without effect."""
+    found = next((name for name in names if options.get(name)), None)
+    if found is not None:
+        raise InvalidArgument(f"the option '{found}' {why}; leave it out", option=found)
+
+
+def refuse_streaming(options: Mapping[str, str]) -> None:
+    """Raise ``InvalidArgument`` for an option of streams, given to a read or write that is none."""
+    for name, where in _STREAMS.items():
+        refuse_options(options, (name,), f"is for {where}")
 
 
 def _known(name: str) -> str:

@@ -8,18 +8,19 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from icefield import Catalog, Schema, Table, load_catalog, open_table
 from icefield.errors import InvalidArgument
 from icefield.expressions import as_expression, bind
 from icefield.metadata import MAIN_BRANCH
-from icefield.scan import TableScan
+from icefield.scan import SnapshotRange, TableScan
 from icefield.toolkit import credentials_in, is_true, whole_number
 from icefield.writing import WriteContext
 
 from icefield_spark.options import CATALOG, SUMMARY, canonical, spark_catalog_refused
 
+S = TypeVar("S", bound=Any)
 _VERSIONS = ("snapshot-id", "ref", "branch", "tag", "as-of-timestamp")
 _ONLY_READS = ("where", "snapshot-id", "ref", "tag", "as-of-timestamp")
 _SPLITS = ("split-size", "lookback", "file-open-cost")
@@ -76,16 +77,51 @@ class Source:
             raise InvalidArgument(f"give one of {' and '.join(named)}")
         ref = next((self.options[name] for name in ("ref", "branch", "tag") if self.options.get(name)), None)
         self._check_kind(table)
-        splits = {name: self.options[name] for name in _SPLITS if name in self.options}
-        scan = table.scan(snapshot_id=self._number("snapshot-id"), ref=ref, options=splits)
+        scan = table.scan(snapshot_id=self.number("snapshot-id"), ref=ref, options=self.splits)
         instant = self.options.get("as-of-timestamp")
         if instant:
             scan = scan.as_of(int(instant) if instant.lstrip("-").isdigit() else instant)
-        where = self.options.get("where")
-        if where:
-            scan = scan.filter(where)
-            bind(scan.schema, as_expression(where))
+        scan = self.filtered(scan)
         return scan if select is None else scan.select(*select(scan.schema))
+
+    def shown(self, table: Table) -> Schema:
+        """The columns that a read without a schema of its own has."""
+        if is_true(self.options, "stream-changes"):
+            return table.incremental_changelog_scan(ref=self.options.get("branch")).projection
+        return self.scan(table).projection
+
+    def filtered(self, scan: S) -> S:
+        """A scan of the rows that the option ``where`` asks for. Raises ``InvalidExpression`` where it does not fit."""
+        where = self.options.get("where")
+        if not where:
+            return scan
+        found: S = scan.filter(where)
+        bind(found.schema, as_expression(where))
+        return found
+
+    @property
+    def splits(self) -> dict[str, str]:
+        """The options of a scan by which its tasks are cut."""
+        return {name: self.options[name] for name in _SPLITS if name in self.options}
+
+    def number(self, name: str) -> int | None:
+        """An option that is a number, of a snapshot for example; None where it is not given."""
+        string = self.options.get(name)
+        if not string:
+            return None
+        try:
+            return int(string)
+        except ValueError as error:
+            raise InvalidArgument(f"the option '{name}' is a number, not '{string}'") from error
+
+    def instant(self, name: str) -> int | None:
+        """An option that is a time, in milliseconds or in ISO form, as milliseconds since 1970 UTC."""
+        string = self.options.get(name)
+        if not string:
+            return None
+        given = SnapshotRange(from_timestamp=int(string) if string.lstrip("-").isdigit() else string).from_timestamp
+        assert isinstance(given, int), "a range holds milliseconds"
+        return given
 
     def _check_kind(self, table: Table) -> None:
         refs = table.refs()
@@ -147,15 +183,6 @@ class Source:
 
     def _below(self, prefix: str) -> dict[str, str]:
         return {key[len(prefix) :]: value for key, value in self.options.items() if key.startswith(prefix)}
-
-    def _number(self, name: str) -> int | None:
-        string = self.options.get(name)
-        if not string:
-            return None
-        try:
-            return int(string)
-        except ValueError as error:
-            raise InvalidArgument(f"the option '{name}' is a number, not '{string}'") from error
 
 
 def _check_shown(option: str, name: str, value: str) -> None:

@@ -1,0 +1,72 @@
+"""Where a stream stands in a table's history: the offsets that Spark keeps in a query's checkpoint."""
+
+# See docs/decisions/0102.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from icefield.errors import InvalidArgument
+
+VERSION: Final = 1
+BEFORE_ALL: Final = -1
+"""In place of a snapshot's id: before the first snapshot of the table."""
+
+AFTER, WITH, STATE = "after", "with", "state"
+_BEGINNINGS: Final = (AFTER, WITH, STATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a stream began: after a snapshot, with what it added, or with all rows that there were in it."""
+
+    snapshot: int
+    begin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """All that is before it was read.
+
+    ``snapshot``: the last of which something was read; None where the stream has not begun. ``files``: how many of its
+    files, in the order of their paths; None is all. ``state``: whether those are the files that the snapshot has, and
+    not those that it added. ``origin``: where the stream began, in the first offset that it reached: a batch that is
+    run again begins there, whatever the table has become.
+    """
+
+    snapshot: int | None = None
+    files: int | None = None
+    state: bool = False
+    origin: Origin | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The offset as Spark keeps it."""
+        found: dict[str, Any] = {"version": VERSION, "snapshot": self.snapshot, "files": self.files}
+        if self.state:
+            found["state"] = True
+        if self.origin is not None:
+            found["origin"] = self.origin.snapshot
+            found["begin"] = self.origin.begin
+        return found
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Offset:
+        """An offset of a checkpoint. Raises ``InvalidArgument`` for one of another source, or of a later version."""
+        if found.get("version") != VERSION:
+            raise InvalidArgument(
+                f"the checkpoint holds an offset that this version does not know: {dict(found)}; it was written by "
+                f"another source, or by a later version of Icefield (offsets here are of version {VERSION})"
+            )
+        origin = found.get("origin")
+        begin = found.get("begin", WITH)
+        numbers = (found.get("snapshot"), found.get("files"), origin)
+        if begin not in _BEGINNINGS or any(each is not None and not isinstance(each, int) for each in numbers):
+            raise InvalidArgument(f"the checkpoint holds a damaged offset: {dict(found)}")
+        return cls(
+            found.get("snapshot"),
+            found.get("files"),
+            bool(found.get("state", False)),
+            None if origin is None else Origin(origin, begin),
+        )
