@@ -5,15 +5,18 @@ The jars come from Maven: the fixtures of ``iceberg-open-api``, the tests of ``i
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
+from urllib.request import Request, urlopen
 
-import httpx
 import pytest
 from java_programs import java_17, maven
 
@@ -76,19 +79,27 @@ def serve_java_rest() -> Iterator[str]:
 
 def drop_everything(uri: str) -> None:
     """Drop every namespace of a server, with its tables and views."""
-    with httpx.Client(base_url=f"{uri}/v1/", timeout=60) as client:
-        for namespace in reversed(_namespaces(client)):
-            path = f"namespaces/{quote(SEPARATOR.join(namespace), safe='')}"
-            for kind in ("tables", "views"):
-                for found in client.get(f"{path}/{kind}").json().get("identifiers", ()):
-                    client.delete(f"{path}/{kind}/{quote(found['name'], safe='')}")
-            client.delete(path)
+    for namespace in reversed(_namespaces(uri)):
+        path = f"{uri}/v1/namespaces/{quote(SEPARATOR.join(namespace), safe='')}"
+        for kind in ("tables", "views"):
+            for found in _asked(f"{path}/{kind}").get("identifiers", ()):
+                _asked(f"{path}/{kind}/{quote(found['name'], safe='')}", "DELETE")
+        _asked(path, "DELETE")
 
 
-def _namespaces(client: httpx.Client, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    asked = {"parent": SEPARATOR.join(parent)} if parent else {}
-    found = [tuple(name) for name in client.get("namespaces", params=asked).json()["namespaces"]]
-    return [name for each in found for name in (each, *_namespaces(client, each))]
+def _namespaces(uri: str, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    query = f"?parent={quote(SEPARATOR.join(parent), safe='')}" if parent else ""
+    found = [tuple(name) for name in _asked(f"{uri}/v1/namespaces{query}")["namespaces"]]
+    return [name for each in found for name in (each, *_namespaces(uri, each))]
+
+
+def _asked(url: str, method: str = "GET") -> dict[str, Any]:
+    try:
+        with urlopen(Request(url, method=method), timeout=60) as response:
+            answer: dict[str, Any] = json.loads(response.read() or b"{}")
+            return answer
+    except HTTPError as error:
+        return {"status": error.code}
 
 
 def _jars() -> Path:
