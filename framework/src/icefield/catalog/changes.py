@@ -13,7 +13,7 @@ from icefield.commit import TableHandle, commit_table, load_table
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata, with_metadata_log
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
-from icefield.metadata.updates import TableUpdate, apply_updates, created_by
+from icefield.metadata.updates import AddSchema, TableUpdate, apply_updates, created_by
 from icefield.storage import FileIO
 
 _TRIES = 10
@@ -35,7 +35,16 @@ class TableUpdates:
     def applied(self, base: TableMetadata | None) -> TableMetadata:
         """The metadata after the change, whose requirements hold. Raises what ``check`` and ``apply_updates`` raise."""
         check(self.requirements, base)
-        return created_by(self.updates) if base is None else apply_updates(base, self.updates)
+        if base is None:
+            return created_by(self.updates)
+        return apply_updates(base, (_without_old_number(update, base) for update in self.updates))
+
+
+def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
+    """An update without a last column id below the table's: Java states that of the new schema, which means nothing."""
+    if isinstance(update, AddSchema) and (update.last_column_id or 0) < base.last_column_id:
+        return AddSchema(update.schema)
+    return update
 
 
 class ChangesOfCatalog:

@@ -262,7 +262,6 @@ def _schema(given: Json) -> AddSchema:
     schema = schema_from_json(given["schema"])
     if stated is None:
         return AddSchema(schema)
-    # Java writes the table's own number there, or none; one below what the schema has says nothing.
     return AddSchema(schema, msgspec.convert(stated, Int))
 
 

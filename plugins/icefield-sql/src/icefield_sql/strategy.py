@@ -107,6 +107,7 @@ def taken_by_view(database: Database, table: TableName) -> TableExists:
         f"a view with the name {'.'.join(table)} exists already in catalog '{database.catalog}'; tables and views "
         "share their names",
         table=table,
+        view=table,
     )
 
 

@@ -6,7 +6,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+from icefield.metadata.codecs import SNAPSHOT_LOG
 from icefield.metadata.entries import SnapshotLogEntry
+from icefield.metadata.json_array import JsonArray
 from icefield.metadata.table_metadata import TableMetadata
 from icefield.metadata.updates.base import Change, TableUpdate
 from icefield.metadata.validation import check_defaults_fit, check_names_differ
@@ -54,4 +56,6 @@ def _logged(result: TableMetadata, change: Change) -> TableMetadata:
     log, current = result.snapshot_log, result.current_snapshot_id
     if current is not None and current != change.base.current_snapshot_id:
         log = log.extended([SnapshotLogEntry(change.timestamp_ms, current)])
+    elif current is None and change.base.current_snapshot_id is not None:
+        log = JsonArray(SNAPSHOT_LOG)  # its last entry would say that the former snapshot is still the current one
     return replace(result, snapshot_log=log, last_updated_ms=change.timestamp_ms)

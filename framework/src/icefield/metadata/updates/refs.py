@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from icefield.errors import InvalidArgument
-from icefield.metadata.codecs import SNAPSHOT_LOG
-from icefield.metadata.json_array import JsonArray
 from icefield.metadata.properties import FrozenDict
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.table_metadata import TableMetadata
@@ -50,5 +48,5 @@ class RemoveSnapshotRef:
         changed = replace(metadata, refs=left)
         if self.name != MAIN_BRANCH:
             return changed
-        # Its last entry would say that the former snapshot is still the current one.
-        return replace(changed, current_snapshot_id=None, snapshot_log=JsonArray(SNAPSHOT_LOG))
+        # A change that ends like this empties the log: see ``MetadataBuilder``.
+        return replace(changed, current_snapshot_id=None)

@@ -125,7 +125,7 @@ class AddViewSchema:
             change.last_schema_id = known.schema_id
             return metadata
         taken = metadata.schemas.positions
-        change.last_schema_id = max(taken) + 1 if taken else max(self.schema.schema_id, 0)
+        change.last_schema_id = max(taken, default=-1) + 1
         added = self.schema.with_schema_id(change.last_schema_id)
         return replace(metadata, schemas=metadata.schemas.extended([added]))
 
@@ -245,7 +245,7 @@ def new_view_metadata(
     view_uuid: str | None = None,
 ) -> ViewMetadata:
     """The metadata of a new view. Raises ``InvalidArgument``."""
-    first = schema.with_schema_id(max(schema.schema_id, 0))
+    first = schema.with_schema_id(0)
     empty = ViewMetadata(
         view_uuid=str(uuid4()) if view_uuid is None else _uuid(view_uuid),
         location=check_location(location),

@@ -34,6 +34,7 @@ COMMANDS = (
     "rewrite-deletes",
     "compute-stats",
     "report",
+    "serve",
 )
 """The names of the commands, in the order of the help; the module of each is named as the command is."""
 

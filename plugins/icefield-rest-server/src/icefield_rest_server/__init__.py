@@ -1,0 +1,21 @@
+"""A server of the Iceberg REST catalog protocol over any catalog of Icefield."""
+
+from icefield_rest_server.app import app
+from icefield_rest_server.credentials import StaticCredentials, StsCredentials, VendedCredentials
+from icefield_rest_server.serving import Options, check, serve
+from icefield_rest_server.settings import Settings
+from icefield_rest_server.tokens import JwtTokens, Principal, StaticTokens
+
+__all__ = [
+    "JwtTokens",
+    "Options",
+    "Principal",
+    "Settings",
+    "StaticCredentials",
+    "StaticTokens",
+    "StsCredentials",
+    "VendedCredentials",
+    "app",
+    "check",
+    "serve",
+]

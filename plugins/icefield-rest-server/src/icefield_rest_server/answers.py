@@ -1,0 +1,100 @@
+"""Answers, and the error model of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from icefield.errors import (
+    AccessDenied,
+    CommitFailed,
+    CommitStateUnknown,
+    FileMissing,
+    IcefieldError,
+    InvalidArgument,
+    InvalidMetadata,
+    LocationRefused,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchSnapshot,
+    NoSuchTable,
+    NoSuchView,
+    NotSupportedByCatalog,
+    StorageError,
+    TableExists,
+    UnsafeCommit,
+    UnsupportedFeature,
+    ViewExists,
+)
+
+_STATUS: tuple[tuple[type[IcefieldError], int, str], ...] = (
+    (NoSuchNamespace, 404, "NoSuchNamespaceException"),
+    (NoSuchTable, 404, "NoSuchTableException"),
+    (NoSuchView, 404, "NoSuchViewException"),
+    (NoSuchSnapshot, 404, "NoSuchSnapshotException"),
+    (NamespaceExists, 409, "AlreadyExistsException"),
+    (TableExists, 409, "AlreadyExistsException"),
+    (ViewExists, 409, "AlreadyExistsException"),
+    (NamespaceNotEmpty, 409, "NamespaceNotEmptyException"),
+    (CommitStateUnknown, 500, "CommitStateUnknownException"),
+    (CommitFailed, 409, "CommitFailedException"),
+    (NotSupportedByCatalog, 406, "UnsupportedOperationException"),
+    (UnsafeCommit, 406, "UnsupportedOperationException"),
+    (UnsupportedFeature, 400, "UnsupportedOperationException"),
+    (InvalidArgument, 400, "IllegalArgumentException"),
+    (LocationRefused, 400, "BadRequestException"),
+    (AccessDenied, 500, "ServiceFailureException"),
+    (FileMissing, 404, "NotFoundException"),
+    (InvalidMetadata, 500, "ServiceFailureException"),
+    (StorageError, 503, "ServiceUnavailableException"),
+)
+
+
+class Refused(Exception):
+    """A request that is answered with an error of the model, whatever the catalog would say."""
+
+    def __init__(self, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.message, self.headers = status, kind, message, dict(headers or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is answered: ``body`` is JSON text, an object to be written as JSON, or None."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def encoded(self) -> bytes:
+        """The body as it is sent."""
+        if self.body is None:
+            return b""
+        return self.body if isinstance(self.body, bytes) else msgspec.json.encode(self.body)
+
+
+def no_content() -> Answer:
+    """The answer without a body."""
+    return Answer(204)
+
+
+def error_answer(error: BaseException, message: str | None = None) -> Answer:
+    """An error as the protocol writes it, with the kernel's message or another.
+
+    What the kernel does not raise on purpose says nothing of its inside.
+    """
+    if isinstance(error, Refused):
+        return _error(error.status, error.kind, error.message, error.headers)
+    if isinstance(error, IcefieldError):
+        for kind, status, name in _STATUS:
+            if isinstance(error, kind):
+                return _error(status, name, message or error.message)
+        return _error(500, "ServiceFailureException", error.message)
+    return _error(500, "InternalServerError", f"the server failed: {type(error).__name__}; see its log")
+
+
+def _error(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
+    return Answer(status, {"error": {"message": message, "type": kind, "code": status}}, headers or {})

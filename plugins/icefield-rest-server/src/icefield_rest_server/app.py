@@ -1,0 +1,278 @@
+"""The ASGI application: requests checked, recognised and limited, handled in threads, answered and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from typing import Any
+
+from icefield import Catalog
+from icefield.errors import IcefieldError
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from icefield_rest_server.answers import Answer, Refused, error_answer
+from icefield_rest_server.calls import Call, parsed
+from icefield_rest_server.idempotency import IdempotencyKeys
+from icefield_rest_server.observing import Metrics, log_access
+from icefield_rest_server.routes import Endpoint, Router
+from icefield_rest_server.settings import Settings
+from icefield_rest_server.state import State
+from icefield_rest_server.tokens import Principal, bearer_token
+from icefield_rest_server.wording import worded
+
+_log = logging.getLogger(__name__)
+
+_METHODS = ["GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"]
+_MAX_PATH = 16 * 1024
+
+
+def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
+    """The server of a catalog, to run or to mount."""
+    service = _Service(catalog, settings or Settings())
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        service.pool.shutdown(wait=True)
+
+    routes = [
+        Route("/health/live", service.live),
+        Route("/health/ready", service.ready),
+        Route("/metrics", service.show_metrics),
+        Route("/{path:path}", service.serve, methods=_METHODS),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+class _Service:
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self.settings = settings
+        self.state = State(catalog, settings)
+        self.router = Router(catalog.backend.abilities)
+        self.metrics = Metrics()
+        self.keys = IdempotencyKeys(settings.idempotency_seconds) if settings.idempotent else None
+        self.pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="icefield-rest")
+
+    # -- what is not of the protocol --------------------------------------------------------------------------------
+
+    async def live(self, request: Request) -> Response:
+        """The process answers."""
+        return PlainTextResponse("ok")
+
+    async def ready(self, request: Request) -> Response:
+        """The catalog behind answers."""
+        try:
+            await self._in_thread(lambda: self.state.catalog.backend.list_namespaces((), size=1), 10.0)
+        except Exception as error:
+            _log.warning("the catalog does not answer: %s", type(error).__name__)
+            return PlainTextResponse("the catalog does not answer", 503)
+        return PlainTextResponse("ok")
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Counts, for whoever may use the catalog."""
+        try:
+            await self._who(request)
+        except Refused as error:
+            return _response(error_answer(error))
+        return PlainTextResponse(self.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    # -- the protocol -----------------------------------------------------------------------------------------------
+
+    async def serve(self, request: Request) -> Response:
+        """Any request of the protocol."""
+        began = time.perf_counter()
+        self.metrics.began()
+        operation, call, answer = "unknown", None, None
+        path = _raw_path(request)
+        try:
+            principal = await self._who(request)
+            operation, handle, call = await self._call(request, path, principal)
+            self._allow(call)
+            answer = await self._in_thread(lambda: handle(call), self.settings.max_seconds)
+        except ClientDisconnect:
+            answer = error_answer(Refused(400, "BadRequestException", "the request ended before its body did"))
+        except (Refused, IcefieldError) as error:
+            answer = error_answer(error)
+        except Exception as error:
+            _log.exception("%s failed", operation)
+            answer = error_answer(error)
+        finally:
+            seconds = time.perf_counter() - began
+            status = 499 if answer is None else answer.status
+            self.metrics.ended(operation, status, seconds, None if call is None else call.more.get("report"))
+        response = _response(answer, without_body=request.method == "HEAD")
+        who = None if call is None or call.principal is None else call.principal.name
+        target = "" if call is None else call.more.get("target", "")
+        log_access(operation, request.method, path, answer.status, seconds, len(response.body), who, target)
+        return response
+
+    async def _call(
+        self, request: Request, path: str, principal: Principal | None
+    ) -> tuple[str, Callable[[Call], Answer], Call]:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        query = dict(request.query_params)
+        if path == "/v1/config" and request.method == "GET":
+            return "getConfig", lambda _: self._config(), Call("getConfig", {}, query, headers, None, principal)
+        found = self.router.find(request.method, path) if len(path) <= _MAX_PATH else None
+        if found is None:
+            raise self._unknown(request.method, path)
+        endpoint, parts = found
+        body = parsed(await self._body(request), self.settings.max_depth) if endpoint.method == "POST" else None
+        call = Call(endpoint.operation, parts, query, headers, body, principal)
+        call.more["target"] = ".".join(call.target)  # names that cannot be are refused here
+        return endpoint.operation, lambda given: self._handled(endpoint, given), call
+
+    def _unknown(self, method: str, path: str) -> Refused:
+        if len(path) > _MAX_PATH:
+            return Refused(414, "BadRequestException", f"the path has more than {_MAX_PATH:,} characters")
+        if methods := self.router.methods(path):
+            return Refused(
+                405, "BadRequestException", f"this path has {', '.join(methods)}", {"Allow": ", ".join(methods)}
+            )
+        return Refused(404, "NotFoundException", "there is no such endpoint; GET /v1/config lists those that are")
+
+    def _handled(self, endpoint: Endpoint, call: Call) -> Answer:
+        """The answer of a handler, once for an idempotency key."""
+        key = call.headers.get("idempotency-key")
+        if key is None or self.keys is None or not endpoint.changes:
+            return _answered(endpoint, self.state, call)
+        who = call.principal.name if call.principal is not None else ""
+        asked = sha256(repr((call.operation, call.parts, call.query, call.body)).encode()).hexdigest()
+        known = self.keys.begin(who, key, asked, self.settings.max_seconds / 2)
+        if known is not None:
+            return known
+        answer = Answer(500)
+        try:
+            answer = _answered(endpoint, self.state, call)
+        finally:
+            self.keys.end(who, key, answer)
+        return answer
+
+    def _config(self) -> Answer:
+        """What clients are to use, and every endpoint that the catalog can do, and no other."""
+        body: dict[str, Any] = {
+            "defaults": dict(self.settings.defaults),
+            "overrides": dict(self.settings.overrides),
+            "endpoints": [f"{each.method} {each.template}" for each in self.router.endpoints],
+        }
+        if self.keys is not None:
+            body["idempotency-key-lifetime"] = f"PT{self.settings.idempotency_seconds}S"
+        return Answer(body=body)
+
+    def _allow(self, call: Call) -> None:
+        authorizer = self.settings.authorizer
+        if authorizer is None:
+            return
+        for target in {call.target, *_named_in(call)}:
+            if not authorizer(call.principal, call.operation, target):
+                name = ".".join(target) or "the catalog"
+                raise Refused(403, "ForbiddenException", f"you may not do {call.operation} with {name:.300}")
+
+    async def _who(self, request: Request) -> Principal | None:
+        """Who asks. Raises ``Refused`` for nobody, unless everybody on this machine may."""
+        authenticator = self.settings.authenticator
+        if authenticator is None:
+            if not _is_local(request):
+                message = "this server has no authentication and answers its own machine only"
+                raise Refused(403, "ForbiddenException", message)
+            return None
+        token = bearer_token(request.headers.get("authorization"))
+        found: Principal | None = None
+        if token is not None:
+            found = await self._in_thread(lambda: authenticator.principal(token), 30.0)
+        if found is None:
+            message = "give a valid bearer token in the header Authorization"
+            raise Refused(401, "NotAuthorizedException", message, {"WWW-Authenticate": "Bearer"})
+        return found
+
+    async def _body(self, request: Request) -> bytes:
+        most = self.settings.max_body
+        stated = request.headers.get("content-length", "0")
+        too_large = Refused(413, "BadRequestException", f"the body has more than {most:,} bytes")
+        if stated.isascii() and stated.isdigit() and int(stated[:20]) > most:
+            raise too_large
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.settings.max_seconds):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > most:
+                        raise too_large
+                    parts.append(part)
+        except TimeoutError as error:
+            raise Refused(408, "BadRequestException", "the body did not come in time") from error
+        return b"".join(parts)
+
+    async def _in_thread(self, work: Callable[[], Any], seconds: float) -> Any:
+        """What work gives. It goes on when the time is up: what it commits may become visible later."""
+        future = asyncio.get_running_loop().run_in_executor(self.pool, work)
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), seconds)
+        except TimeoutError as error:
+            message = f"the request was not done after {seconds:g} s; whether it will be is not known"
+            raise Refused(504, "ServiceFailureException", message) from error
+
+
+def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
+    """An answer, which an error of the kernel is as well: encoded here, in the thread."""
+    try:
+        answer = endpoint.handler(state, call)
+    except Refused as error:
+        answer = error_answer(error)
+    except IcefieldError as error:
+        answer = error_answer(error, worded(error, call))
+    return Answer(answer.status, None if answer.body is None else answer.encoded(), answer.headers)
+
+
+def _named_in(call: Call) -> set[tuple[str, ...]]:
+    """The tables and views that a body names, which the path does not."""
+    if not isinstance(call.body, dict):
+        return set()
+    given = [call.body.get("source"), call.body.get("destination")]
+    changes = call.body.get("table-changes")
+    if isinstance(changes, list):
+        given += [change.get("identifier") for change in changes if isinstance(change, dict)]
+    found = set()
+    for each in given:
+        if isinstance(each, dict) and isinstance(each.get("namespace"), list):
+            found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
+    if call.operation in ("createTable", "createView", "registerTable", "registerView") and "namespace" in call.parts:
+        found.add((*call.namespace, str(call.body.get("name"))))
+    return found
+
+
+def _raw_path(request: Request) -> str:
+    """The path as it was sent, below where the application is mounted."""
+    raw = request.scope.get("raw_path")
+    path: str = raw.decode("latin-1") if isinstance(raw, bytes) else request.scope["path"]
+    path = path.partition("?")[0]
+    root = request.scope.get("root_path", "")
+    return path.removeprefix(root) if root else path
+
+
+def _is_local(request: Request) -> bool:
+    """Whether the request came over the loopback interface, or from within the process."""
+    client = request.client
+    if client is None:
+        return request.scope.get("server") is None or request.scope["server"][1] is None
+    try:
+        return ipaddress.ip_address(client.host).is_loopback
+    except ValueError:
+        return client.host in ("localhost", "testclient")
+
+
+def _response(answer: Answer, *, without_body: bool = False) -> Response:
+    body = b"" if without_body else answer.encoded()
+    headers = dict(answer.headers)
+    media = "application/json" if body else None
+    return Response(body, answer.status, headers, media)

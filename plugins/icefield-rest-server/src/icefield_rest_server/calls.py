@@ -1,0 +1,133 @@
+"""A request as handlers see it: its names, its query and its body, all checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from icefield.errors import InvalidArgument
+
+from icefield_rest_server.tokens import Principal
+
+SEPARATOR = "\x1f"
+_MAX_LEVELS, _MAX_NAME = 64, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: the parts of its path by name, its query, its headers in lower case, and its JSON body."""
+
+    operation: str
+    parts: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any = None
+    principal: Principal | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        """The namespace in the path."""
+        return levels(self.parts["namespace"].split(SEPARATOR), "namespace")
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What the path names: a namespace, or what is in one; empty where it names nothing."""
+        if "namespace" not in self.parts:
+            return ()
+        return self.name(next((part for part in ("table", "view") if part in self.parts), None))
+
+    def name(self, part: str | None) -> tuple[str, ...]:
+        """The levels of a table or view in the path."""
+        return self.namespace if part is None else levels((*self.namespace, self.parts[part]), part)
+
+    def document(self) -> dict[str, Any]:
+        """The body, which must be an object."""
+        if not isinstance(self.body, dict):
+            raise InvalidArgument("the body must be a JSON object")
+        return self.body
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is true or false; false where it is not given."""
+        value = self.query.get(name, "false").lower()
+        if value not in ("true", "false"):
+            raise InvalidArgument(f"the parameter {name} is true or false, not '{value:.40}'")
+        return value == "true"
+
+
+def levels(given: Any, what: str) -> tuple[str, ...]:
+    """The levels of a name. Raises ``InvalidArgument`` for what no catalog could hold."""
+    if not isinstance(given, (list, tuple)) or not 0 < len(given) <= _MAX_LEVELS:
+        raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels")
+    for level in given:
+        good = isinstance(level, str) and 0 < len(level) <= _MAX_NAME and level.isprintable()
+        if not good or not level.strip() or level in (".", ".."):
+            raise InvalidArgument(f"a {what}'s name has a level that is empty, only dots, too long or not printable")
+    return tuple(given)
+
+
+def identifier(given: Any, what: str) -> tuple[str, ...]:
+    """A table's or view's name in a body: ``{"namespace": [...], "name": ...}``."""
+    if not isinstance(given, dict) or not isinstance(given.get("namespace"), list):
+        raise InvalidArgument(f"'{what}' must be an object with 'namespace', a list, and 'name'")
+    return levels((*given["namespace"], given.get("name")), what)
+
+
+def strings(given: Any, what: str) -> dict[str, str]:
+    """An object of strings; empty where it is absent."""
+    return typed(given, dict[str, str], what) if given is not None else {}
+
+
+def typed(given: Any, kind: Any, what: str) -> Any:
+    """A value of a body as what it must be. Raises ``InvalidArgument`` that names it."""
+    try:
+        return msgspec.convert(given, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidArgument(f"'{what}': {error}") from error
+
+
+def parsed(data: bytes, most_deep: int) -> Any:
+    """A JSON body. Raises ``InvalidArgument`` for one that is no JSON or too deep, before anything is decoded."""
+    if not data:
+        return None
+    if too_deep(data, most_deep):
+        raise InvalidArgument(f"the body is nested more than {most_deep} levels deep")
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidArgument(f"the body is no JSON: {error}") from error
+
+
+def too_deep(data: bytes, most: int) -> bool:
+    """Whether JSON text opens more than so many levels, brackets in strings apart."""
+    if data.count(b"[") + data.count(b"{") <= most:
+        return False
+    depth, place = 0, 0
+    while place < len(data):
+        letter = data[place]
+        if letter == 0x22:
+            place = _end_of_string(data, place + 1)
+        elif letter in b"[{":
+            depth += 1
+            if depth > most:
+                return True
+        elif letter in b"]}":
+            depth -= 1
+        place += 1
+    return False
+
+
+def _end_of_string(data: bytes, place: int) -> int:
+    """Where the quote is that ends a string; the end of the data where there is none."""
+    while True:
+        end = data.find(b'"', place)
+        if end < 0:
+            return len(data)
+        slashes = end - 1
+        while slashes >= place and data[slashes] == 0x5C:
+            slashes -= 1
+        if (end - 1 - slashes) % 2 == 0:
+            return end
+        place = end + 1

@@ -1,0 +1,101 @@
+"""Credentials for a table's files, given to clients with it: fixed keys by prefix, or short-lived ones of STS."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icefield.errors import StorageError
+
+from icefield_rest_server.tokens import Principal
+
+VendedCredentials = list[tuple[str, dict[str, str]]]
+"""Prefixes of locations, each with the client's properties for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCredentials:
+    """Fixed properties by prefix; a table gets those of the longest prefix that its location is below."""
+
+    by_prefix: Mapping[str, Mapping[str, str]] = field(repr=False)
+
+    def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
+        """Those of the longest prefix; none where no prefix fits."""
+        fitting = [prefix for prefix in self.by_prefix if _below(location, prefix)]
+        if not fitting:
+            return []
+        prefix = max(fitting, key=len)
+        return [(prefix, dict(self.by_prefix[prefix]))]
+
+
+class StsCredentials:
+    """Short-lived keys of AWS STS, for a role and no more than the table's own prefix.
+
+    ``client`` is a client of boto3 for ``sts``. Keys are used again until five minutes before they expire.
+    """
+
+    def __init__(self, client: Any, role_arn: str, *, region: str | None = None, seconds: int = 3600) -> None:
+        self._client, self._role, self._region, self._seconds = client, role_arn, region, seconds
+        self._known: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+        self._lock = threading.Lock()
+
+    def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
+        """Keys that open what is below the table's location. Raises ``StorageError`` where STS gives none."""
+        scheme, _, rest = location.partition("://")
+        if scheme not in ("s3", "s3a", "s3n"):
+            return []
+        who = principal.name if principal is not None else "anonymous"
+        with self._lock:
+            expires, properties = self._known.get((who, location), (0.0, {}))
+        if expires < time.time() + 300:
+            expires, properties = self._assumed(who, rest.rstrip("/"))
+            with self._lock:
+                self._known = {key: held for key, held in self._known.items() if held[0] > time.time()}
+                self._known[who, location] = (expires, properties)
+        return [(location, dict(properties))]
+
+    def _assumed(self, who: str, path: str) -> tuple[float, dict[str, str]]:
+        session = "".join(letter if letter.isalnum() else "-" for letter in who)[:40]
+        try:
+            answer = self._client.assume_role(
+                RoleArn=self._role,
+                RoleSessionName=f"icefield-{session}",
+                DurationSeconds=self._seconds,
+                Policy=_policy(path),
+            )["Credentials"]
+        except Exception as error:
+            raise StorageError(f"AWS STS gives no credentials: {type(error).__name__}", retryable=True) from None
+        expires = answer["Expiration"].timestamp()
+        region = {"client.region": self._region} if self._region else {}
+        return expires, {
+            "s3.access-key-id": answer["AccessKeyId"],
+            "s3.secret-access-key": answer["SecretAccessKey"],
+            "s3.session-token": answer["SessionToken"],
+            "s3.session-token-expires-at-ms": str(int(expires * 1000)),
+            **region,
+        }
+
+
+def _policy(path: str) -> str:
+    """What the keys are restricted to: the objects below the table's location."""
+    bucket, _, prefix = path.partition("/")
+    objects = {
+        "Effect": "Allow",
+        "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
+        "Resource": f"arn:aws:s3:::{bucket}/{prefix}/*",
+    }
+    listing = {
+        "Effect": "Allow",
+        "Action": "s3:ListBucket",
+        "Resource": f"arn:aws:s3:::{bucket}",
+        "Condition": {"StringLike": {"s3:prefix": [f"{prefix}/*"]}},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [objects, listing]})
+
+
+def _below(location: str, prefix: str) -> bool:
+    return location == prefix or location.startswith(prefix if prefix.endswith("/") else prefix + "/")

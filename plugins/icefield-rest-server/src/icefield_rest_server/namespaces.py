@@ -1,0 +1,76 @@
+"""The endpoints of namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from icefield.abc import Page
+from icefield.errors import InvalidArgument, NoSuchNamespace
+
+from icefield_rest_server.answers import Answer, Refused, no_content
+from icefield_rest_server.calls import SEPARATOR, Call, levels, strings, typed
+from icefield_rest_server.state import State, page_size
+
+Name = tuple[str, ...]
+
+
+def listed(state: State, call: Call, whole: Callable[[], list[Name]], page: Callable[..., Page[Name]]) -> Page[Name]:
+    """A page of names where one is asked for, else all of them."""
+    token = call.query.get("pageToken")
+    if token is None and "pageSize" not in call.query:
+        return Page(tuple(whole()))
+    return page(token=token or None, size=page_size(call, state.settings.max_page))
+
+
+def list_namespaces(state: State, call: Call) -> Answer:
+    """Those directly below another, or at the top."""
+    string = call.query.get("parent", "")
+    parent = levels(string.split(SEPARATOR), "namespace") if string else ()
+    backend, catalog = state.catalog.backend, state.catalog
+    page = listed(
+        state, call, lambda: catalog.list_namespaces(parent), lambda **asked: backend.list_namespaces(parent, **asked)
+    )
+    return Answer(body={"namespaces": page.items, "next-page-token": page.next_token})
+
+
+def create_namespace(state: State, call: Call) -> Answer:
+    """A new one, with properties."""
+    document = call.document()
+    name = levels(document.get("namespace"), "namespace")
+    properties = strings(document.get("properties"), "properties")
+    state.catalog.create_namespace(name, properties)
+    return Answer(body={"namespace": name, "properties": properties})
+
+
+def load_namespace(state: State, call: Call) -> Answer:
+    """Its properties."""
+    name = call.namespace
+    return Answer(body={"namespace": name, "properties": state.catalog.load_namespace_properties(name)})
+
+
+def namespace_exists(state: State, call: Call) -> Answer:
+    """Whether it is there."""
+    name = call.namespace
+    if not state.catalog.namespace_exists(name):
+        raise NoSuchNamespace(f"no namespace {'.'.join(name)} in catalog '{state.catalog.name}'")
+    return no_content()
+
+
+def drop_namespace(state: State, call: Call) -> Answer:
+    """It goes, if it is empty."""
+    state.catalog.drop_namespace(call.namespace)
+    return no_content()
+
+
+def update_properties(state: State, call: Call) -> Answer:
+    """Properties set and removed in one step."""
+    document: dict[str, Any] = call.document()
+    removals = typed(document.get("removals") or [], list[str], "removals")
+    updates = strings(document.get("updates"), "updates")
+    if both := set(removals) & updates.keys():
+        raise Refused(422, "UnprocessableEntityException", f"property '{min(both):.100}' is both set and removed")
+    if any(not key for key in (*removals, *updates)):
+        raise InvalidArgument("a property has an empty name")
+    done = state.catalog.update_namespace_properties(call.namespace, removals, updates)
+    return Answer(body={"updated": done.updated, "removed": done.removed, "missing": done.missing})

@@ -1,0 +1,109 @@
+"""Which endpoint does what: the protocol's templates, and what the catalog behind must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from icefield.abc import CatalogAbility
+from icefield.errors import InvalidArgument
+
+from icefield_rest_server import namespaces, tables, views
+from icefield_rest_server.answers import Answer
+from icefield_rest_server.calls import Call
+from icefield_rest_server.state import State
+
+Handler = Callable[[State, Call], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One endpoint: its method and template, the operation's name in the description, and its handler."""
+
+    method: str
+    template: str
+    operation: str
+    handler: Handler
+    needs: CatalogAbility | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes something, so that an idempotency key counts."""
+        return self.method in ("POST", "DELETE") and self.operation != "reportMetrics"
+
+
+_NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
+_TABLE = _NAMESPACE + "/tables/{table}"
+_VIEW = _NAMESPACE + "/views/{view}"
+_VIEWS, _RENAME, _REGISTER, _SEVERAL = (
+    CatalogAbility.VIEWS,
+    CatalogAbility.RENAME,
+    CatalogAbility.REGISTRATION,
+    CatalogAbility.MULTI_TABLE,
+)
+
+ENDPOINTS: Final = (
+    Endpoint("GET", "/v1/{prefix}/namespaces", "listNamespaces", namespaces.list_namespaces),
+    Endpoint("POST", "/v1/{prefix}/namespaces", "createNamespace", namespaces.create_namespace),
+    Endpoint("GET", _NAMESPACE, "loadNamespaceMetadata", namespaces.load_namespace),
+    Endpoint("HEAD", _NAMESPACE, "namespaceExists", namespaces.namespace_exists),
+    Endpoint("DELETE", _NAMESPACE, "dropNamespace", namespaces.drop_namespace),
+    Endpoint("POST", _NAMESPACE + "/properties", "updateProperties", namespaces.update_properties),
+    Endpoint("GET", _NAMESPACE + "/tables", "listTables", tables.list_tables),
+    Endpoint("POST", _NAMESPACE + "/tables", "createTable", tables.create_table),
+    Endpoint("GET", _TABLE, "loadTable", tables.load_table),
+    Endpoint("HEAD", _TABLE, "tableExists", tables.table_exists),
+    Endpoint("POST", _TABLE, "updateTable", tables.commit_table),
+    Endpoint("DELETE", _TABLE, "dropTable", tables.drop_table),
+    Endpoint("GET", _TABLE + "/credentials", "loadCredentials", tables.load_credentials),
+    Endpoint("POST", _TABLE + "/metrics", "reportMetrics", tables.report_metrics),
+    Endpoint("POST", _TABLE + "/unregister", "unregisterTable", tables.unregister_table),
+    Endpoint("POST", _NAMESPACE + "/register", "registerTable", tables.register_table, _REGISTER),
+    Endpoint("POST", "/v1/{prefix}/tables/rename", "renameTable", tables.rename_table, _RENAME),
+    Endpoint("POST", "/v1/{prefix}/transactions/commit", "commitTransaction", tables.commit_transaction, _SEVERAL),
+    Endpoint("GET", _NAMESPACE + "/views", "listViews", views.list_views, _VIEWS),
+    Endpoint("POST", _NAMESPACE + "/views", "createView", views.create_view, _VIEWS),
+    Endpoint("GET", _VIEW, "loadView", views.load_view, _VIEWS),
+    Endpoint("HEAD", _VIEW, "viewExists", views.view_exists, _VIEWS),
+    Endpoint("POST", _VIEW, "replaceView", views.replace_view, _VIEWS),
+    Endpoint("DELETE", _VIEW, "dropView", views.drop_view, _VIEWS),
+    Endpoint("POST", "/v1/{prefix}/views/rename", "renameView", views.rename_view, _VIEWS),
+    Endpoint("POST", _NAMESPACE + "/register-view", "registerView", views.register_view, _VIEWS),
+)
+
+
+class Router:
+    """The endpoints that a catalog can do, found by the path as it was sent: what is escaped separates nothing."""
+
+    def __init__(self, abilities: frozenset[CatalogAbility]) -> None:
+        self.endpoints = tuple(each for each in ENDPOINTS if each.needs is None or each.needs in abilities)
+        self._by_shape: dict[tuple[int, str], list[tuple[list[str], Endpoint]]] = {}
+        for each in self.endpoints:
+            shape = [part for part in each.template.split("/")[2:] if part != "{prefix}"]
+            self._by_shape.setdefault((len(shape), each.method), []).append((shape, each))
+
+    def find(self, method: str, path: str) -> tuple[Endpoint, dict[str, str]] | None:
+        """The endpoint of a path, with the parts that it names; None where there is none."""
+        parts = path.split("/")
+        if parts[:2] != ["", "v1"]:
+            return None
+        given = parts[2:]
+        for shape, endpoint in self._by_shape.get((len(given), method), ()):
+            if all(wanted.startswith("{") or wanted == part for wanted, part in zip(shape, given, strict=True)):
+                named = zip(shape, given, strict=True)
+                return endpoint, {wanted[1:-1]: _plain(part) for wanted, part in named if wanted.startswith("{")}
+        return None
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that a path has."""
+        return [method for method in ("GET", "HEAD", "POST", "DELETE") if self.find(method, path) is not None]
+
+
+def _plain(part: str) -> str:
+    """A part of a path without its escapes; a plus is a space, as clients in Java write it."""
+    try:
+        return unquote(part.replace("+", " "), errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument("the path has an escape that is no UTF-8") from error

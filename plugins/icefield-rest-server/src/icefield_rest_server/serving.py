@@ -1,0 +1,135 @@
+"""The server as a process of its own, or several of them, under uvicorn."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from icefield import Catalog, load_catalog
+from icefield.errors import InvalidArgument, UnsafeCommit
+from starlette.applications import Starlette
+
+from icefield_rest_server.app import app
+from icefield_rest_server.credentials import StaticCredentials
+from icefield_rest_server.settings import Settings
+from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens
+
+_OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says; it goes to worker processes through the environment, so it holds no secret.
+
+    ``tokens`` and ``credentials`` are files.
+    """
+
+    catalog: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8181
+    workers: int = 1
+    tokens: str | None = None
+    jwks: str | None = None
+    issuer: str | None = None
+    audience: str | None = None
+    credentials: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    log: bool = True
+
+    def authenticator(self) -> Authenticator | None:
+        """Who recognises tokens. Raises ``InvalidArgument``."""
+        if self.tokens and self.jwks:
+            raise InvalidArgument("tokens come from a file or from an issuer: give one of the two")
+        if self.tokens:
+            return StaticTokens.from_file(self.tokens)
+        if self.jwks:
+            if not self.issuer or not self.audience:
+                raise InvalidArgument("tokens of an issuer need its name and the audience: give issuer and audience")
+            return JwtTokens(self.jwks, issuer=self.issuer, audience=self.audience)
+        return None
+
+    def settings(self) -> Settings:
+        """What the application is told. Raises ``InvalidArgument``."""
+        vendor = None
+        if self.credentials:
+            with open(self.credentials, encoding="utf-8") as source:
+                vendor = StaticCredentials(json.load(source))
+        return Settings(
+            authenticator=self.authenticator(), vendor=vendor, defaults=self.defaults, idempotent=self.workers == 1
+        )
+
+
+def serve(options: Options, **properties: Any) -> None:
+    """Serve a catalog until the process is told to stop; requests under way are answered first.
+
+    Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
+    """
+    check(options)
+    catalog = load_catalog(options.catalog, **properties)
+    if options.workers > 1 and properties:
+        raise InvalidArgument("several processes read the catalog from its configuration: give no properties here")
+    common: dict[str, Any] = {
+        "host": options.host,
+        "port": options.port,
+        "log_level": "warning",
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": 30,
+        "limit_concurrency": 1000,
+        "h11_max_incomplete_event_size": 64 * 1024,
+        "ssl_certfile": options.certificate,
+        "ssl_keyfile": options.key,
+    }
+    if options.workers == 1:
+        _log_accesses(options)
+        uvicorn.run(app(catalog, options.settings()), **common)
+        return
+    catalog.close()
+    os.environ[_OPTIONS] = json.dumps({name: getattr(options, name) for name in options.__dataclass_fields__})
+    uvicorn.run("icefield_rest_server.serving:of_environment", factory=True, workers=options.workers, **common)
+
+
+def check(options: Options) -> Settings:
+    """The settings of options that are safe. Raises ``InvalidArgument``, ``UnsafeCommit``."""
+    if options.workers < 1:
+        raise InvalidArgument(f"{options.workers} processes cannot be: give 1 or more")
+    if options.authenticator() is None and not _is_loopback(options.host):
+        raise UnsafeCommit(
+            f"a server on {options.host} would let everybody change the catalog: give tokens or an issuer of tokens, "
+            "or serve on 127.0.0.1"
+        )
+    return options.settings()
+
+
+def of_environment() -> Starlette:
+    """The application of one of several processes."""
+    options = Options(**json.loads(os.environ[_OPTIONS]))
+    _log_accesses(options)
+    catalog: Catalog = load_catalog(options.catalog)
+    return app(catalog, options.settings())
+
+
+def _log_accesses(options: Options) -> None:
+    if options.log:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger = logging.getLogger("icefield_rest_server.access")
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

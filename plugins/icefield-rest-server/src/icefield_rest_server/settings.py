@@ -1,0 +1,45 @@
+"""What a server is told besides its catalog: who may do what, and how much a request may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from icefield_rest_server.tokens import Authenticator, Principal
+
+
+class CredentialVendor(Protocol):
+    """Gives the credentials that open a table's files, by prefix of their locations."""
+
+    def credentials(
+        self, principal: Principal | None, table: tuple[str, ...], location: str
+    ) -> list[tuple[str, dict[str, str]]]:
+        """Prefixes, each with the client's properties for it."""
+
+
+Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
+"""Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a server behaves. Sizes are in bytes, times in seconds.
+
+    Without ``authenticator`` everybody on this machine may do everything, and nobody else anything.
+    ``idempotent`` keeps the answers to requests with an idempotency key, which needs one process.
+    """
+
+    authenticator: Authenticator | None = field(default=None, repr=False)
+    authorizer: Authorizer | None = None
+    vendor: CredentialVendor | None = field(default=None, repr=False)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    max_body: int = 64 * 1024 * 1024
+    max_depth: int = 100
+    max_seconds: float = 120.0
+    max_page: int = 10_000
+    threads: int = 16
+    cached_bytes: int = 256 * 1024 * 1024
+    idempotent: bool = True
+    idempotency_seconds: int = 1800

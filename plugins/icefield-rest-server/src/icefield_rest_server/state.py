@@ -1,0 +1,140 @@
+"""What the handlers of one server share: its catalog, settings, and metadata that was read before."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from icefield import Catalog
+from icefield.abc import Current, Pointer
+from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
+from icefield.metadata import TableMetadata, decode_metadata, encode_metadata, inflated
+
+from icefield_rest_server.calls import Call
+from icefield_rest_server.settings import Settings
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A table at one version: where its metadata file is, what it holds, and its own configuration."""
+
+    location: str
+    metadata: TableMetadata
+    json: bytes = field(repr=False)
+    config: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+class MetadataCache:
+    """Metadata files by location, bounded by bytes: a location of a metastore's table never names another file."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[str, Loaded] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, location: str) -> Loaded | None:
+        """What a location is known to hold."""
+        with self._lock:
+            found = self._held.get(location)
+            if found is not None:
+                self._held.move_to_end(location)
+            return found
+
+    def put(self, loaded: Loaded) -> None:
+        """Keep what a location holds, and drop what was not asked for longest."""
+        with self._lock:
+            if loaded.location in self._held or len(loaded.json) > self._most // 4:
+                return
+            self._held[loaded.location] = loaded
+            self._bytes += len(loaded.json)
+            while self._bytes > self._most:
+                _, dropped = self._held.popitem(last=False)
+                self._bytes -= len(dropped.json)
+
+
+class State:
+    """A catalog and how it is served."""
+
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self.catalog = catalog
+        self.settings = settings
+        self.cache = MetadataCache(settings.cached_bytes)
+
+    def loaded(self, table: tuple[str, ...]) -> Loaded:
+        """A table at its current version. Raises ``NoSuchTable``, ``InvalidMetadata``."""
+        strategy = self.catalog.backend.strategy(table)
+        for tries_left in reversed(range(_TRIES)):
+            found = strategy.load()
+            if found is None:
+                raise NoSuchTable(f"no table {'.'.join(table)} in catalog '{self.catalog.name}'", table=table)
+            current = Current(found) if isinstance(found, Pointer) else found
+            if current.metadata is not None:
+                json = encode_metadata(current.metadata)
+                return Loaded(current.pointer.location, current.metadata, json, dict(current.properties))
+            location = current.pointer.location
+            if not strategy.reuses_locations and (known := self.cache.get(location)) is not None:
+                return known
+            try:
+                json = inflated(self.catalog.io.read_metadata(location), location)
+            except FileMissing:
+                if not tries_left:
+                    raise
+                continue
+            loaded = Loaded(location, decode_metadata(json, location), json, dict(current.properties))
+            if not strategy.reuses_locations:
+                self.cache.put(loaded)
+            return loaded
+        raise AssertionError("unreachable")
+
+    def committed(self, location: str, metadata: TableMetadata) -> Loaded:
+        """A version that was committed here."""
+        return Loaded(location, metadata, encode_metadata(metadata))
+
+    def vended(self, call: Call, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
+        """The credentials that open a table's files; none without a vendor."""
+        vendor = self.settings.vendor
+        return [] if vendor is None else vendor.credentials(call.principal, table, location)
+
+
+def table_body(loaded: Loaded, vended: Iterable[tuple[str, dict[str, str]]] = (), *, staged: bool = False) -> bytes:
+    """The body of an answer with a table: its metadata as the file holds it, and what opens its files."""
+    given = list(vended)
+    config = {**loaded.config, **{key: value for _, properties in given[:1] for key, value in properties.items()}}
+    body: dict[str, Any] = {} if staged else {"metadata-location": loaded.location}
+    body["metadata"] = msgspec.Raw(loaded.json)
+    body["config"] = config
+    if given:
+        body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in given]
+    return msgspec.json.encode(body)
+
+
+def only_of_refs(loaded: Loaded) -> Loaded:
+    """The same with those snapshots alone that a branch or a tag names."""
+    metadata = loaded.metadata
+    wanted = {ref.snapshot_id for ref in metadata.refs.values()}
+    kept = [place for snapshot_id, place in metadata.snapshots.positions.items() if snapshot_id in wanted]
+    fewer = replace(metadata, snapshots=metadata.snapshots.kept(sorted(kept)))
+    return replace(loaded, metadata=fewer, json=encode_metadata(fewer))
+
+
+def etag_of(location: str, mode: str) -> str:
+    """What distinguishes a version of a table, as it is sent in a mode, from every other."""
+    return f'"{sha256(f"{mode} {location}".encode()).hexdigest()[:32]}"'
+
+
+def page_size(call: Call, most: int) -> int:
+    """How many names a page has at most. Raises ``InvalidArgument``."""
+    string = call.query.get("pageSize", "")
+    if not string:
+        return most
+    if not (string.isascii() and string.isdigit() and len(string) < 10 and int(string) > 0):
+        raise InvalidArgument(f"pageSize is a positive number, not '{string:.40}'")
+    return min(int(string), most)

@@ -1,0 +1,185 @@
+"""The endpoints of tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icefield import Table
+from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
+from icefield.metadata import new_table_metadata, requirements_from_json, updates_from_json
+from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
+from icefield.schema import schema_from_json
+
+from icefield_rest_server.answers import Answer, no_content
+from icefield_rest_server.calls import Call, identifier, levels, strings, typed
+from icefield_rest_server.namespaces import listed
+from icefield_rest_server.state import Loaded, State, etag_of, only_of_refs, table_body
+from icefield_rest_server.views import named
+
+_DELEGATION = "x-iceberg-access-delegation"
+
+
+def list_tables(state: State, call: Call) -> Answer:
+    """Those directly in a namespace."""
+    name, catalog = call.namespace, state.catalog
+    page = listed(
+        state, call, lambda: catalog.list_tables(name), lambda **asked: catalog.backend.list_tables(name, **asked)
+    )
+    return Answer(body={"identifiers": named(page.items), "next-page-token": page.next_token})
+
+
+def create_table(state: State, call: Call) -> Answer:
+    """A new one, or, staged, the metadata that it would have: a commit with ``assert-create`` makes it."""
+    document = call.document()
+    name = levels((*call.namespace, document.get("name")), "table")
+    schema = schema_from_json(document.get("schema"))
+    spec = document.get("partition-spec")
+    order = document.get("write-order")
+    location = document.get("location")
+    given: dict[str, Any] = {
+        "partition_spec": UNPARTITIONED if spec is None else spec_from_json({"spec-id": 0, **_object(spec)}),
+        "sort_order": UNSORTED if order is None else sort_order_from_json({"order-id": 1, **_object(order)}),
+        "properties": strings(document.get("properties"), "properties"),
+        "location": None if not location else typed(location, str, "location"),
+    }
+    if typed(document.get("stage-create") or False, bool, "stage-create"):
+        return _staged(state, call, name, schema, given)
+    table = state.catalog.create_table(name, schema, **given)
+    return _answer(state, call, name, state.committed(table.metadata_location, table.metadata))
+
+
+def _staged(state: State, call: Call, name: tuple[str, ...], schema: Any, given: dict[str, Any]) -> Answer:
+    default = state.catalog.backend.table_location(name)
+    if state.catalog.table_exists(name):
+        raise TableExists(f"table {'.'.join(name)} exists already in catalog '{state.catalog.name}'", table=name)
+    metadata = new_table_metadata(
+        schema, given["partition_spec"], given["sort_order"], given["location"] or default, given["properties"]
+    )
+    loaded = state.committed("", metadata)
+    return Answer(body=table_body(loaded, _vended(state, call, name, loaded), staged=True))
+
+
+def load_table(state: State, call: Call) -> Answer:
+    """It, at its current version; nothing but that it is the same where the client has it already."""
+    mode = call.query.get("snapshots", "all").lower()
+    if mode not in ("all", "refs"):
+        raise InvalidArgument(f"the parameter snapshots is all or refs, not '{mode:.40}'")
+    name = call.name("table")
+    loaded = state.loaded(name)
+    etag = etag_of(loaded.location, mode)
+    if etag in (tag.strip() for tag in call.headers.get("if-none-match", "").split(",")):
+        return Answer(304, headers={"ETag": etag})
+    answer = _answer(state, call, name, only_of_refs(loaded) if mode == "refs" else loaded)
+    return Answer(answer.status, answer.body, {"ETag": etag})
+
+
+def table_exists(state: State, call: Call) -> Answer:
+    """Whether it is there."""
+    name = call.name("table")
+    if not state.catalog.table_exists(name):
+        raise NoSuchTable(f"no table {'.'.join(name)} in catalog '{state.catalog.name}'", table=name)
+    return no_content()
+
+
+def commit_table(state: State, call: Call) -> Answer:
+    """It, changed by updates where the requirements hold; with ``assert-create``, created by them."""
+    document, name = call.document(), call.name("table")
+    stated = document.get("identifier")
+    if stated is not None and identifier(stated, "identifier") != name:
+        raise InvalidArgument("the identifier in the body is not that of the path")
+    table = _committed(state, name, document)
+    loaded = state.committed(table.metadata_location, table.metadata)
+    if not state.catalog.backend.strategy(name).reuses_locations:
+        state.cache.put(loaded)
+    return _answer(state, call, name, loaded)
+
+
+def _committed(state: State, name: tuple[str, ...], document: dict[str, Any]) -> Table:
+    updates = updates_from_json(document.get("updates"))
+    requirements = requirements_from_json(document.get("requirements") or [])
+    return state.catalog.commit_table(name, updates, requirements)
+
+
+def drop_table(state: State, call: Call) -> Answer:
+    """It goes, with its files where that is asked for."""
+    state.catalog.drop_table(call.name("table"), purge=call.flag("purgeRequested"))
+    return no_content()
+
+
+def unregister_table(state: State, call: Call) -> Answer:
+    """It goes from the catalog, and its files stay; the answer says where its metadata is."""
+    name = call.name("table")
+    loaded = state.loaded(name)
+    state.catalog.drop_table(name)
+    return Answer(body=table_body(loaded))
+
+
+def register_table(state: State, call: Call) -> Answer:
+    """A table whose metadata file is there already."""
+    document = call.document()
+    name = levels((*call.namespace, document.get("name")), "table")
+    if typed(document.get("overwrite") or False, bool, "overwrite"):
+        raise NotSupportedByCatalog("a table cannot be registered over another: drop that one first")
+    table = state.catalog.register_table(name, typed(document.get("metadata-location"), str, "metadata-location"))
+    return _answer(state, call, name, state.committed(table.metadata_location, table.metadata))
+
+
+def rename_table(state: State, call: Call) -> Answer:
+    """It gets another name."""
+    document = call.document()
+    source, target = (
+        identifier(document.get("source"), "source"),
+        identifier(document.get("destination"), "destination"),
+    )
+    state.catalog.rename_table(source, target)
+    return no_content()
+
+
+def load_credentials(state: State, call: Call) -> Answer:
+    """What opens its files."""
+    name = call.name("table")
+    vended = state.vended(call, name, state.loaded(name).metadata.location)
+    return Answer(
+        body={"storage-credentials": [{"prefix": prefix, "config": properties} for prefix, properties in vended]}
+    )
+
+
+def report_metrics(state: State, call: Call) -> Answer:
+    """What a client measured of a scan or a commit, which is counted."""
+    document = call.document()
+    kind = typed(document.get("report-type"), str, "report-type")
+    call.more["report"] = kind if kind in ("scan-report", "commit-report") else "other"
+    return no_content()
+
+
+def commit_transaction(state: State, call: Call) -> Answer:
+    """Several tables, changed in one step."""
+    changes = typed(call.document().get("table-changes"), list[dict[str, Any]], "table-changes")
+    if not changes:
+        raise InvalidArgument("'table-changes' is empty")
+    given = [
+        (
+            identifier(change.get("identifier"), "identifier"),
+            updates_from_json(change.get("updates")),
+            requirements_from_json(change.get("requirements") or []),
+        )
+        for change in changes
+    ]
+    state.catalog.commit_tables(given)
+    return no_content()
+
+
+def _answer(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:
+    body = table_body(loaded, _vended(state, call, name, loaded))
+    return Answer(body=body, headers={"ETag": etag_of(loaded.location, "all")})
+
+
+def _vended(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> list[tuple[str, dict[str, str]]]:
+    asked = call.headers.get(_DELEGATION, "")
+    return state.vended(call, name, loaded.metadata.location) if "vended-credentials" in asked else []
+
+
+def _object(given: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise InvalidArgument("a partition spec and a sort order are objects")
+    return given

@@ -1,0 +1,103 @@
+"""Who asks: bearer tokens, from a file or signed by an issuer."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+import jwt
+from icefield.errors import InvalidArgument
+
+_MAX_TOKEN = 16 * 1024
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Somebody who was recognised, with what the token says of them."""
+
+    name: str
+    claims: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+class Authenticator(Protocol):
+    """Recognises who sends a bearer token."""
+
+    def principal(self, token: str) -> Principal | None:
+        """Who it is; None for a token that is not valid."""
+
+
+class StaticTokens:
+    """Tokens by name. Only their digests are kept."""
+
+    def __init__(self, tokens: Mapping[str, str]) -> None:
+        self._names = {_digest(token): name for name, token in tokens.items()}
+        if len(self._names) != len(tokens):
+            raise InvalidArgument("two names have the same token")
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> StaticTokens:
+        """Of a file with a name and a token in each line; empty lines and those that begin with # are passed over."""
+        tokens: dict[str, str] = {}
+        for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), 1):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if len(words) != 2 or words[0] in tokens or len(words[1]) < 16:
+                raise InvalidArgument(
+                    f"{path}, line {number}: write a name of its own and a token of 16 characters or more, with a "
+                    "space between them"
+                )
+            tokens[words[0]] = words[1]
+        if not tokens:
+            raise InvalidArgument(f"{path} holds no token: write a name and a token in each line")
+        return cls(tokens)
+
+    def principal(self, token: str) -> Principal | None:
+        """Who it is; None for a token that nobody has. Takes the same time for every token."""
+        digest, found = _digest(token), None
+        for known, name in self._names.items():
+            if hmac.compare_digest(known, digest):
+                found = name
+        return None if found is None else Principal(found)
+
+
+class JwtTokens:
+    """Tokens that an issuer signed, whose keys are at a URL (JWKS); they must expire and be for this audience."""
+
+    def __init__(self, jwks_uri: str, *, issuer: str, audience: str, name_claim: str = "sub") -> None:
+        self._keys = jwt.PyJWKClient(jwks_uri, cache_keys=True, lifespan=300, timeout=10)
+        self._issuer, self._audience, self._claim = issuer, audience, name_claim
+
+    def principal(self, token: str) -> Principal | None:
+        """Who it is; None for a token that is not signed by the issuer, is for others, or has expired."""
+        try:
+            key = self._keys.get_signing_key_from_jwt(token)
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key.key,
+                algorithms=list(_ALGORITHMS),
+                issuer=self._issuer,
+                audience=self._audience,
+                options={"require": ["exp", "iss", "aud"]},
+                leeway=30,
+            )
+        except jwt.PyJWTError:
+            return None
+        name = claims.get(self._claim)
+        return Principal(name, claims) if isinstance(name, str) and name else None
+
+
+def bearer_token(header: str | None) -> str | None:
+    """The token of an ``Authorization`` header, if it is a bearer token of sensible size."""
+    kind, _, token = (header or "").strip().partition(" ")
+    token = token.strip()
+    return token if kind.lower() == "bearer" and 0 < len(token) <= _MAX_TOKEN else None
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()

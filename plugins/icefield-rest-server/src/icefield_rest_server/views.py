@@ -1,0 +1,117 @@
+"""The endpoints of views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from icefield import View
+from icefield.abc import ViewProposal
+from icefield.errors import InvalidArgument, NoSuchView, ViewExists
+from icefield.metadata import (
+    ViewVersion,
+    decode_view_metadata,
+    encode_view_metadata,
+    new_view_metadata,
+    view_creation_updates,
+    view_requirements_from_json,
+    view_updates_from_json,
+)
+from icefield.schema import schema_from_json
+
+from icefield_rest_server.answers import Answer, no_content
+from icefield_rest_server.calls import Call, identifier, levels, strings, typed
+from icefield_rest_server.namespaces import listed
+from icefield_rest_server.state import State
+
+
+def list_views(state: State, call: Call) -> Answer:
+    """Those directly in a namespace."""
+    name, catalog = call.namespace, state.catalog
+    page = listed(
+        state, call, lambda: catalog.list_views(name), lambda **asked: catalog.backend.list_views(name, **asked)
+    )
+    return Answer(body={"identifiers": named(page.items), "next-page-token": page.next_token})
+
+
+def named(items: tuple[tuple[str, ...], ...]) -> list[Mapping[str, object]]:
+    """Names as the protocol writes them."""
+    return [{"namespace": item[:-1], "name": item[-1]} for item in items]
+
+
+def create_view(state: State, call: Call) -> Answer:
+    """A new one."""
+    document = call.document()
+    name = levels((*call.namespace, document.get("name")), "view")
+    version = typed(document.get("view-version"), ViewVersion, "view-version")
+    schema = schema_from_json(document.get("schema"))
+    place = document.get("location") or state.catalog.backend.table_location(name)
+    metadata = new_view_metadata(
+        schema, version, typed(place, str, "location"), strings(document.get("properties"), "properties")
+    )
+    committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
+    if committed is None:
+        raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
+    return _answer(state.catalog.load_view(name))
+
+
+def load_view(state: State, call: Call) -> Answer:
+    """It, at its current version."""
+    return _answer(state.catalog.load_view(call.name("view")))
+
+
+def replace_view(state: State, call: Call) -> Answer:
+    """It, changed by updates where the requirements hold."""
+    document = call.document()
+    stated = document.get("identifier")
+    if stated is not None and identifier(stated, "identifier") != call.name("view"):
+        raise InvalidArgument("the identifier in the body is not that of the path")
+    updates = view_updates_from_json(document.get("updates"))
+    requirements = view_requirements_from_json(document.get("requirements") or [])
+    return _answer(state.catalog.commit_view(call.name("view"), updates, requirements))
+
+
+def drop_view(state: State, call: Call) -> Answer:
+    """It goes."""
+    state.catalog.drop_view(call.name("view"))
+    return no_content()
+
+
+def view_exists(state: State, call: Call) -> Answer:
+    """Whether it is there."""
+    name = call.name("view")
+    if not state.catalog.view_exists(name):
+        raise NoSuchView(f"no view {'.'.join(name)} in catalog '{state.catalog.name}'", view=name)
+    return no_content()
+
+
+def rename_view(state: State, call: Call) -> Answer:
+    """It gets another name."""
+    document = call.document()
+    source, target = (
+        identifier(document.get("source"), "source"),
+        identifier(document.get("destination"), "destination"),
+    )
+    state.catalog.rename_view(source, target)
+    return no_content()
+
+
+def register_view(state: State, call: Call) -> Answer:
+    """A view whose metadata file is there already, as a new version of it."""
+    document = call.document()
+    name = levels((*call.namespace, document.get("name")), "view")
+    location = typed(document.get("metadata-location"), str, "metadata-location")
+    metadata = decode_view_metadata(state.catalog.io.read_metadata(location), location)
+    committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
+    if committed is None:
+        raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
+    return _answer(state.catalog.load_view(name))
+
+
+def _answer(view: View) -> Answer:
+    body = {
+        "metadata-location": view.metadata_location,
+        "metadata": msgspec.Raw(encode_view_metadata(view.metadata)),
+        "config": {},
+    }
+    return Answer(body=msgspec.json.encode(body))

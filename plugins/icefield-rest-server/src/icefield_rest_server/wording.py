@@ -1,0 +1,105 @@
+"""How the protocol's clients expect errors to begin: other servers say so, and programs came to compare it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icefield.errors import (
+    CommitFailed,
+    IcefieldError,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    NoSuchView,
+    TableExists,
+    ViewExists,
+)
+
+from icefield_rest_server.calls import Call, identifier
+
+_REQUIREMENTS = {
+    "assert-table-uuid": "UUID does not match",
+    "assert-view-uuid": "view UUID does not match",
+    "assert-current-schema-id": "current schema changed",
+    "assert-last-assigned-field-id": "last assigned field id changed",
+    "assert-last-assigned-partition-id": "last assigned partition id changed",
+    "assert-default-spec-id": "default partition spec changed",
+    "assert-default-sort-order-id": "default sort order changed",
+}
+
+
+def worded(error: IcefieldError, call: Call) -> str:
+    """The message of an error: first what clients look for, then what the kernel says."""
+    lead = _lead(error, call)
+    return error.message if lead is None else f"{lead}; {error.message}"
+
+
+def _lead(error: IcefieldError, call: Call) -> str | None:
+    match error:
+        case NoSuchTable():
+            return f"Table does not exist: {_name(error, call)}"
+        case NoSuchView():
+            return f"View does not exist: {_name(error, call)}"
+        case NoSuchNamespace():
+            return f"Namespace does not exist: {_name(error, call)}"
+        case NamespaceExists():
+            return f"Namespace already exists: {_name(error, call)}"
+        case NamespaceNotEmpty():
+            return f"Namespace {_name(error, call)} is not empty"
+        case TableExists() | ViewExists():
+            return _taken(error, call)
+        case CommitFailed() if (requirement := error.data.get("requirement")) is not None:
+            return _unmet(error, call, str(requirement))
+    return None
+
+
+def _name(error: IcefieldError, call: Call) -> str:
+    found = next((error.data[key] for key in ("table", "view", "namespace") if error.data.get(key)), call.target)
+    return ".".join(found)
+
+
+def _taken(error: TableExists | ViewExists, call: Call) -> str:
+    """A name that is taken: by the same kind of thing, or by the other."""
+    is_view = isinstance(error, ViewExists) or "view" in error.data
+    what = "View" if is_view else "Table"
+    if call.operation in ("renameTable", "renameView"):
+        document = call.document()
+        source, target = (".".join(identifier(document.get(key), key)) for key in ("source", "destination"))
+        return f"Cannot rename {source} to {target}. {what} already exists"
+    if not is_view and call.operation in ("updateTable", "commitTransaction"):
+        return f"Requirement failed: table already exists: {_name(error, call)}"
+    wants_view = call.operation in ("createView", "replaceView", "registerView")
+    if is_view == wants_view:
+        return f"{what} already exists: {_name(error, call)}"
+    return f"{what} with same name already exists: {_name(error, call)}"
+
+
+def _unmet(error: IcefieldError, call: Call, requirement: str) -> str:
+    if requirement == "assert-ref-snapshot-id":
+        return f"Requirement failed: {_branch(error, call)}"
+    if requirement == "assert-create":
+        return f"Requirement failed: table already exists: {_name(error, call)}"
+    found, expected = error.data.get("found"), error.data.get("expected")
+    said = _REQUIREMENTS.get(requirement, requirement)
+    return f"Requirement failed: {said}" + ("" if expected is None else f": expected {expected} != {found}")
+
+
+def _branch(error: IcefieldError, call: Call) -> str:
+    """What became of the branch or tag that a requirement names."""
+    asked = [given for given in _requirements(call.body) if given.get("type") == "assert-ref-snapshot-id"]
+    ref = next((str(given.get("ref")) for given in asked if f"'{given.get('ref')}'" in error.message), "main")
+    stated = next((given.get("snapshot-id") for given in asked if given.get("ref") == ref), None)
+    if stated is None:
+        return f"branch {ref} was created concurrently"
+    if error.data.get("snapshot_id") is None:
+        return f"branch or tag {ref} is missing, expected {stated}"
+    return f"branch {ref} has changed: expected id {stated} != {error.data['snapshot_id']}"
+
+
+def _requirements(body: Any) -> list[dict[str, Any]]:
+    if not isinstance(body, dict):
+        return []
+    bodies = body["table-changes"] if isinstance(body.get("table-changes"), list) else [body]
+    given = (each.get("requirements") for each in bodies if isinstance(each, dict))
+    return [one for each in given if isinstance(each, list) for one in each if isinstance(one, dict)]
