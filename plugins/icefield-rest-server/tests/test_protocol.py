@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, StaticTokens, app
+from rest_description import check_answer, check_request
 from starlette.testclient import TestClient
 
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
@@ -41,9 +42,22 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
         yield made
 
 
+def described(answer: Any) -> None:
+    """Hold a request that was carried out, and its answer, against the description of the protocol."""
+    answer.read()
+    request = answer.request
+    if request.url.path.startswith("/v1/") and answer.status_code not in (404, 405):
+        if answer.status_code < 400:
+            check_request(request.method, str(request.url), request.content)
+        check_answer(request.method, str(request.url), answer.status_code, answer.content)
+
+
 @pytest.fixture
 def client(catalog: Catalog) -> TestClient:
-    return TestClient(app(catalog))
+    """What asks the server; the description judges each request and answer."""
+    made = TestClient(app(catalog))
+    made.event_hooks = {"response": [described]}
+    return made
 
 
 def posted(client: TestClient, path: str, body: Any, status: int = 200, **more: Any) -> Any:
