@@ -21,7 +21,16 @@ DESCRIPTION = Path(__file__).with_name("rest") / "rest-catalog-open-api.yaml"
 def description() -> dict[str, Any]:
     """The whole of it."""
     found: dict[str, Any] = yaml.load(DESCRIPTION.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    _with_nulls(found)
     return found
+
+
+def _with_nulls(schema: Any) -> None:
+    """Write ``nullable``, a word of older descriptions that JSON Schema does not know, as a type."""
+    for child in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _with_nulls(child)
+    if isinstance(schema, dict) and schema.get("nullable") is True and isinstance(schema.get("type"), str):
+        schema["type"] = [schema["type"], "null"]
 
 
 def operation_of(method: str, url: str, *, prefix: str = "") -> dict[str, Any] | None:
@@ -69,4 +78,7 @@ def _resolved(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _validate(schema: dict[str, Any], value: Any) -> None:
+    if schema.get("$ref") == "#/components/schemas/ErrorModel":
+        # Some answers name the model itself, where every server, Java's too, sends it inside of an object.
+        schema = {"$ref": "#/components/schemas/IcebergErrorResponse"}
     Draft202012Validator({"components": description()["components"], **schema}).validate(value)

@@ -50,7 +50,7 @@ class IdempotencyKeys:
                 self._entries[who, key] = _Entry(asked, time.monotonic() + self._seconds)
                 return None
         if entry.asked != asked:
-            raise Refused(422, "UnprocessableEntityException", "the idempotency key was used for another request")
+            raise Refused(400, "BadRequestException", "the idempotency key was used for another request")
         if not entry.done.wait(patience) or entry.answer is None:
             message = "a request with the same idempotency key is under way, or its outcome is not known"
             raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "1"})

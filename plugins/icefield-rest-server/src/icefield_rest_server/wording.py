@@ -7,6 +7,7 @@ from typing import Any
 from icefield.errors import (
     CommitFailed,
     IcefieldError,
+    InvalidArgument,
     NamespaceExists,
     NamespaceNotEmpty,
     NoSuchNamespace,
@@ -32,6 +33,8 @@ _REQUIREMENTS = {
 def worded(error: IcefieldError, call: Call) -> str:
     """The message of an error: first what clients look for, then what the kernel says."""
     lead = _lead(error, call)
+    if lead is not None and isinstance(error, NoSuchNamespace):
+        return lead  # clients compare the whole of it
     return error.message if lead is None else f"{lead}; {error.message}"
 
 
@@ -49,6 +52,8 @@ def _lead(error: IcefieldError, call: Call) -> str | None:
             return f"Namespace {_name(error, call)} is not empty"
         case TableExists() | ViewExists():
             return _taken(error, call)
+        case InvalidArgument() if "dialect" in error.data:
+            return f"Invalid view version: Cannot add multiple queries for dialect {error.data['dialect']}"
         case CommitFailed() if (requirement := error.data.get("requirement")) is not None:
             return _unmet(error, call, str(requirement))
     return None

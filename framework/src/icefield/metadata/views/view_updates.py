@@ -286,7 +286,9 @@ def _check(version: ViewVersion, metadata: ViewMetadata) -> None:
         if not given.sql or not given.dialect:
             raise InvalidArgument("a query of a view needs its SQL and the dialect that it is in")
         if given.dialect.lower() in seen:
-            raise InvalidArgument(f"a version of a view cannot have several queries in the dialect {given.dialect}")
+            raise InvalidArgument(
+                f"a version of a view cannot have several queries in the dialect {given.dialect}", dialect=given.dialect
+            )
         seen.add(given.dialect.lower())
 
 

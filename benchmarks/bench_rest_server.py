@@ -1,0 +1,142 @@
+"""The REST server against Java's reference server, each over SQLite with the same tables: loading, listing, commits."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from harness import compare, main
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
+
+from java_programs import java_17
+from rest_kit import jars
+from servers.process import answers, free_port, running
+
+SNAPSHOTS, TABLES, CLIENTS, COMMITS = 1_000, 10_000, 8, 5
+SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
+_SERVE = """
+import sys, uvicorn
+from icefield import load_catalog
+from icefield_rest_server import app
+folder = sys.argv[1]
+catalog = load_catalog("served", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/w")
+uvicorn.run(app(catalog), port=int(sys.argv[2]), log_level="warning", access_log=False)
+"""
+
+
+class Server:
+    """A running server and clients of it."""
+
+    def __init__(self, uri: str, folder: Path) -> None:
+        self.folder = folder
+        self.clients = [httpx.Client(base_url=f"{uri}/v1/", timeout=300) for _ in range(CLIENTS)]
+        self.one = self.clients[0]
+        self.number = 0
+
+    def ask(self, client: httpx.Client, method: str, path: str, body: Any = None) -> Any:
+        answer = client.request(method, path, json=body)
+        assert answer.status_code < 300, answer.text[:500]
+        return answer.json() if answer.content else None
+
+    def fill(self) -> None:
+        """A table with many snapshots, a namespace of many tables, and a table for each client."""
+        for name in ("db", "many"):
+            self.ask(self.one, "POST", "namespaces", {"namespace": [name]})
+        for name in ("long", *(f"c{number}" for number in range(CLIENTS))):
+            self.ask(self.one, "POST", "namespaces/db/tables", {"name": name, "schema": SCHEMA})
+        location = self.ask(self.one, "GET", "namespaces/db/tables/long")["metadata"]["location"]
+        self.ask(self.one, "POST", "namespaces/db/tables/long", {"requirements": [], "updates": _history(location)})
+        with sqlite3.connect(self.folder / "catalog.db", timeout=60) as database:
+            (catalog,) = database.execute("SELECT DISTINCT catalog_name FROM iceberg_tables").fetchone()
+            rows = [(catalog, "many", f"t{number:05}", f"{location}/x.json") for number in range(TABLES)]
+            columns = "catalog_name, table_namespace, table_name, metadata_location, iceberg_type"
+            database.executemany(f"INSERT INTO iceberg_tables ({columns}) VALUES (?, ?, ?, ?, 'TABLE')", rows)
+
+    def load(self) -> None:
+        found = self.ask(self.one, "GET", "namespaces/db/tables/long")
+        assert len(found["metadata"]["snapshots"]) == SNAPSHOTS
+
+    def list(self) -> None:
+        assert len(self.ask(self.one, "GET", "namespaces/many/tables")["identifiers"]) == TABLES
+
+    def commit(self) -> None:
+        def change(number: int) -> None:
+            for _ in range(COMMITS):
+                self.number += 1
+                update = {"action": "set-properties", "updates": {"n": str(self.number)}}
+                body = {"requirements": [], "updates": [update]}
+                self.ask(self.clients[number], "POST", f"namespaces/db/tables/c{number}", body)
+
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            list(pool.map(change, range(CLIENTS)))
+
+
+def _history(location: str) -> list[dict[str, Any]]:
+    updates: list[dict[str, Any]] = []
+    now = 1_790_000_000_000
+    for number in range(1, SNAPSHOTS + 1):
+        snapshot = {
+            "snapshot-id": number,
+            "sequence-number": number,
+            "timestamp-ms": now + number,
+            "summary": {"operation": "append", "added-records": "1", "total-records": str(number)},
+            "manifest-list": f"{location}/metadata/snap-{number}-1-2a3b0d2e-6d4e-4c35-8a1c-111111111111.avro",
+            "schema-id": 0,
+        }
+        updates.append({"action": "add-snapshot", "snapshot": snapshot})
+    return [*updates, {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": SNAPSHOTS}]
+
+
+@contextmanager
+def ours(folder: Path) -> Iterator[str]:
+    port = free_port()
+    command = [sys.executable, "-c", _SERVE, str(folder), str(port)]
+    with running(command, lambda: answers(f"http://127.0.0.1:{port}/v1/config"), seconds=120):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def theirs(folder: Path) -> Iterator[str]:
+    port = free_port()
+    settings = {
+        "CATALOG_REST_PORT": str(port),
+        "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
+        "CATALOG_WAREHOUSE": f"file://{folder}/w",
+        "CATALOG_JDBC_SCHEMA__VERSION": "V1",
+        "CATALOG_CLIENTS": "1",  # SQLite refuses a second writer at once
+    }
+    options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{jars()}/*"]
+    command = [*java_17(), *options, "org.apache.iceberg.rest.RESTCatalogServer"]
+    ready = lambda: answers(f"http://127.0.0.1:{port}/v1/config")  # noqa: E731
+    with running(command, ready, environment={**os.environ, **settings}, seconds=180):
+        yield f"http://127.0.0.1:{port}"
+
+
+def run() -> None:
+    """Each workload, in turns."""
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as base:
+        servers = []
+        for name, start in (("ours", ours), ("theirs", theirs)):
+            folder = Path(base) / name
+            folder.mkdir()
+            servers.append(Server(stack.enter_context(start(folder)), folder))
+            servers[-1].fill()
+        mine, java = servers
+        for _ in range(3):  # Java compiles what it runs often
+            java.load(), java.list(), java.commit()
+        compare(f"load a table with {SNAPSHOTS:,} snapshots", mine.load, java.load, runs=9, floor=1.0)
+        compare(f"list {TABLES:,} tables", mine.list, java.list, runs=9, floor=1.0)
+        compare(f"{CLIENTS * COMMITS} commits of {CLIENTS} clients", mine.commit, java.commit, runs=7, floor=1.0)
+
+
+if __name__ == "__main__":
+    main(run)

@@ -1,0 +1,93 @@
+"""Iceberg's REST Compatibility Kit: the tests of catalogs and views that come with its library, against a server."""
+
+from __future__ import annotations
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+from java_programs import java_17, maven
+from servers.process import installed
+
+_ICEBERG = "1.11.0"
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>icefield.tests</groupId><artifactId>kit</artifactId><version>1</version>
+  <dependencies>{}</dependencies>
+</project>
+"""
+_ARTIFACTS = (
+    f"org.apache.iceberg:iceberg-open-api:{_ICEBERG}:test-fixtures",
+    f"org.apache.iceberg:iceberg-open-api:{_ICEBERG}:tests",
+    f"org.apache.iceberg:iceberg-core:{_ICEBERG}",
+    f"org.apache.iceberg:iceberg-core:{_ICEBERG}:tests",
+    f"org.apache.iceberg:iceberg-api:{_ICEBERG}:tests",
+    f"org.apache.iceberg:iceberg-data:{_ICEBERG}",
+    "org.junit.platform:junit-platform-console-standalone:1.13.4",
+    "org.assertj:assertj-core:3.27.3",
+    "org.awaitility:awaitility:4.3.0",
+    "org.slf4j:slf4j-simple:2.0.17",
+    "org.mockito:mockito-core:4.11.0",
+    "org.xerial:sqlite-jdbc:3.49.1.0",
+    "org.eclipse.jetty.ee10:jetty-ee10-servlet:12.1.5",
+    "org.eclipse.jetty.compression:jetty-compression-server:12.1.5",
+    "org.eclipse.jetty.compression:jetty-compression-gzip:12.1.5",
+    "org.apache.hadoop:hadoop-client-api:3.4.1",
+    "org.apache.hadoop:hadoop-client-runtime:3.4.1",
+)
+_PACKAGE = "org.apache.iceberg.rest"
+_CLASSES = ("RESTCompatibilityKitCatalogTests", "RESTCompatibilityKitViewCatalogTests")
+
+
+@dataclass(frozen=True)
+class KitResult:
+    """How each test of the kit ended: ``failed`` with the first line of its message."""
+
+    passed: frozenset[str]
+    skipped: frozenset[str]
+    failed: dict[str, str]
+
+
+def run_kit(uri: str, folder: Path) -> KitResult:
+    """Run the kit against a server, whose catalog must be empty; reports go to a folder."""
+    options = ["-Xmx600m", "-XX:TieredStopAtLevel=1", "-Drck.local=false", "-Drck.requires-namespace-create=true"]
+    logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
+    classes = [f"--select-class={_PACKAGE}.{name}" for name in _CLASSES]
+    command = [*java_17(), *options, f"-Duri={uri}/", logging, "-cp", f"{jars()}/*"]
+    launcher = ["org.junit.platform.console.ConsoleLauncher", "execute", "--config=rck.local=false", "--details=none"]
+    subprocess.run(
+        [*command, *launcher, *classes, f"--reports-dir={folder}"], capture_output=True, timeout=900, check=False
+    )
+    return _result(folder / "TEST-junit-jupiter.xml")
+
+
+def _result(report: Path) -> KitResult:
+    passed, skipped, failed = set(), set(), {}
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.attrib['classname'].rpartition('.')[2]}.{case.attrib['name']}"
+        problem = case.find("failure") if case.find("failure") is not None else case.find("error")
+        if problem is not None:
+            failed[name] = (problem.attrib.get("message") or problem.attrib.get("type") or "").strip()
+        elif case.find("skipped") is not None:
+            skipped.add(name)
+        else:
+            passed.add(name)
+    return KitResult(frozenset(passed), frozenset(skipped), failed)
+
+
+def jars() -> Path:
+    program = maven()
+
+    def make(folder: Path) -> None:
+        (folder / "pom.xml").write_text(_POM.format("".join(map(_dependency, _ARTIFACTS))))
+        command = [program, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
+        subprocess.run([*command, f"-DoutputDirectory={folder / 'jars'}"], check=True, capture_output=True, timeout=900)
+
+    return installed(f"rest-kit-{_ICEBERG}", make) / "jars"
+
+
+def _dependency(artifact: str) -> str:
+    names = ("groupId", "artifactId", "version", "classifier")
+    fields = "".join(f"<{name}>{value}</{name}>" for name, value in zip(names, artifact.split(":"), strict=False))
+    return f"<dependency>{fields}</dependency>"
