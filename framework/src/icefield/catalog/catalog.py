@@ -55,6 +55,7 @@ from icefield.toolkit.authority import add_named, split_location
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
 from icefield.transaction import Transaction, property_strings
+from icefield.transaction.replace_table import ReplaceTable
 from icefield.transaction.update_properties import check_key
 
 Name = TypeVar("Name", bound="tuple[str, ...]")
@@ -277,6 +278,26 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         )
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
         return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
+
+    def replace_table_transaction(
+        self,
+        identifier: Identifier,
+        schema: Schema | pa.Schema,
+        location: str | None = None,
+        partition_spec: PartitionSpec | Any = None,
+        sort_order: SortOrder | Any = None,
+        properties: Mapping[str, Any] | None = None,
+    ) -> Transaction[Table]:
+        """A transaction that gives a table other columns and no rows, together with whatever else is staged.
+
+        The table keeps its identity, its older snapshots, its branches and its properties, to which ``properties``
+        are added. A column of the whole name of one that was there keeps its id. Raises ``NoSuchTable``.
+        """
+        transaction, columns = self.load_table(identifier).transaction(), as_schema(schema)
+        spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
+        given = self._table_properties(property_strings(properties or {}))
+        ReplaceTable(transaction.stage, transaction.shape, columns, spec, order, location, given).commit()
+        return transaction
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> Table:
         """Make a table known whose metadata file is there already.
