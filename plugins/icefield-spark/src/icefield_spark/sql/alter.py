@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +15,9 @@ from pyspark.sql import DataFrame
 
 from icefield_spark.sql import terms
 from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import value_of
 from icefield_spark.sql.parsing import Cursor
-from icefield_spark.types import from_spark_schema
+from icefield_spark.types import from_spark_schema, to_spark_type
 
 _DISTRIBUTION = "write.distribution-mode"
 _UNITS = {"DAYS": 86_400_000, "DAY": 86_400_000, "HOURS": 3_600_000, "HOUR": 3_600_000, "MINUTES": 60_000}
@@ -49,6 +51,7 @@ class _Alteration:
 
     def __init__(self, context: Context, table: Table) -> None:
         self.table = table
+        self.spark = context.spark
         self.case_sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
 
     def schema(self, cursor: Cursor, change: Callable[[Any], None]) -> None:
@@ -60,20 +63,23 @@ class _Alteration:
 
 def _add_columns(alteration: _Alteration, cursor: Cursor) -> None:
     items = cursor.enclosed().items() if cursor.sees("(") else cursor.items()
-    added = [_new_column(item) for item in items]
+    added = [_new_column(alteration, item) for item in items]
 
     def change(update: Any) -> None:
-        for path, kind, required, doc, position in added:
-            update.add_column(path, kind, doc=doc, required=required)
+        for path, kind, required, doc, position, default in added:
+            update.add_column(path, kind, doc=doc, required=required, default_value=default)
             _move(update, path, position)
 
     alteration.schema(cursor, change)
 
 
-def _new_column(item: Cursor) -> tuple[tuple[str, ...], IcebergType, bool, str | None, tuple[str, ...] | None]:
+def _new_column(
+    alteration: _Alteration, item: Cursor
+) -> tuple[tuple[str, ...], IcebergType, bool, str | None, tuple[str, ...] | None, Any]:
+    """Take a column: its name, type, whether it is required, its comment, its place, its default."""
     path = item.names("a column")
     definition = item.until(("FIRST",), ("AFTER",), ("COMMENT",), ("NOT", "NULL"), ("DEFAULT",))
-    required, doc, position = False, None, None
+    required, doc, position, default = False, None, None, None
     while not item.is_over:
         if item.takes("NOT", "NULL"):
             required = True
@@ -81,9 +87,13 @@ def _new_column(item: Cursor) -> tuple[tuple[str, ...], IcebergType, bool, str |
             doc = item.string("a comment")
         elif item.sees("FIRST") or item.sees("AFTER"):
             position = _position(item)
+        elif item.takes("DEFAULT"):
+            default = item.until(("FIRST",), ("AFTER",), ("COMMENT",), ("NOT", "NULL"))
         else:
-            raise UnsupportedFeature("ADD COLUMN takes a type, NOT NULL, COMMENT, FIRST and AFTER, and no default")
-    return path, _type(definition), required, doc, position
+            raise item.unexpected("NOT NULL, DEFAULT, COMMENT, FIRST or AFTER")
+    kind = _type(definition)
+    value = None if default is None else value_of(alteration.spark, default, to_spark_type(kind))
+    return path, kind, required, doc, position, value
 
 
 def _position(cursor: Cursor) -> tuple[str, ...]:
@@ -125,7 +135,24 @@ def _drop_columns(alteration: _Alteration, cursor: Cursor) -> None:
         for path in paths:
             update.delete_column(path)
 
+    lost = _lost_sources(alteration, paths)
     alteration.schema(cursor, change)
+    if lost:
+        warnings.warn(
+            f"{', '.join(sorted(lost))} of an earlier partition spec lost the column that it is made from: Iceberg's "
+            "Java runtime fails to merge on read into such a table ('Cannot find field'); where it shall, set "
+            "write.delete.mode, write.update.mode and write.merge.mode to copy-on-write",
+            stacklevel=2,
+        )
+
+
+def _lost_sources(alteration: _Alteration, paths: list[tuple[str, ...]]) -> set[str]:
+    """The fields of earlier partition specs whose columns are among those that are to go."""
+    schema = alteration.table.schema()
+    there = [path for path in paths if schema.has_field(path, alteration.case_sensitive)]
+    gone = {schema.find_field(path, alteration.case_sensitive).field_id for path in there}
+    fields = [field for spec in alteration.table.specs().values() for field in spec.fields]
+    return {field.name for field in fields if gone & set(field.source_ids)}
 
 
 def _rename_column(alteration: _Alteration, cursor: Cursor) -> None:
@@ -145,13 +172,18 @@ def _alter_column(alteration: _Alteration, cursor: Cursor) -> None:
         change = lambda update: update.update_column(path, doc=doc)  # noqa: E731
     elif cursor.takes("SET", "NOT", "NULL"):
         change = lambda update: update.update_column(path, required=True)  # noqa: E731
+    elif cursor.takes("SET", "DEFAULT") or cursor.takes("DROP", "DEFAULT"):
+        dropped = cursor.is_over
+        kind = alteration.table.schema().find_type(path, alteration.case_sensitive)
+        value = None if dropped else value_of(alteration.spark, cursor.rest(), to_spark_type(kind))
+        change = lambda update: update.set_default_value(path, value)  # noqa: E731
     elif cursor.takes("DROP", "NOT", "NULL"):
         change = lambda update: update.make_column_optional(path)  # noqa: E731
     elif cursor.sees("FIRST") or cursor.sees("AFTER"):
         position = _position(cursor)
         change = lambda update: _move(update, path, position)  # noqa: E731
     else:
-        raise cursor.unexpected("TYPE, COMMENT, SET NOT NULL, DROP NOT NULL, FIRST or AFTER")
+        raise cursor.unexpected("TYPE, COMMENT, SET or DROP NOT NULL, SET or DROP DEFAULT, FIRST or AFTER")
     alteration.schema(cursor, change)
 
 
@@ -203,13 +235,13 @@ def _write_order(alteration: _Alteration, cursor: Cursor) -> None:
             raise cursor.unexpected("DISTRIBUTED BY PARTITION, ORDERED BY, LOCALLY ORDERED BY or UNORDERED")
     if not (distributed or unordered or ordered):
         raise cursor.unexpected("DISTRIBUTED BY PARTITION, ORDERED BY, LOCALLY ORDERED BY or UNORDERED")
-    mode = "hash" if distributed else "range" if ordered and not local else "none"
     with alteration.table.transaction() as transaction:
-        if ordered is not None or unordered or not distributed:
-            with transaction.update_sort_order(case_sensitive=alteration.case_sensitive) as update:
-                for column, transform, direction, nulls in ordered or ():
-                    (update.asc if direction == "asc" else update.desc)(column, transform, nulls)
-        transaction.set_properties({_DISTRIBUTION: mode})
+        with transaction.update_sort_order(case_sensitive=alteration.case_sensitive) as update:
+            for column, transform, direction, nulls in ordered or ():
+                (update.asc if direction == "asc" else update.desc)(column, transform, nulls)
+        if distributed or not local:  # an order within tasks leaves their distribution as it is
+            mode = "hash" if distributed else "range" if ordered else "none"
+            transaction.set_properties({_DISTRIBUTION: mode})
 
 
 def _items(cursor: Cursor) -> list[Cursor]:

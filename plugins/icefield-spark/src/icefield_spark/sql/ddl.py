@@ -5,27 +5,32 @@ from __future__ import annotations
 from dataclasses import replace as replace_fields
 from typing import Any
 
+from icefield import Catalog
+from icefield.abc import CatalogAbility
 from icefield.errors import (
     InvalidArgument,
     NamespaceExists,
     NoSuchNamespace,
     NoSuchTable,
     TableExists,
-    UnsupportedFeature,
 )
 from icefield.writing import WriteContext
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from icefield_spark.distributing import distributed
 from icefield_spark.executors import for_executors
 from icefield_spark.sql import terms
+from icefield_spark.sql.columns import column_of, equal_to, partition_of
 from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import with_defaults
 from icefield_spark.sql.parsing import Cursor
 from icefield_spark.types import from_spark_schema
 from icefield_spark.writing import BUFFER_BYTES, check_fits, stage
 
 _OURS = ("ICEBERG", "ICEFIELD")
+_SHORT = {"bucket": "bucket", "truncate": "trunc"}
+_CREATE, _REPLACE, _CREATE_OR_REPLACE = "CREATE", "REPLACE", "CREATE OR REPLACE"
 
 
 def create(context: Context, cursor: Cursor) -> DataFrame:
@@ -35,31 +40,32 @@ def create(context: Context, cursor: Cursor) -> DataFrame:
         return _create_namespace(context, cursor)
     if not cursor.takes("TABLE"):
         return context.passed(cursor)
-    return _create_table(context, cursor, replaces=replaces)
+    return _create_table(context, cursor, _CREATE_OR_REPLACE if replaces else _CREATE)
 
 
 def replace(context: Context, cursor: Cursor) -> DataFrame:
     """``REPLACE TABLE``; the cursor stands after REPLACE."""
     cursor.expect("TABLE")
-    return _create_table(context, cursor, replaces=True)
+    return _create_table(context, cursor, _REPLACE)
 
 
-def _create_table(context: Context, cursor: Cursor, *, replaces: bool) -> DataFrame:
+def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
     parts = cursor.names("the name of a table")
     if cursor.takes("LIKE"):
         return _create_like(context, cursor, parts, if_not_exists)
     columns: StructType | None = None
+    defaults: dict[str, str] = {}
     if cursor.sees("("):
-        columns = terms.columns_of(cursor.enclosed().rest())
+        columns, defaults = terms.column_list(cursor)
     options: dict[str, Any] = {"properties": {}}
     provider = None
-    partitions: list[tuple[str, str]] = []
+    partitions: list[tuple[str, ...]] = []
     while not cursor.is_over and not cursor.sees("AS") and not cursor.sees("SELECT") and not cursor.sees("WITH"):
         if cursor.takes("USING"):
             provider = cursor.name("the name of a format").upper()
         elif cursor.takes("PARTITIONED", "BY"):
-            partitions = [_whole(item) for item in cursor.enclosed().items()]
+            partitions = [_partition_field(item) for item in cursor.enclosed().items()]
         elif cursor.takes("TBLPROPERTIES"):
             options["properties"].update(terms.properties(cursor))
         elif cursor.takes("LOCATION"):
@@ -77,25 +83,26 @@ def _create_table(context: Context, cursor: Cursor, *, replaces: bool) -> DataFr
             return context.passed(cursor)
         raise NoSuchNamespace(f"no namespace {'.'.join(parts[:-1])} in the catalog '{context.catalog.name}'")
     name = context.names.local(parts)
-    if replaces:
-        raise UnsupportedFeature(
-            "REPLACE TABLE is not supported: drop the table and create it, or INSERT OVERWRITE its rows"
-        )
-    if context.catalog.table_exists(name):
+    there = context.catalog.table_exists(name)
+    if how == _REPLACE and not there:
+        raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}' to replace", table=name)
+    if how == _CREATE and there:
         if if_not_exists:
             return context.nothing()
         raise TableExists(f"table {'.'.join(name)} exists already in catalog '{context.catalog.name}'", table=name)
+    begin = context.catalog.replace_table_transaction if there else context.catalog.create_table_transaction
     if cursor.is_over:
         if columns is None:
             raise InvalidArgument("a table needs columns: CREATE TABLE t (id bigint, ...), or AS SELECT")
-        context.catalog.create_table(name, from_spark_schema(columns), partition_spec=partitions, **options)
-        return context.nothing()
+        made = with_defaults(context.spark, from_spark_schema(columns), defaults)
+        with begin(name, made, partition_spec=partitions, **options):
+            return context.nothing()
     cursor.takes("AS")
     if columns is not None:
         raise InvalidArgument("a table that is created AS SELECT has the columns of the query; leave out the others")
     frame = context.queries.frame(cursor.rest())
-    made = from_spark_schema(_optional(frame.schema))
-    with context.catalog.create_table_transaction(name, made, partition_spec=partitions, **options) as transaction:
+    made = from_spark_schema(frame.schema, optional=True)
+    with begin(name, made, partition_spec=partitions, **options) as transaction:
         written = WriteContext.from_metadata(transaction.shape, transaction.context.io)
         task = for_executors(replace_fields(written, workers=1, buffer_bytes=BUFFER_BYTES))
         check_fits(task, frame.schema)
@@ -150,9 +157,15 @@ def truncate(context: Context, cursor: Cursor) -> DataFrame:
     table = context.table(parts)
     if table is None:
         return context.passed(cursor)
-    if not cursor.is_over:
-        raise UnsupportedFeature("TRUNCATE takes no partition; DELETE FROM ... WHERE deletes the rows of one")
-    table.delete()
+    given = partition_of(cursor)
+    cursor.expect_end()
+    schema = table.schema()
+    values = {column_of(context, schema, name): value for name, value in given.items() if value is not None}
+    identities = {schema.find_column_name(f.source_id) for f in table.spec().fields if str(f.transform) == "identity"}
+    if values.keys() - identities:
+        listed = ", ".join(sorted(values.keys() - identities))
+        raise InvalidArgument(f"the table is not partitioned by {listed} itself; DELETE takes any condition")
+    table.delete(equal_to(context, schema, values))
     return context.nothing()
 
 
@@ -195,17 +208,27 @@ def _drop_namespace(context: Context, cursor: Cursor) -> DataFrame:
             return context.nothing()
         raise NoSuchNamespace(f"no namespace {'.'.join(parts)}")
     if cascade:
-        raise UnsupportedFeature(f"DROP ... CASCADE would drop tables; drop those of {'.'.join(local)} one by one")
+        _drop_all(context.catalog, local)
     context.catalog.drop_namespace(local)
     return context.nothing()
 
 
-def _whole(item: Cursor) -> tuple[str, str]:
-    found = terms.term(item)
+def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
+    """Drop what is in a namespace. Files of tables stay, as with DROP TABLE."""
+    for inner in catalog.list_namespaces(namespace) if _nests(catalog) else ():
+        _drop_all(catalog, inner)
+        catalog.drop_namespace(inner)
+    for name in catalog.list_tables(namespace):
+        catalog.drop_table(name)
+
+
+def _nests(catalog: Catalog) -> bool:
+    return CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
+
+
+def _partition_field(item: Cursor) -> tuple[str, ...]:
+    """Take a term; its field is named as Java names it where a table is created: without a bucket's number."""
+    column, transform = terms.term(item)
     item.expect_end()
-    return found
-
-
-def _optional(columns: StructType) -> StructType:
-    """Columns as a query's are stored: none is required."""
-    return StructType([StructField(each.name, each.dataType, True, each.metadata) for each in columns.fields])
+    kind = transform.split("[")[0]
+    return (column, transform, f"{column}_{_SHORT[kind]}") if kind in _SHORT else (column, transform)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from icefield.errors import InvalidArgument, NoSuchTable
+from icefield.errors import InvalidArgument, NoSuchTable, UnsupportedFeature
 from icefield.expressions import BooleanExpression
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
+from icefield_spark.sql.columns import staged_as
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
@@ -39,6 +40,10 @@ def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | N
         return None
     if source.about is not None or source.snapshot_id is not None:
         raise InvalidArgument(f"'{'.'.join(parts)}' cannot be changed")
+    if source.ref is None and staged_as(context, source.table):
+        raise UnsupportedFeature(
+            f"{kind.upper()} cannot be staged by spark.wap.id; write to a branch: db.t.branch_audit"
+        )
     return on_branch(source.table, source.ref, kind)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from icefield import Table
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression, EqualTo, IsNull, conjunction
+from icefield.expressions import BooleanExpression
 from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
+from icefield_spark.assignment import stored_as
 from icefield_spark.distributing import distributed
+from icefield_spark.sql.columns import column_of, equal_to, exact_filter, partition_of, staged_as
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.types import to_spark_schema
@@ -35,24 +36,32 @@ def insert(context: Context, cursor: Cursor, before: str = "") -> DataFrame:
         return context.passed(cursor)
     if source.about is not None or source.snapshot_id is not None:
         raise InvalidArgument(f"'{'.'.join(parts)}' cannot be written to")
-    table, branch = source.table, source.ref or MAIN_BRANCH
-    given, open_partitions = _partition(cursor)
+    table = source.table
+    staged = None if source.ref else staged_as(context, table)
+    branch = None if staged else source.ref or MAIN_BRANCH
+    summary = {"wap.id": staged} if staged else None
+    partition = partition_of(cursor)
+    open_partitions = None in partition.values()
     names: list[str] | None = None
     by_name = cursor.takes("BY", "NAME")
     if not by_name and cursor.sees("(") and not any(cursor.statement.is_word(cursor.at + 1, each) for each in _QUERIES):
         names = [item.name("a column") for item in cursor.enclosed().items()]
-    if cursor.sees("REPLACE", "WHERE"):
-        raise InvalidArgument("INSERT INTO ... REPLACE WHERE is not supported; ice.overwrite(frame, table, where) is")
+    condition: BooleanExpression | None = None
+    if cursor.takes("REPLACE", "WHERE"):
+        if overwrites or partition:
+            raise InvalidArgument("REPLACE WHERE belongs to INSERT INTO without a partition")
+        condition = exact_filter(context, table.schema(), cursor.until(*((word,) for word in _QUERIES[:-1])))
     query = context.queries.frame(f"{before} {cursor.rest()}".strip())
-    values = {_column(table, name, context): value for name, value in given.items()}
+    values = {column_of(context, table.schema(), n): value for n, value in partition.items() if value is not None}
     frame = shaped(context, table, query, names, by_name=by_name, values=values)
     written = spark_write_context(table)
     check_fits(written, frame.schema)
-    replaced = _replaced(context, table, values, open_partitions) if overwrites else None
+    replaced = _replaced(context, table, values, open_partitions) if overwrites else condition
     with table.transaction() as transaction:
         transaction.expect_branch(branch)
         spread, written = distributed(frame, transaction.shape, written, None)
-        stage(transaction, context.write(spread, written, transaction), replaced, branch=branch)
+        outcome = context.write(spread, written, transaction)
+        stage(transaction, outcome, replaced, branch=branch, snapshot_properties=summary)
     return context.nothing()
 
 
@@ -68,9 +77,9 @@ def shaped(
     """The rows of a query as those of the table, by the rules of storing: what may lose its meaning is refused."""
     columns = {each.name: each for each in to_spark_schema(table.schema()).fields}
     if by_name:
-        targets = [_column(table, name, context) for name in query.columns]
+        targets = [column_of(context, table.schema(), name) for name in query.columns]
     elif names is not None:
-        targets = [_column(table, name, context) for name in names]
+        targets = [column_of(context, table.schema(), name) for name in names]
     else:
         targets = [name for name in columns if name not in values]
     if len(targets) != len(query.columns):
@@ -85,22 +94,7 @@ def shaped(
         every = [f.col(quoted(name)) for name in targets]
         frame = frame.select(*every, *(f.expr(value).alias(name) for name, value in values.items()))
     chosen = [each for name, each in columns.items() if name in {*targets, *values}]
-    return frame.to(spark.StructType([spark.StructField(each.name, each.dataType, True) for each in chosen]))
-
-
-def _partition(cursor: Cursor) -> tuple[dict[str, str], bool]:
-    """Take ``PARTITION (a = 1, b)``: values by column, and whether a column has none."""
-    given: dict[str, str] = {}
-    is_open = False
-    if cursor.takes("PARTITION"):
-        for item in cursor.enclosed().items():
-            name = item.name("a column")
-            if item.takes("="):
-                given[name] = item.rest()
-            else:
-                item.expect_end()
-                is_open = True
-    return given, is_open
+    return stored_as(context.spark, frame, spark.StructType(chosen))
 
 
 def _replaced(context: Context, table: Table, values: Mapping[str, str], open_partitions: bool) -> Replaced:
@@ -109,23 +103,4 @@ def _replaced(context: Context, table: Table, values: Mapping[str, str], open_pa
     dynamic = str(context.spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower() == "dynamic"
     if dynamic and live and (open_partitions or len(values) < len(live)):
         return PARTITIONS
-    kinds = {each.name: each.dataType.simpleString() for each in to_spark_schema(table.schema()).fields}
-    found: list[BooleanExpression] = []
-    for name, value in values.items():
-        made = context.spark.sql(f"SELECT CAST(({value}) AS {kinds[name]})").collect()[0][0]
-        found.append(IsNull((name,)) if made is None else EqualTo((name,), made))
-    return conjunction(found) if found else AlwaysTrue()
-
-
-def _column(table: Table, name: str, context: Context) -> str:
-    """The table's own spelling of a column. Raises ``InvalidArgument`` for one that it does not have."""
-    sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
-    found: Any = [
-        each.name
-        for each in table.schema().fields
-        if each.name == name or (not sensitive and each.name.lower() == name.lower())
-    ]
-    if len(found) != 1:
-        known = ", ".join(field.name for field in table.schema().fields)
-        raise InvalidArgument(f"the table has no column '{name}'; it has {known}", column=name)
-    return str(found[0])
+    return equal_to(context, table.schema(), values)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import InvalidArgument
+from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
 from sqlglot import exp, parse_one
 
+from icefield_spark.merging import add_columns
+from icefield_spark.sql.columns import is_case_sensitive
 from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import constant_of
 from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.sql.row_changes import (
@@ -22,6 +26,7 @@ from icefield_spark.sql.row_changes import (
     UPDATE,
     Target,
     commit_changes,
+    on_branch,
 )
 
 _SOURCE = "icefield_source"
@@ -50,12 +55,13 @@ class _Sides:
     parts: tuple[str, ...]
     source_alias: str
     source_columns: list[str]
+    evolves: bool = False
+    """Whether a star leaves out columns that the source does not have."""
 
 
 def merge(context: Context, cursor: Cursor) -> DataFrame:
     """``MERGE``; the cursor stands after it."""
-    if cursor.takes("WITH", "SCHEMA", "EVOLUTION"):
-        raise UnsupportedFeature("MERGE WITH SCHEMA EVOLUTION is not supported; ALTER TABLE ... ADD COLUMN comes first")
+    evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
     parts = cursor.names("the name of a table")
     target = target_of(context, parts, "merge")
@@ -65,7 +71,9 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
     cursor.expect("USING")
     source, source_alias = _source(context, cursor)
     cursor.expect("ON")
-    sides = _Sides(target, alias, parts, source_alias, source.columns)
+    if evolves and _takes_all(cursor):
+        target = _evolved(context, target, source)
+    sides = _Sides(target, alias, parts, source_alias, source.columns, evolves)
     on = shortened(cursor.until(_WHEN), alias, parts)
     clauses = []
     while not cursor.is_over:
@@ -102,6 +110,19 @@ def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: l
     matched = [each for each in clauses if each.of == _MATCHED]
     one_delete = len(matched) == 1 and matched[0].operation == DELETE and not matched[0].condition
     commit_changes(context.spark, target, frame.drop(_THERE), one_source_row=bool(matched) and not one_delete)
+
+
+def _takes_all(cursor: Cursor) -> bool:
+    """Whether a clause that comes takes all columns of the source."""
+    places = range(cursor.at, cursor.end)
+    return any(cursor.statement.is_word(at, word, "*") for at in places for word in ("SET", "INSERT"))
+
+
+def _evolved(context: Context, target: Target, source: DataFrame) -> Target:
+    """The target with the columns that its source has more, added in a commit of their own, as Spark does."""
+    with target.table.transaction() as transaction:
+        add_columns(transaction, source.schema, is_case_sensitive(context))
+    return on_branch(target.table.refresh(), None if target.branch == MAIN_BRANCH else target.branch, target.kind)
 
 
 def _joined(sides: _Sides, on: str) -> Callable[[str], str]:
@@ -202,10 +223,7 @@ def _clause(context: Context, cursor: Cursor, sides: _Sides) -> _Clause:
 
 def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]:
     columns = sides.target.columns()
-    nulls = {each.name: f"CAST(NULL AS {each.dataType.simpleString()})" for each in columns.fields}
-    for field in sides.target.table.schema().fields:
-        if field.write_default is not None:
-            raise UnsupportedFeature(f"MERGE cannot insert into a table with defaults, as column '{field.name}' has")
+    nulls = {field.name: constant_of(field) for field in sides.target.table.schema().fields}
     if cursor.takes("*"):
         return {**nulls, **_all_columns(context, sides)}
     sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
@@ -233,6 +251,8 @@ def _all_columns(context: Context, sides: _Sides) -> dict[str, str]:
     found = {}
     for each in sides.target.columns().fields:
         name = known.get(each.name if sensitive else each.name.lower())
+        if name is None and sides.evolves:
+            continue
         if name is None:
             raise InvalidArgument(f"the source has no column '{each.name}', which * takes from it")
         found[each.name] = quoted(sides.source_alias, name)

@@ -19,8 +19,9 @@ from icefield_spark.sql.terms import term
 Rows = Sequence[Sequence[Any]]
 
 _TABLE = Parameter("table", required=True)
-_MOVED = "previous_snapshot_id bigint, current_snapshot_id bigint"
-_PUBLISHED = "source_snapshot_id bigint, current_snapshot_id bigint"
+_MOVED = "previous_snapshot_id bigint NOT NULL, current_snapshot_id bigint NOT NULL"
+_SET = "previous_snapshot_id bigint, current_snapshot_id bigint NOT NULL"
+_PUBLISHED = "source_snapshot_id bigint NOT NULL, current_snapshot_id bigint NOT NULL"
 _REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
     "target-file-size-bytes": ("target_file_size_bytes", int),
     "min-file-size-bytes": ("min_file_size_bytes", int),
@@ -235,8 +236,16 @@ def _add_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
         raise UnsupportedFeature("add_files takes the files of a folder: source_table => '`parquet`.`/path`'")
     kind, folder = parts[0].lower(), parts[1]
     found = [each.location for each in table.io.list_files(folder) if each.location.lower().endswith(f".{kind}")]
+    for key, value in given.get("partition_filter", {}).items():
+        found = [location for location in found if f"/{key}={value}/" in location]
     if not found:
         raise InvalidArgument(f"no file of {kind} is in {folder}")
+    names = {table.schema().find_column_name(id_) for field in table.spec().fields for id_ in field.source_ids}
+    if any(f"/{name}=" in location.removeprefix(folder) for name in names for location in found):
+        raise UnsupportedFeature(
+            "add_files takes the values of partitions from columns of the files, and these have them in the names of "
+            f"their folders ({found[0]}): read them with Spark, and write them with INSERT"
+        )
     table.add_files(found, check_duplicate_files=given.get("check_duplicate_files", True))
     snapshot = table.current_snapshot()
     partitions = 0 if snapshot is None else int(snapshot.summary.get("changed-partition-count", 0))
@@ -263,14 +272,14 @@ PROCEDURES: dict[str, Procedure] = {
     ),
     "set_current_snapshot": Procedure(
         [_TABLE, _SNAPSHOT, Parameter("ref")],
-        _MOVED,
+        _SET,
         _moved(lambda update, given: update.set_current_snapshot(given.get("snapshot_id"), given.get("ref"))),
     ),
     "cherrypick_snapshot": Procedure([_TABLE, Parameter("snapshot_id", LONG, required=True)], _PUBLISHED, _cherry_pick),
     "publish_changes": Procedure([_TABLE, Parameter("wap_id", required=True)], _PUBLISHED, _publish),
     "fast_forward": Procedure(
         [_TABLE, Parameter("branch", required=True), Parameter("to", required=True)],
-        "branch_updated string, previous_ref bigint, updated_ref bigint",
+        "branch_updated string NOT NULL, previous_ref bigint, updated_ref bigint NOT NULL",
         _fast_forward,
     ),
     "ancestors_of": Procedure([_TABLE, _SNAPSHOT], "snapshot_id bigint, timestamp bigint", _ancestors),
@@ -299,7 +308,7 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("equal_authorities", MAP),
             Parameter("prefix_mismatch_mode"),
         ],
-        "orphan_file_location string",
+        "orphan_file_location string NOT NULL",
         _orphans,
     ),
     "rewrite_data_files": Procedure(
@@ -311,19 +320,20 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("where"),
             Parameter("branch"),
         ],
-        "rewritten_data_files_count int, added_data_files_count int, rewritten_bytes_count bigint, "
-        "failed_data_files_count int, removed_delete_files_count int",
+        "rewritten_data_files_count int NOT NULL, added_data_files_count int NOT NULL, "
+        "rewritten_bytes_count bigint NOT NULL, failed_data_files_count int NOT NULL, "
+        "removed_delete_files_count int NOT NULL",
         _rewrite,
     ),
     "rewrite_manifests": Procedure(
         [_TABLE, Parameter("use_caching", BOOLEAN, ignored=True), Parameter("spec_id", LONG)],
-        "rewritten_manifests_count int, added_manifests_count int",
+        "rewritten_manifests_count int NOT NULL, added_manifests_count int NOT NULL",
         _rewrite_manifests,
     ),
     "rewrite_position_delete_files": Procedure(
         [_TABLE, Parameter("options", MAP), Parameter("where")],
-        "rewritten_delete_files_count int, added_delete_files_count int, rewritten_bytes_count bigint, "
-        "added_bytes_count bigint",
+        "rewritten_delete_files_count int NOT NULL, added_delete_files_count int NOT NULL, "
+        "rewritten_bytes_count bigint NOT NULL, added_bytes_count bigint NOT NULL",
         _rewrite_deletes,
     ),
     "compute_table_stats": Procedure(
@@ -339,12 +349,18 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("identifier_columns", STRINGS),
             Parameter("net_changes", BOOLEAN),
         ],
-        "changelog_view string",
+        "changelog_view string NOT NULL",
         _changelog,
     ),
     "add_files": Procedure(
-        [_TABLE, Parameter("source_table", STRING, required=True), Parameter("check_duplicate_files", BOOLEAN)],
-        "added_files_count bigint, changed_partition_count bigint",
+        [
+            _TABLE,
+            Parameter("source_table", STRING, required=True),
+            Parameter("partition_filter", MAP),
+            Parameter("check_duplicate_files", BOOLEAN),
+            Parameter("parallelism", LONG, ignored=True),
+        ],
+        "added_files_count bigint NOT NULL, changed_partition_count bigint",
         _add_files,
     ),
 }

@@ -77,6 +77,8 @@ class Queries:
         ``given``: frames by names of one part that stand for them.
         """
         statement = Statement(string)
+        if statement.is_word(0, "TABLE"):
+            statement = Statement(f"SELECT * FROM {statement.between(1, len(statement.tokens))}")
         clauses = as_of_clauses(statement)
         plain = without(statement.string, clauses)
         try:

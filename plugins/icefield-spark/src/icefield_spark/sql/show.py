@@ -13,7 +13,7 @@ from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, literal, quoted
 from icefield_spark.types import to_spark_schema
 
-_TABLE_KINDS = "namespace string, tableName string, isTemporary boolean"
+_TABLE_KINDS = "namespace string NOT NULL, tableName string NOT NULL, isTemporary boolean NOT NULL"
 
 
 def show(context: Context, cursor: Cursor) -> DataFrame:
@@ -54,9 +54,11 @@ def describe(context: Context, cursor: Cursor) -> DataFrame:
     if source.about is not None:
         frame = context.queries.frame(f"SELECT * FROM {quoted(*parts)}")
         rows = [(field.name, field.dataType.simpleString(), None) for field in frame.schema.fields]
-        return context.rows("col_name string, data_type string, comment string", rows)
+        return context.rows("col_name string NOT NULL, data_type string NOT NULL, comment string", rows)
     cursor.expect_end()
-    return context.rows("col_name string, data_type string, comment string", _described(source.table, extended))
+    return context.rows(
+        "col_name string NOT NULL, data_type string NOT NULL, comment string", _described(source.table, extended)
+    )
 
 
 def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]]:
@@ -105,7 +107,7 @@ def _created(context: Context, table: Table) -> DataFrame:
     shown = {**table.properties, "format-version": str(table.format_version)}
     listed = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(shown.items()))
     lines.append(f"TBLPROPERTIES (\n  {listed})")
-    return context.rows("createtab_stmt string", [["\n".join(lines)]])
+    return context.rows("createtab_stmt string NOT NULL", [["\n".join(lines)]])
 
 
 def _upper(kind: object) -> str:
@@ -149,7 +151,7 @@ def _namespaces(context: Context, cursor: Cursor) -> DataFrame:
         return context.passed(cursor)
     pattern = _pattern(cursor)
     found = sorted(".".join(name) for name in context.catalog.list_namespaces(local))
-    return context.rows("namespace string", [[name] for name in found if _fits(name, pattern)])
+    return context.rows("namespace string NOT NULL", [[name] for name in found if _fits(name, pattern)])
 
 
 def _namespace(context: Context, cursor: Cursor) -> DataFrame:
@@ -161,7 +163,7 @@ def _namespace(context: Context, cursor: Cursor) -> DataFrame:
     given = context.catalog.load_namespace_properties(local)
     rows = [("Catalog Name", context.catalog.name), ("Namespace Name", ".".join(local))]
     rows += [(key, value) for key, value in sorted(given.items())]
-    return context.rows("info_name string, info_value string", rows)
+    return context.rows("info_name string NOT NULL, info_value string", rows)
 
 
 def _columns(context: Context, cursor: Cursor) -> DataFrame:
@@ -173,7 +175,7 @@ def _columns(context: Context, cursor: Cursor) -> DataFrame:
     table = context.table(parts)
     if table is None:
         return context.passed(cursor)
-    return context.rows("col_name string", [[field.name] for field in table.schema().fields])
+    return context.rows("col_name string NOT NULL", [[field.name] for field in table.schema().fields])
 
 
 def _properties(context: Context, cursor: Cursor) -> DataFrame:
@@ -188,8 +190,8 @@ def _properties(context: Context, cursor: Cursor) -> DataFrame:
         inner = cursor.enclosed()
         key = inner.rest().strip().strip("'\"`")
         value = shown.get(key, f"Table {'.'.join(table.name())} does not have property: {key}")
-        return context.rows("key string, value string", [(key, value)])
-    return context.rows("key string, value string", sorted(shown.items()))
+        return context.rows("key string NOT NULL, value string NOT NULL", [(key, value)])
+    return context.rows("key string NOT NULL, value string NOT NULL", sorted(shown.items()))
 
 
 def _pattern(cursor: Cursor) -> str | None:

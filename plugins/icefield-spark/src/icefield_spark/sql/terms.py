@@ -70,6 +70,19 @@ def ordering(cursor: Cursor) -> tuple[str, str, str, str | None]:
     return column, transform, direction, None if nulls is None else f"nulls-{nulls.lower()}"
 
 
+def column_list(cursor: Cursor) -> tuple[StructType, dict[str, str]]:
+    """Take ``(id bigint NOT NULL, n int DEFAULT 1 COMMENT 'x')``: the columns, and the defaults by column."""
+    pieces, defaults = [], {}
+    for item in cursor.enclosed().items():
+        name = Cursor(item.statement, item.at, item.end).name("a column")
+        piece = item.until(("DEFAULT",))
+        if item.takes("DEFAULT"):
+            defaults[name] = item.until(("COMMENT",), ("NOT", "NULL"))
+            piece = f"{piece} {item.rest()}"
+        pieces.append(piece)
+    return columns_of(", ".join(pieces)), defaults
+
+
 def columns_of(definition: str) -> StructType:
     """The columns of a definition: ``id bigint NOT NULL COMMENT 'x'``, as Spark reads it."""
     try:
@@ -80,8 +93,8 @@ def columns_of(definition: str) -> StructType:
     for field in found.fields:
         if set(field.metadata or {}) - {"comment", "__CHAR_VARCHAR_TYPE_STRING"}:
             raise UnsupportedFeature(
-                f"column '{field.name}' is given more than a type, NOT NULL and COMMENT; set a default with "
-                "table.update_schema().set_default_value(...)"
+                f"column '{field.name}' is given more than a type, NOT NULL, DEFAULT and COMMENT: identity and "
+                "generated columns are not Iceberg's"
             )
     return found
 

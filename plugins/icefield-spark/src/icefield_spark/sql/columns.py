@@ -1,0 +1,96 @@
+"""Columns of a table as statements name them, and conditions on them that Iceberg evaluates just as Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from icefield import Schema, Table
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.expressions import AlwaysTrue, BooleanExpression, EqualTo, IsNull, conjunction
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import value_of
+from icefield_spark.sql.parsing import Cursor
+from icefield_spark.sql.pushdown import Pushdown, conjuncts
+from icefield_spark.sql.queries import setting
+from icefield_spark.types import to_spark_type
+
+# Nulls match none of these, on either side. Negated comparisons are not among them: for Iceberg a null differs.
+_EXACT = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In)
+
+
+def is_case_sensitive(context: Context) -> bool:
+    """Whether names that differ by case are different names."""
+    return setting(context.spark, "spark.sql.caseSensitive") == "true"
+
+
+def staged_as(context: Context, table: Table) -> str | None:
+    """The id under which what is written to a table is only staged: ``spark.wap.id``, where the table allows it.
+
+    Raises ``UnsupportedFeature`` for ``spark.wap.branch``, by which Java would read and write another branch.
+    """
+    if table.properties.get("write.wap.enabled", "false").lower() != "true":
+        return None
+    if context.spark.conf.get("spark.wap.branch", None):
+        raise UnsupportedFeature("spark.wap.branch is not supported: name the branch, as in db.t.branch_audit")
+    return context.spark.conf.get("spark.wap.id", None)
+
+
+def column_of(context: Context, schema: Schema, name: str) -> str:
+    """The table's own spelling of a column. Raises ``InvalidArgument`` for one that it does not have."""
+    found = [
+        each.name
+        for each in schema.fields
+        if each.name == name or (not is_case_sensitive(context) and each.name.lower() == name.lower())
+    ]
+    if len(found) != 1:
+        known = ", ".join(field.name for field in schema.fields)
+        raise InvalidArgument(f"the table has no column '{name}'; it has {known}", column=name)
+    return found[0]
+
+
+def partition_of(cursor: Cursor) -> dict[str, str | None]:
+    """Take ``PARTITION (a = 1, b)``: values by column, None for a column without one."""
+    given: dict[str, str | None] = {}
+    if cursor.takes("PARTITION"):
+        for item in cursor.enclosed().items():
+            name = item.name("a column")
+            given[name] = item.rest() if item.takes("=") else None
+            item.expect_end()
+    return given
+
+
+def equal_to(context: Context, schema: Schema, values: Mapping[str, str]) -> BooleanExpression:
+    """The filter of the rows with certain values in columns, given as Spark's expressions."""
+    found: list[BooleanExpression] = []
+    for name, value in values.items():
+        made = value_of(context.spark, value, to_spark_type(schema.find_type((name,))))
+        found.append(IsNull((name,)) if made is None else EqualTo((name,), made))
+    return conjunction(found) if found else AlwaysTrue()
+
+
+def exact_filter(context: Context, schema: Schema, condition: str) -> BooleanExpression:
+    """A condition as a filter that holds of just the same rows. Raises ``UnsupportedFeature`` where there is none."""
+    try:
+        tree = parse_one(f"SELECT 1 WHERE {condition}", read="spark").args["where"].this
+    except (SqlglotError, KeyError) as error:
+        raise InvalidArgument(f"the condition cannot be understood: {condition:.200}") from error
+    names = {}
+    for column in tree.find_all(exp.Column):
+        names[column.sql()] = None if len(column.parts) > 1 else column_of(context, schema, column.name)
+    pushdown = Pushdown(
+        schema, lambda column: names.get(column.sql()), setting(context.spark, "spark.sql.session.timeZone")
+    )
+    found = []
+    for each in conjuncts(tree):
+        plain = each.this if isinstance(each, exp.Not) and isinstance(each.this, exp.Is) else each
+        made = pushdown.filter(each) if isinstance(plain, (*_EXACT, exp.Is)) else None
+        if made is None:
+            raise UnsupportedFeature(
+                f"'{condition:.200}' must be comparisons of columns with constants, joined by AND: {each.sql():.100} "
+                "is none that Iceberg has; DELETE takes any condition"
+            )
+        found.append(made)
+    return conjunction(found) if found else AlwaysTrue()

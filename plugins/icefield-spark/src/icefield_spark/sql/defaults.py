@@ -1,0 +1,68 @@
+"""Defaults of columns, as constants of Spark's and as values of Iceberg's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC
+from typing import Any
+
+from icefield import Schema
+from icefield import types as iceberg
+from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.types import NestedField
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark
+
+from icefield_spark.sql.parsing import literal
+from icefield_spark.types import to_spark_type
+
+
+def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> Any:
+    """What a constant expression of Spark's is, in a type. Raises ``InvalidArgument`` where it is none."""
+    try:
+        made = session.sql(f"SELECT CAST(({expression}) AS {kind.simpleString()})").collect()[0][0]
+    except PySparkException as error:
+        message = str(error).strip().splitlines()[0]
+        raise InvalidArgument(f"{expression:.200} is no constant of type {kind.simpleString()}: {message}") from error
+    if isinstance(kind, spark.TimestampType) and made is not None:
+        return made.astimezone(UTC)  # Spark gives the wall clock of the process
+    return made
+
+
+def with_defaults(session: SparkSession, schema: Schema, given: Mapping[str, str]) -> Schema:
+    """The columns of a table that is to be created, with their defaults."""
+    if not given:
+        return schema
+    fields: list[NestedField] = []
+    for field in schema.fields:
+        if field.name in given:
+            value = value_of(session, given[field.name], to_spark_type(field.field_type))
+            field = replace(field, initial_default=value, write_default=value)
+        fields.append(field)
+    return Schema(*fields)
+
+
+def constant_of(field: NestedField) -> str:
+    """The default that writers give a column, as Spark's expression of its type; a null where it has none."""
+    kind, value = field.field_type, field.write_default
+    name = to_spark_type(kind).simpleString()
+    if value is None:
+        return f"CAST(NULL AS {name})"
+    match kind:
+        case iceberg.BooleanType() | iceberg.IntegerType() | iceberg.LongType() | iceberg.DecimalType():
+            return f"CAST('{value}' AS {name})"
+        case iceberg.FloatType() | iceberg.DoubleType():
+            return f"CAST('{value!r}' AS {name})"
+        case iceberg.StringType():
+            return literal(value)
+        case iceberg.DateType():
+            return f"date_from_unix_date({value})"
+        case iceberg.TimestamptzType():
+            return f"timestamp_micros({value}L)"
+        case iceberg.BinaryType() | iceberg.FixedType():
+            return f"X'{value.hex()}'"
+    raise UnsupportedFeature(
+        f"MERGE cannot insert the default of column '{field.name}', which is {kind}: give the column a value"
+    )
