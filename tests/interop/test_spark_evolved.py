@@ -169,7 +169,11 @@ def test_spark_merges_into_a_table_that_was_evolved_here(
 
 @pytest.mark.parametrize("made", ["here", "there"])
 def test_spark_merges_by_rewriting_where_an_earlier_spec_lost_its_column(shared: Shared, made: str) -> None:
-    """Iceberg 1.12 fails to merge on read there, in tables of its own making as well; copy-on-write works."""
+    """Iceberg 1.12 fails to merge on read there, in tables of its own making as well; copy-on-write works.
+
+    Its type of ``_partition`` leaves out fields whose columns are gone (``Partitioning.partitionType``), and its writer
+    of deletes projects that type to the whole partition type of each spec, where the field is missing then.
+    """
     properties = properties_of(2, "parquet", "merge-on-read")
     if made == "here":
         table = shared.catalog.create_table("db.t", WIDE, properties=properties)

@@ -16,24 +16,23 @@ from pyspark.sql import SparkSession
 EPOCH = datetime(1970, 1, 1)
 
 
-def main(jar, zone):
+def main(jars, zone):
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever Java prints is no answer
-    spark = session(jar, zone)
+    spark = session(jars, zone)
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            answer = {"catalog": catalog, "sql": sql}[request.pop("do")](spark, **request)
+            answer = {"catalog": catalog, "sql": sql, "run": run}[request.pop("do")](spark, **request)
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
     spark.stop()
 
 
-def session(jar, zone):
+def session(jars, zone):
+    """A session, with Iceberg's extensions where jars are given: the runtime, and then what catalogs need."""
     settings = {
-        "spark.jars": jar,
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.session.timeZone": zone,
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",  # one job a query, not one a stage
@@ -45,17 +44,23 @@ def session(jar, zone):
         "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone={zone}",
         "spark.log.level": "OFF",
     }
+    if jars:
+        settings["spark.jars"], settings["spark.driver.extraClassPath"] = jars.split(",", 1)
+        settings["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     builder = SparkSession.builder.master("local[2]").appName("judge")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def catalog(spark, name, warehouse):
-    """Attach the Hadoop catalog of a folder."""
+def catalog(spark, name, warehouse, uri=None):
+    """Attach the Hadoop catalog of a folder, or a JDBC catalog."""
     prefix = f"spark.sql.catalog.{name}"
     spark.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
-    spark.conf.set(f"{prefix}.type", "hadoop")
+    spark.conf.set(f"{prefix}.type", "hadoop" if uri is None else "jdbc")
+    if uri is not None:
+        spark.conf.set(f"{prefix}.uri", uri)
+        spark.conf.set(f"{prefix}.jdbc.schema-version", "V1")
     spark.conf.set(f"{prefix}.warehouse", warehouse)
     spark.conf.set(f"{prefix}.cache-enabled", "false")
     return {}
@@ -66,6 +71,19 @@ def sql(spark, text):
     frame = spark.sql(text)
     names = frame.columns
     return {"rows": [dict(zip(names, map(plain, row), strict=True)) for row in frame.collect()]}
+
+
+def run(spark, text):
+    """The columns and rows of a statement."""
+    return answer_of(spark.sql(text))
+
+
+def answer_of(frame):
+    """A frame's columns, as in Spark's JSON, and its rows as lists."""
+    return {
+        "columns": frame.schema.jsonValue()["fields"],
+        "rows": [[plain(each) for each in row] for row in frame.collect()],
+    }
 
 
 def plain(value):

@@ -20,9 +20,10 @@ from servers.process import REPOSITORY, asked, installed
 SPARK = "4.1.4"
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 """The newest that Maven has; there is none for Spark 4.2 and 4.3."""
+_DRIVER = "org.xerial:sqlite-jdbc:3.46.1.3"
 
 _PROGRAM = REPOSITORY / "tests" / "interop" / "spark" / "judge.py"
-_ZONE = "America/Los_Angeles"
+ZONE = "America/Los_Angeles"
 """Far from UTC, so that a wall clock taken for an instant shows."""
 
 
@@ -44,6 +45,14 @@ class SparkRuntime:
         self._ask(do="catalog", name=name, warehouse=f"file://{warehouse}")
         return name
 
+    def shared_catalog(self, name: str, uri: str, warehouse: Path | str) -> None:
+        """Attach a JDBC catalog, where Icefield has a catalog ``sql``, under a name that is not taken yet."""
+        self._ask(do="catalog", name=name, warehouse=f"file://{warehouse}", uri=uri)
+
+    def run(self, text: str) -> dict[str, Any]:
+        """The ``columns`` of a statement as Spark's JSON says them, and its ``rows`` as lists."""
+        return self._ask(do="run", text=text)
+
     def sql(self, text: str) -> list[dict[str, Any]]:
         """The rows of a statement, as in ``plain_rows``."""
         rows: list[dict[str, Any]] = self._ask(do="sql", text=text)["rows"]
@@ -57,11 +66,12 @@ class SparkRuntime:
 def spark_runtime() -> Iterator[SparkRuntime]:
     """Spark with Iceberg's Java runtime, running until the session ends."""
     java = Path(java_17()[0])
-    python = _environment()
+    python = spark_environment() / "bin" / "python"
     (jar,) = maven_jars(RUNTIME.split(":", 1)[1].replace(":", "-"), [RUNTIME]).glob("*.jar")
+    drivers = sorted(maven_jars(_DRIVER.split(":", 1)[1].replace(":", "-"), [_DRIVER]).glob("*.jar"))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK_"))}
     process = subprocess.Popen(
-        [python, _PROGRAM, jar, _ZONE],
+        [python, _PROGRAM, f"{jar},{':'.join(map(str, drivers))}", ZONE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -71,17 +81,22 @@ def spark_runtime() -> Iterator[SparkRuntime]:
     try:
         yield SparkRuntime(process)
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
 
 
-def _environment() -> Path:
-    """The interpreter of an environment that holds PySpark and nothing else."""
+def end(process: subprocess.Popen[str]) -> None:
+    """End a process that reads requests from its input."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def spark_environment() -> Path:
+    """The folder of an environment that holds PySpark and nothing else."""
 
     def make(folder: Path) -> None:
         python = folder / "bin" / "python"
@@ -91,4 +106,4 @@ def _environment() -> Path:
         ):
             subprocess.run(command, check=True, capture_output=True, timeout=900)
 
-    return installed(f"pyspark-{SPARK}", make) / "bin" / "python"
+    return installed(f"pyspark-{SPARK}", make)

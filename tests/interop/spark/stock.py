@@ -1,0 +1,35 @@
+"""Stock Spark with Icefield, which answers requests over its standard input and output, as ``judge.py`` does.
+
+Runs in the environment of the tests, with the PySpark of the other's environment in front.
+"""
+
+import json
+import os
+import sys
+
+import icefield
+from icefield_spark import attach
+from judge import answer_of, session
+
+
+def main(zone):
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever Java prints is no answer
+    spark = session("", zone)
+    attached = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if request["do"] == "catalog":
+                attached[request["name"]] = attach(spark, icefield.load_catalog(request["name"], **request["given"]))
+                answer = {}
+            else:
+                answer = answer_of(attached[request["name"]].sql(request["text"]))
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers, flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
