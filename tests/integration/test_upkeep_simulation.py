@@ -35,11 +35,11 @@ def quiet() -> None:
 @pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("REF-09", "SNAP-18")
-@pytest.mark.parametrize("name", BUILDS)
-def test_no_course_of_events_deletes_a_live_file(name: str) -> None:
+@pytest.mark.parametrize(("name", "on_objects"), [*((name, False) for name in BUILDS), ("create", True)])
+def test_no_course_of_events_deletes_a_live_file(name: str, on_objects: bool) -> None:
     counts: dict[str, int] = {}
     for seed in range(COURSES):
-        course = UpkeepCourse(BUILDS[name], seed)
+        course = UpkeepCourse(BUILDS[name], seed, on_objects=on_objects)
         course.run()
         for what, number in {**course.counts, "excused": course.excused}.items():
             counts[what] = counts.get(what, 0) + number
@@ -78,13 +78,14 @@ PLANTED: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("on_objects", [False, True])
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_planted_fault_of_upkeep_is_found(plant: Callable[[pytest.MonkeyPatch], None]) -> None:
+def test_a_planted_fault_of_upkeep_is_found(plant: Callable[[pytest.MonkeyPatch], None], on_objects: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         plant(patch)
         for seed in range(PLANTED_WITHIN):
             try:
-                UpkeepCourse(BUILDS["create"], seed).run()
+                UpkeepCourse(BUILDS["create"], seed, on_objects=on_objects).run()
             except Wrong:
                 return
     pytest.fail("the simulator did not find it")

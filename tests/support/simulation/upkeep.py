@@ -17,7 +17,8 @@ import icefield.metadata.table_metadata
 import icefield.metadata.updates.apply
 import pytest
 from icefield import Plugins, Provider, Table, hookimpl
-from icefield.abc import CommitStrategy, FileInfo, Proposal, PutMode
+from icefield.abc import CommitStrategy, FileInfo, FileSystemAbility, OutputStream, Proposal, PutMode
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.commit import TableHandle, load_table
 from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing, IcefieldError
 from icefield.manifest import DataFile
@@ -27,7 +28,7 @@ from icefield.storage import FileIO
 from icefield.types import LongType, NestedField
 
 from simulation.course import LOCATION, Build, Wrong
-from simulation.stores import SimulatedFileSystem
+from simulation.stores import SimulatedFileSystem, broken
 from simulation.world import Odds, World
 
 SAFE_AGE = 60.0
@@ -36,6 +37,12 @@ STALL = 15.0
 """The longest that a process stands still at a time."""
 SKEW = 200.0
 """How far a process's clock is off at most, and the store's."""
+JITTER = 2.0
+"""How far the clocks of the machines of an object store are apart at most from that of the store."""
+AT_ONCE = 5
+"""So many files an object store deletes by one request."""
+OBJECTS = frozenset({FileSystemAbility.ATOMIC_CREATE, FileSystemAbility.LIST})
+"""What an object store promises."""
 EPOCH_MS = 1_700_000_000_000
 EVERY_KIND = (
     icefield.metadata.new,
@@ -62,23 +69,38 @@ class TimedFiles(dict[str, bytes]):
     def __init__(self, now_ms: Callable[[], int]) -> None:
         super().__init__()
         self.times: dict[str, int] = {}
-        self._now_ms = now_ms
+        self.begun: dict[str, int] = {}
+        """When what is being written in parts was begun."""
+        self.now_ms = now_ms
 
     def __setitem__(self, location: str, data: bytes) -> None:
         super().__setitem__(location, data)
-        self.times[location] = self._now_ms()
+        self.times[location] = self.begun.pop(location, self.now_ms())
 
 
 class TimedFileSystem(SimulatedFileSystem):
-    """The file system of the course that runs; it says when files were written, and tells what is deleted."""
+    """The file system of the course that runs; it says when files were written, and tells what is deleted.
+
+    As an object store it has no rename, many machines, times in whole seconds, and requests that delete several files,
+    of which only some may be carried out. A file that is written in parts has the time at which its writer began.
+    """
 
     course: ClassVar[UpkeepCourse]
 
     def __init__(self, properties: Any = None) -> None:
-        super().__init__(self.course.world, self.course.files)
+        abilities = OBJECTS if self.course.on_objects else MemoryFileSystem.abilities
+        super().__init__(self.course.world, self.course.files, abilities)
 
     def _info(self, location: str, data: bytes) -> FileInfo:
         return FileInfo(location, len(data), self.course.files.times[location])
+
+    def open_output(self, location: str) -> OutputStream:
+        began = self.course.files.now_ms()
+        output = super().open_output(location)
+        if self.course.on_objects:
+            self.course.files.begun[location] = began
+            self.course.stall(STALL / 3)
+        return output
 
     def put(self, location: str, data: bytes, mode: PutMode) -> None:
         if location.endswith(".metadata.json"):
@@ -86,9 +108,17 @@ class TimedFileSystem(SimulatedFileSystem):
         super().put(location, data, mode)
 
     def delete_many(self, locations: Iterable[str]) -> None:
-        for location in locations:
-            super().delete_many([location])
-            self.course.look_at_deletion(location)
+        named = list(locations)
+        at_once = AT_ONCE if self.course.on_objects else 1
+        for start in range(0, len(named), at_once):
+            some = named[start : start + at_once]
+            if len(some) > 1 and self.world.random.random() < 0.05:
+                some = some[: self.world.random.randrange(len(some))]
+                super().delete_many(some)
+                raise broken(f"the rest of {some}")
+            super().delete_many(some)
+            for location in some:
+                self.course.look_at_deletion(location)
 
 
 @hookimpl
@@ -102,11 +132,15 @@ PLUGINS = Plugins.installed(extra=["simulation.upkeep"])
 class UpkeepCourse:
     """A course with one seed. It shows nothing where a writer took longer than the safe age: then it is ``excused``."""
 
-    def __init__(self, build: Build, seed: int, *, changes: int = 3) -> None:
+    def __init__(self, build: Build, seed: int, *, changes: int = 3, on_objects: bool = False) -> None:
+        """``on_objects``: whether the store is one of objects, as S3 is."""
         self.world = World(seed, ODDS)
+        self.on_objects = on_objects
+        self.safe_age = SAFE_AGE - 2 * JITTER - 1 if on_objects else SAFE_AGE
+        """For what a writer may take, by the clocks of the store."""
         self.store_skew = self._drawn_skew()
         self.skews: dict[str, float] = {}
-        self.files = TimedFiles(lambda: self._ms(self.store_skew))
+        self.files = TimedFiles(self._store_now_ms)
         self.live: set[str] = set()
         """The files that writers learned are in the table."""
         self.doubtful: set[str] = set()
@@ -118,6 +152,12 @@ class UpkeepCourse:
 
     def _drawn_skew(self) -> float:
         return self.world.random.choice((0.0, 0.0, self.world.random.uniform(-SKEW, SKEW)))
+
+    def _store_now_ms(self) -> int:
+        """The clock of the store; of one of objects, that of whichever of its machines answers, in whole seconds."""
+        if not self.on_objects:
+            return self._ms(self.store_skew)
+        return self._ms(self.store_skew + self.world.random.uniform(-JITTER, JITTER)) // 1000 * 1000
 
     def _ms(self, skew: float) -> int:
         return EPOCH_MS + int((self.world.now + skew) * 1000)
@@ -184,7 +224,7 @@ class UpkeepCourse:
                 adding = table.update_snapshot().merge_append().append_file(data_file(name))
                 if self._commits(name, adding.commit):
                     mine.append(name)
-                self.excused |= self.world.now - began > SAFE_AGE
+                self.excused |= self.world.now - began > self.safe_age
 
     def _delete(self, table: Table, name: str) -> None:
         self.live.discard(name)
