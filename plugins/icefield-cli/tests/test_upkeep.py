@@ -411,3 +411,82 @@ def test_a_rewrite_that_was_interrupted_keeps_its_commits_and_the_next_goes_on(
     table = catalog.load_table("db.small")
     assert table.inspect.data_files().num_rows == 3
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [*range(6)]
+
+
+_INTERRUPTED_AT_A_CALL = """
+import os, signal, sys
+from icefield.builtin.local import LocalFileSystem
+from icefield.maintenance import MaintenanceTable
+name, number = sys.argv.pop(1).split(":")
+owner = LocalFileSystem if hasattr(LocalFileSystem, name) else MaintenanceTable
+whole, calls = getattr(owner, name), []
+def call(self, *given, **more):
+    calls.append(given)
+    if len(calls) == int(number):
+        os.kill(os.getpid(), signal.SIGINT)
+    return whole(self, *given, **more)
+setattr(owner, name, call)
+from icefield_cli.main import main
+sys.exit(main())
+"""
+
+_SOON = ("--older-than", "0s")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "at", "said"),
+    [
+        (("expire-snapshots", *_SOON, "--retain-last", "1"), "delete_many:1", "after a commit was made"),
+        (("remove-orphans", *_SOON, "--allow-recent", "--delete"), "delete_many:1", "before a commit was confirmed"),
+        (("rewrite-manifests",), "open_output:1", "before a commit was confirmed"),
+        (
+            ("rewrite-deletes", "--convert-equality", "--min-input-files", "2"),
+            "open_output:2",
+            "before a commit was confirmed",
+        ),
+        (
+            ("rewrite-deletes", "--convert-equality", "--min-input-files", "2"),
+            "rewrite_position_delete_files:1",
+            "after a commit was made (snapshot ",
+        ),
+    ],
+    ids=lambda each: each[0] if isinstance(each, tuple) else each,
+)
+def test_what_was_interrupted_is_finished_by_the_next_run(
+    run: Run,
+    catalog: icefield.Catalog,
+    properties: dict[str, str],
+    events: icefield.Table,
+    command: tuple[str, ...],
+    at: str,
+    said: str,
+) -> None:
+    events.append(rows(events, *((number, "a") for number in range(3, 9))))
+    events.set_properties({"write.delete.mode": "merge-on-read", "format-version": "2"})
+    events.delete("id = 3")
+    events.delete("id = 4")
+    events.delete_by_equality(rows(events, (5, "a")), ["id", "kind"])
+    events.delete("kind = 'b'")
+    for number in range(3):
+        (Path(events.location().removeprefix("file://")) / "data" / f"lost-{number}.parquet").write_bytes(b"lost")
+    time.sleep(0.01)
+    settings = [part for key, value in properties.items() for part in ("-p", f"{key}={value}")]
+    name, *options = command
+    given = [name, "db.events", *options, "--catalog", "test", *settings]
+    ended = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_AT_A_CALL, at, *given], capture_output=True, text=True, check=False
+    )
+    again = f"{name} can be run again, and finishes what is left"
+    assert (ended.returncode, ended.stderr.count("\n")) == (130, 1), ended.stderr
+    assert ended.stderr.startswith(f"icefield: interrupted {said}"), ended.stderr
+    assert ended.stderr.endswith(f"; {again}\n"), ended.stderr
+    assert ids(catalog) == [1, 6, 7, 8]
+
+    assert run(name, "db.events", *options).status == 0
+    assert ids(catalog) == [1, 6, 7, 8]
+    third = run(name, "db.events", *options, "--output", "json").objects[-1]
+    done = ("snapshot_id", "snapshot_ids", "files", "rewritten_manifests", "rewritten_position_delete_files")
+    assert not any(third.get(each) for each in done), third
+    run("remove-orphans", "db.events", *_SOON, "--allow-recent", "--delete")
+    assert run("doctor", "db.events", "--whole").status == 0
