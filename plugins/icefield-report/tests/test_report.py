@@ -120,6 +120,7 @@ def test_a_page_refers_to_nothing_else_and_holds_no_script(page: Page) -> None:
     assert "script" not in policy
 
 
+@pytest.mark.slow
 def test_the_same_table_gives_the_same_page() -> None:
     table = lived_in(memory_catalog())
     assert report(table) == report(table)
@@ -164,7 +165,7 @@ def test_equality_deletes_are_debt_to_convert() -> None:
     table.delete_by_equality(pa.table({"id": pa.array([1, 2], pa.int64())}), ["id"])
     page = Page(report(table))
     assert "1 delete file of" in page.text
-    assert "hold 2 deletes" in page.text
+    assert "holds 2 deletes" in page.text
     assert "Equality delete files 1 → 0" in page.text
     assert "table.maintenance.convert_equality_deletes()" in page.text
 

@@ -11,7 +11,7 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 def size(number: float) -> str:
     """A number of bytes, with three digits: ``12.3 MiB``."""
     unit = 0
-    while abs(number) >= 1024 and unit < len(_UNITS) - 1:
+    while abs(number) >= 1023.5 and unit < len(_UNITS) - 1:
         number /= 1024
         unit += 1
     digits = 0 if unit == 0 or abs(number) >= 100 else 1

@@ -17,7 +17,9 @@ from icefield_report.facts import Facts
 from icefield_report.formats import count, share, short, size, time
 from icefield_report.partitions import Ints
 
-_WIDTH: Final = 5.0
+_WIDTH: Final = 4.6
+_SMALL: Final = 9.5
+"""Letters of this size, of legends and at bars, can be read on a telephone."""
 _BARS: Final = 12
 """So many of the largest partitions or columns are shown."""
 
@@ -26,6 +28,9 @@ _FEWEST: Final = 8
 """So many bins a histogram of sizes has at least."""
 
 _BINS: Final = 32
+_FEW_VALUES: Final = 8
+"""Up to so many, the first and last value have room for their names."""
+
 _LINES: Final = 120
 """So many manifests are drawn at most."""
 
@@ -72,6 +77,7 @@ def _file_sizes(facts: Facts, prefix: str) -> Plot | None:
         step = -(-len(labels) // 8)
         axes.set_xticks(places[::step] - 0.5, labels[::step], rotation=30, ha="right", rotation_mode="anchor")
         axes.grid(visible=False, axis="x")
+        axes.set_xlabel("size")
         axes.set_ylabel("files")
         _whole(axes.yaxis)
 
@@ -130,11 +136,12 @@ def _skew(facts: Facts, prefix: str) -> Plot | None:
         axes.set_ylabel("data (%)")
         axes.set_xlim(0, 100)
         axes.set_ylim(0, 102)
-        axes.legend(loc="lower right", fontsize="small")
+        axes.legend(loc="lower right", fontsize=_SMALL)
 
     tenth = max(1, round(len(sizes) / 10))
     summary = (
-        f"The largest {count(tenth, 'partition')} of {len(sizes):,} hold {share(float(sizes[:tenth].sum()), total)}."
+        f"The largest {'partition' if tenth == 1 else count(tenth, 'partition')} of {len(sizes):,} "
+        f"{'holds' if tenth == 1 else 'hold'} {share(float(sizes[:tenth].sum()), total)} of the data."
     )
     marks = sorted({max(1, round(len(sizes) * part)) for part in (0.01, 0.1, 0.25, 0.5, 0.75, 1.0)})
     rows = [(f"{n:,}", share(n, len(sizes)), share(float(sizes[:n].sum()), total)) for n in marks]
@@ -181,6 +188,7 @@ def _commits(facts: Facts, prefix: str) -> Plot | None:
             each.grid(visible=False, axis="x")
         marks, words = _time_marks(first, last)
         grid[-1].set_xticks(marks, words)
+        grid[-1].set_xlabel("time (UTC)")
 
     parts = ", ".join(count(int(found.sum()), kind, kind) for kind, found in counts.items())
     summary = f"{count(len(commits.times), 'snapshot')} from {time(first)} to {time(int(commits.times[-1]))}: {parts}."
@@ -215,7 +223,8 @@ def _delete_debt(facts: Facts, prefix: str) -> Plot | None:
     deleted, whole = int(partitions.deletes.sum()), int(partitions.rows.sum())
     files = sum(facts.delete_files)
     summary = (
-        f"{count(files, 'delete file')} of {size(int(facts.delete_sizes.sum()))} hold {count(deleted, 'delete')}, "
+        f"{count(files, 'delete file')} of {size(int(facts.delete_sizes.sum()))} "
+        f"{'holds' if files == 1 else 'hold'} {count(deleted, 'delete')}, "
         f"{share(deleted, whole)} of {count(whole, 'row')}. Each scan reads and applies them."
     )
     rows = [
@@ -248,7 +257,7 @@ def _clustering(facts: Facts, prefix: str) -> Plot | None:
         ends = sorted({0, (len(found.values) - 1) // 2, len(found.values) - 1})
         axes.set_xticks(ends, [short(found.values[place], 16) for place in ends])
         labels = axes.get_xticklabels()
-        if len(ends) > 1:
+        if len(found.values) > _FEW_VALUES:  # those at the ends would stick out
             labels[0].set_horizontalalignment("left")
             labels[-1].set_horizontalalignment("right")
 
@@ -315,7 +324,7 @@ def _bars(axes: Axes, labels: Sequence[str], series: Sequence[tuple[Ints, str]],
         left += values
     most = float(left.max()) or 1.0
     for place, (end, word) in enumerate(zip(left.tolist(), ends, strict=True)):
-        axes.text(end + most * 0.012, place, word, va="center", fontsize="small", color=INK)
+        axes.text(end + most * 0.012, place, word, va="center", fontsize=_SMALL, color=INK)
     axes.set_yticks(places, [short(label, 22) for label in labels])
     axes.tick_params(axis="y", length=0, labelcolor=INK)
     axes.set_xlim(0, most * 1.2)
@@ -340,7 +349,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
         labels,
         loc="outside upper left",
         ncols=len(labels),
-        fontsize="small",
+        fontsize=_SMALL,
         handlelength=1.1,
         columnspacing=1.2,
         borderaxespad=0.1,
