@@ -19,7 +19,7 @@ def size(number: int | None) -> str | None:
     if number is None:
         return None
     amount, unit = float(number), 0
-    while amount >= _STEP and unit < len(_UNITS) - 1:
+    while amount >= _STEP - 0.5 and unit < len(_UNITS) - 1:
         amount, unit = amount / _STEP, unit + 1
     return f"{amount:.1f} {_UNITS[unit]}" if unit and amount < _MOST_BEFORE_POINT else f"{amount:.0f} {_UNITS[unit]}"
 
