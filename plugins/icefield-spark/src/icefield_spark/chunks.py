@@ -56,17 +56,21 @@ def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
 
 
 class ChunkReader:
-    """What ``mapInArrow`` runs on executors: rows of chunk numbers in, rows of the table out."""
+    """What ``mapInArrow`` runs on executors: rows of chunk numbers in, rows of the table out.
 
-    def __init__(self, context: ChunkContext, chunks: Any) -> None:
+    ``step``: by how much the numbers of two chunks differ.
+    """
+
+    def __init__(self, context: ChunkContext, chunks: Any, step: int = 1) -> None:
         self._context = context
         self._chunks = chunks
+        self._step = step
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         chunks = getattr(self._chunks, "value", self._chunks)  # a broadcast variable, or the chunks themselves
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                yield from read_chunk(chunks[number], self._context)
+                yield from read_chunk(chunks[number // self._step], self._context)
 
     def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
         return "icefield"

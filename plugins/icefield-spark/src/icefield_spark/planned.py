@@ -1,18 +1,40 @@
-"""A scan as a data frame: planned on the driver, read on executors."""
+"""A scan as a data frame: planned on the driver, read by Spark's own reader or in Arrow, file by file."""
+
+# See docs/decisions/0096.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from icefield import Schema
+from icefield.errors import UnsupportedFeature
+from icefield.expressions import AlwaysTrue
 from icefield.scan import FileScanTask, TableScan
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
+from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, wanted_of
+from icefield_spark.roads.columns import Unfit
+from icefield_spark.roads.lane import lane_frame
 from icefield_spark.types import to_spark_schema
 
 _BROADCAST_FROM_BYTES = 1 << 20
+_ESTIMATED_ROWS = 1 << 22
+"""Rows up to which Spark is given a size: with more, no table is broadcast by itself."""
+
+Only = Callable[[FileScanTask], bool]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The frame of a scan, and the roads of its files."""
+
+    frame: DataFrame
+    roads: Roads
 
 
 def planned_frame(
@@ -20,15 +42,88 @@ def planned_frame(
     scan: TableScan,
     columns: Sequence[str] = (),
     *,
-    only: Callable[[FileScanTask], bool] | None = None,
+    only: Only | None = None,
+    road: Road | None = Road.ARROW,
 ) -> DataFrame:
-    """The rows of a scan. ``columns``: the order of its columns. ``only``: which of its tasks are read."""
+    """The rows of a scan. ``columns``: the order of its columns. ``only``: which of its tasks are read.
+
+    ``road``: how all files are read; None is as suits each. Raises ``UnsupportedFeature`` where one cannot be.
+    """
+    return planned(spark, scan, columns, only=only, road=road).frame
+
+
+def planned(
+    spark: SparkSession,
+    scan: TableScan,
+    columns: Sequence[str] = (),
+    *,
+    only: Only | None = None,
+    road: Road | None = None,
+) -> Planned:
+    """The frame of a scan, and why it is as it is; see ``planned_frame``."""
     schema = to_spark_schema(_in_order(scan.projection, columns, scan.case_sensitive))
+    tasks = [task for task in scan.plan_files() if only is None or only(task)]
+    roads, frames = _on_roads(spark, scan, schema, tasks, road)
+    taken = roads.arrow
+    if taken is None or taken:
+        wanted = only if taken is None else (lambda task: task.file.file_path in taken and (only is None or only(task)))
+        rows = sum(task.file.record_count for task in tasks if taken is None or task.file.file_path in taken)
+        frame = _arrow_frame(spark, scan, schema, wanted, rows)
+        frames += [frame] if frame is not None else []
+    if not frames:
+        return Planned(spark.createDataFrame([], schema), roads)
+    return Planned(reduce(DataFrame.union, frames), roads)
+
+
+def count_rows(spark: SparkSession, scan: TableScan) -> int:
+    """How many rows a scan gives: by metadata for files that match whole and have no deletes, else by a job."""
+    counted, others = 0, set()
+    for task in scan.plan_files():
+        if isinstance(task.residual, AlwaysTrue) and not task.delete_files and task.file.record_count > 0:
+            counted += task.file.record_count
+        else:
+            others.add(task.file.file_path)
+    if not others:
+        return counted
+    some = next(iter(scan.schema.fields), None)
+    narrow = scan if some is None else scan.select(some.name)
+    return counted + planned_frame(spark, narrow, only=lambda task: task.file.file_path in others).count()
+
+
+def _on_roads(
+    spark: SparkSession, scan: TableScan, schema: StructType, tasks: list[FileScanTask], road: Road | None
+) -> tuple[Roads, list[DataFrame]]:
+    """The roads of the tasks, and the frames of Spark's own reader."""
+    if road is Road.ARROW:
+        return all_in_arrow(tasks, "it was asked for"), []
+    try:
+        roads = Chooser(spark, scan, wanted_of(scan, is_forced=road is Road.SPARK)).choose(tasks)
+        assert roads.wanted is not None
+        frames = [lane_frame(spark, roads.wanted, group, schema.names) for group in roads.groups]
+    except Unfit as unfit:
+        roads, frames = all_in_arrow(tasks, str(unfit)), []
+    refused = next((each for each in roads.chosen if each.road is Road.ARROW), None)
+    if road is Road.SPARK and refused is not None:
+        raise UnsupportedFeature(
+            f"Spark's own reader does not serve {refused.location}: {refused.reason}; leave out road='spark'"
+        )
+    return roads, frames
+
+
+def _arrow_frame(
+    spark: SparkSession, scan: TableScan, schema: StructType, only: Only | None, rows: int
+) -> DataFrame | None:
     chunks = plan_chunks(scan, only)
     if not chunks:
-        return spark.createDataFrame([], schema)
-    numbers = spark.range(0, len(chunks), 1, len(chunks))
-    return numbers.mapInArrow(ChunkReader(ChunkContext.of(scan, schema), _shared(spark, chunks)), schema)
+        return None
+    # Spark takes the size of its range for that of the table: each chunk is one row of many, so that a large table is
+    # not broadcast, and a small one is.
+    step = max(1, min(2 * rows, _ESTIMATED_ROWS) // len(chunks))
+    numbers = spark.range(0, len(chunks) * step, 1, len(chunks))
+    if step > 1:
+        numbers = numbers.where(f"id % {step} = 0")
+    reader = ChunkReader(ChunkContext.of(scan, schema), _shared(spark, chunks), step)
+    return numbers.mapInArrow(reader, schema)
 
 
 def _shared(spark: SparkSession, chunks: list[bytes]) -> Any:

@@ -10,15 +10,18 @@ from icefield import Catalog, Table, load_catalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import MAIN_BRANCH
+from icefield.scan import TableScan
 from icefield.writing import WriteContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.distributing import distributed
+from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.failures import original
 from icefield_spark.merging import add_columns
-from icefield_spark.planned import planned_frame
+from icefield_spark.planned import Planned, count_rows, planned
+from icefield_spark.roads.choosing import checked_road
 from icefield_spark.sql import Statements
 from icefield_spark.sweeping import sweep
 from icefield_spark.types import from_spark_schema
@@ -35,6 +38,9 @@ from icefield_spark.writing import (
     spark_write_context,
     stage,
 )
+
+Version = tuple[int | None, str | None, int | datetime | str | None]
+"""A snapshot id, a branch or tag, a time: at most one of them."""
 
 
 def attach(spark: SparkSession, catalog: Catalog | str, **properties: Any) -> IcefieldSession:
@@ -63,6 +69,7 @@ class IcefieldSession:
         ref: str | None = None,
         as_of: int | datetime | str | None = None,
         case_sensitive: bool | None = None,
+        road: str = "auto",
     ) -> DataFrame:
         """A table as a data frame, as it is now: only the files that may match, only the columns that are asked for.
 
@@ -70,26 +77,88 @@ class IcefieldSession:
         for nested fields, and metadata columns (``_file``, ``_pos``, ...); None is all. One of ``snapshot_id``, ``ref``
         (a branch or tag) and ``as_of`` (milliseconds since 1970 UTC, a ``datetime``, or a string in ISO form) reads an
         earlier state. The frame is pinned to that snapshot: whatever is committed later, it gives the same rows.
-        Names are compared as ``spark.sql.caseSensitive`` says, unless ``case_sensitive`` does.
+        Names are compared as ``spark.sql.caseSensitive`` says, unless ``case_sensitive`` does. ``road`` is how
+        files are read: ``auto``, ``spark`` (by Spark's own Parquet reader) or ``arrow`` (by the kernel's readers).
 
         Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,
         ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for what Spark cannot hold.
         """
-        if sum(option is not None for option in (snapshot_id, ref, as_of)) > 1:
+        return self._planned(identifier, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)[1].frame
+
+    def count(
+        self,
+        identifier: str,
+        where: str | BooleanExpression | None = None,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | datetime | str | None = None,
+        case_sensitive: bool | None = None,
+    ) -> int:
+        """How many rows of a table match a filter; the arguments are those of ``table``.
+
+        Files that have no deletes, and that the filter takes whole by their partition, are counted by metadata, without
+        a job; Spark reads the others.
+        """
+        scan = self._scan(identifier, where, None, (snapshot_id, ref, as_of), case_sensitive)
+        return count_rows(self.spark, scan)
+
+    def explain(
+        self,
+        table: str | DataFrame,
+        where: str | BooleanExpression | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: int | datetime | str | None = None,
+        case_sensitive: bool | None = None,
+        road: str = "auto",
+    ) -> Explanation:
+        """What reading a table takes: snapshot, filter, files, bytes, and the road of each file with the reason.
+
+        ``table``: a name, with the arguments of ``table``, or a frame that ``table`` gave.
+        """
+        if isinstance(table, DataFrame):
+            return explanation_of(table)
+        scan, made = self._planned(table, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)
+        return explained(table, scan, made)
+
+    def _planned(
+        self,
+        identifier: str,
+        where: str | BooleanExpression | None,
+        columns: Sequence[str] | None,
+        version: Version,
+        case_sensitive: bool | None,
+        road: str,
+    ) -> tuple[TableScan, Planned]:
+        scan = self._scan(identifier, where, columns, version, case_sensitive)
+        made = planned(self.spark, scan, columns or (), road=checked_road(road))
+        explained(identifier, scan, made)
+        return scan, made
+
+    def _scan(
+        self,
+        identifier: str,
+        where: str | BooleanExpression | None,
+        columns: Sequence[str] | None,
+        version: Version,
+        case_sensitive: bool | None,
+    ) -> TableScan:
+        if sum(option is not None for option in version) > 1:
             raise InvalidArgument("give one of snapshot_id, ref and as_of")
         if columns is not None and (isinstance(columns, str) or not columns):
             raise InvalidArgument("columns is a list of at least one name; leave it out for all")
-        if case_sensitive is None:
-            case_sensitive = self._is_case_sensitive()
-        scan = self.catalog.load_table(identifier).scan(
+        snapshot_id, ref, as_of = version
+        return self.catalog.load_table(identifier).scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
-            case_sensitive=case_sensitive,
+            case_sensitive=self._is_case_sensitive() if case_sensitive is None else case_sensitive,
             snapshot_id=snapshot_id,
             ref=ref,
             as_of=as_of,
         )
-        return planned_frame(self.spark, scan, columns or ())
 
     def create_table(
         self,

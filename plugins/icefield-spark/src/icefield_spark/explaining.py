@@ -1,0 +1,83 @@
+"""What reading a table will take: the snapshot, the filter, the files, and the road of each file with the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from icefield.errors import InvalidArgument
+from icefield.scan import TableScan
+from pyspark.sql import DataFrame
+
+from icefield_spark.planned import Planned
+from icefield_spark.roads.choosing import Chosen, Road
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a frame is read; its string is for people."""
+
+    table: str
+    snapshot_id: int | None
+    row_filter: str
+    columns: tuple[str, ...]
+    files: tuple[Chosen, ...]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the files that may be read."""
+        return sum(file.size for file in self.files)
+
+    def __str__(self) -> str:
+        lines = [
+            f"table     {self.table}",
+            f"snapshot  {'none' if self.snapshot_id is None else self.snapshot_id}",
+            f"filter    {self.row_filter}",
+            f"columns   {', '.join(self.columns)}",
+            f"files     {len(self.files)}, of {self.size} bytes",
+        ]
+        roads: dict[tuple[Road, str], list[Chosen]] = {}
+        for file in self.files:
+            roads.setdefault((file.road, file.reason), []).append(file)
+        for (road, reason), files in sorted(roads.items(), key=lambda each: -len(each[1])):
+            why = "by Spark's own Parquet reader" if road is Road.SPARK else f"in Arrow: {reason}"
+            lines.append(f"  {len(files)} files, {sum(file.size for file in files)} bytes, {why}")
+            lines += [f"    {file.location}" for file in files[:_SHOWN]]
+            lines += [f"    and {len(files) - _SHOWN} more"] if len(files) > _SHOWN else []
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def count_by_road(self) -> dict[str, int]:
+        """How many files take each road."""
+        return dict(Counter(str(file.road) for file in self.files))
+
+
+_EXPLAINED: WeakKeyDictionary[DataFrame, Explanation] = WeakKeyDictionary()
+
+
+def explained(identifier: str, scan: TableScan, planned: Planned) -> Explanation:
+    """The explanation of a frame, which is kept for as long as the frame is."""
+    made = Explanation(
+        identifier,
+        None if scan.snapshot is None else scan.snapshot.snapshot_id,
+        str(scan.row_filter),
+        tuple(planned.frame.columns),
+        tuple(planned.roads.chosen),
+    )
+    _EXPLAINED[planned.frame] = made
+    return made
+
+
+def explanation_of(frame: DataFrame) -> Explanation:
+    """What is known of a frame. Raises ``InvalidArgument`` for one that ``table`` did not give."""
+    found = _EXPLAINED.get(frame)
+    if found is None:
+        raise InvalidArgument(
+            "this data frame is not one that ice.table gave: explain that one, or the table by its name; what Spark "
+            "made of it since is shown by its own explain()"
+        )
+    return found

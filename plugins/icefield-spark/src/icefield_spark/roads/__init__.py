@@ -1,0 +1,1 @@
+"""The two roads on which the rows of a data file come to Spark, and which file takes which."""

@@ -1,0 +1,318 @@
+"""Which road each data file of a scan takes, and why."""
+
+# See docs/decisions/0096.
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from icefield.errors import IcefieldError, InvalidArgument
+from icefield.expressions import BooleanExpression, as_expression, bind, bound_leaves
+from icefield.scan import FileScanTask, TableScan
+from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
+from pyspark.sql import SparkSession
+
+from icefield_spark.roads.columns import Held, ShapeColumns, Unfit, children_of, unfit_type
+from icefield_spark.roads.footers import FOOTERS, FileShape
+from icefield_spark.roads.reach import reach_of
+
+FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED = (
+    METADATA_COLUMNS[name].field_id
+    for name in ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
+)
+_OF_FILES = frozenset({FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED})
+
+_MOST_GROUPS = 16
+"""Groups of files that are read as relations of their own; with more, Spark would plan longer than it reads."""
+
+_AS_IN_URIS = re.compile(r"^[A-Za-z0-9/_.~=+@&$,:;!'()*-]+$")
+"""Paths that Java's URIs spell as they are."""
+
+_MOST_FILES = 20_000
+"""Files that Spark lists one by one."""
+
+
+class Road(Enum):
+    """How the rows of a file come to Spark."""
+
+    SPARK = "spark"
+    ARROW = "arrow"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A file's road. ``reason`` says why it is not Spark's own reader, where it is not."""
+
+    location: str
+    size: int
+    rows: int
+    deletes: int
+    road: Road
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files that one relation reads: of one shape, and with the same constants for what they lack.
+
+    ``held`` and ``constants`` are by field id; ``prefixes`` is what their locations begin with, in the table and for
+    Spark, where the column ``_file`` is wanted.
+    """
+
+    held: dict[int, Held]
+    constants: dict[int, Any]
+    prefixes: tuple[str, str]
+    paths: list[str] = field(default_factory=list)
+    locations: list[str] = field(default_factory=list)
+    size: list[int] = field(default_factory=lambda: [0])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a scan asks for: its columns, those that only its filter needs, and the filter."""
+
+    columns: tuple[NestedField, ...]
+    filtered: tuple[NestedField, ...]
+    row_filter: BooleanExpression
+
+    @property
+    def fields(self) -> tuple[NestedField, ...]:
+        """All columns to read."""
+        return (*self.columns, *self.filtered)
+
+
+@dataclass(frozen=True)
+class Roads:
+    """The roads of a scan's files."""
+
+    wanted: Wanted | None
+    groups: list[Group]
+    arrow: frozenset[str] | None
+    """Locations of the files that are read in Arrow; None for all."""
+    chosen: list[Chosen]
+    """What each file takes; empty where all take one road and nobody asked."""
+
+
+def wanted_of(scan: TableScan, *, is_forced: bool = False) -> Wanted:
+    """What a scan asks of Spark's own reader. Raises ``Unfit`` with what it cannot do, whatever the files are.
+
+    ``is_forced``: columns that the table requires may be called nullable.
+    """
+    projection = scan.projection
+    row_filter = bind(scan.schema, as_expression(scan.row_filter), scan.case_sensitive)
+    known = {column.field_id for column in projection.fields}
+    extra: dict[int, set[int]] = {}
+    for leaf in bound_leaves(row_filter):
+        top = scan.schema.find_field((leaf.path[0],))
+        if top.field_id not in known:
+            extra.setdefault(top.field_id, set()).add(leaf.field.field_id)
+        elif leaf.field.field_id not in projection.field_ids:
+            raise Unfit(f"the filter needs a field of '{leaf.path[0]}' that is not among the columns")
+    ids = {id_ for ids in extra.values() for id_ in ids}
+    filtered = scan.schema.select_ids(ids).fields if ids else ()
+    wanted = Wanted(projection.fields, tuple(filtered), row_filter)
+    for column in wanted.fields:
+        reason = None if column.field_id in _OF_FILES else unfit_type(column)
+        if reason is not None:
+            raise Unfit(reason)
+    required = next((column.name for column in wanted.columns if _is_required(column)), None)
+    if required is not None and not is_forced:
+        raise Unfit(f"column '{required}' is required, and Spark's reader calls every column nullable")
+    return wanted
+
+
+def _is_required(column: NestedField) -> bool:
+    """Whether a column, or a field inside of it, may not be null. Keys of maps never are, for Spark either."""
+    if column.field_id in _OF_FILES:
+        return False
+    kind = column.field_type
+    inside = (kind.value,) if isinstance(kind, MapType) else children_of(kind)
+    return column.required or any(map(_is_required, inside))
+
+
+class Chooser:
+    """Chooses for the tasks of one scan."""
+
+    def __init__(self, spark: SparkSession, scan: TableScan, wanted: Wanted) -> None:
+        self._spark = spark
+        self._scan = scan
+        self._wanted = wanted
+        self._reach = reach_of(spark)
+        self._ids = {column.field_id for column in wanted.fields}
+        self._shapes: dict[FileShape, dict[int, Held] | Unfit] = {}
+        self._identities: dict[int, list[tuple[int, int]]] = {}
+        self._specs = scan.context.specs
+
+    def choose(self, tasks: Iterable[FileScanTask]) -> Roads:
+        """The roads of whole files."""
+        files = list(tasks)
+        reasons = self._reasons(files)
+        fit = [task for task in files if reasons[id(task)] is None]
+        io = self._scan.io
+        sizes = [(task.file.file_path, task.file.file_size_in_bytes) for task in fit]
+        groups: dict[Any, Group] = {}
+        members: dict[int, Group] = {}
+        for task, shape in zip(fit, FOOTERS.shapes(io, sizes), strict=True):
+            try:
+                members[id(task)] = self._member(task, shape, groups)
+            except Unfit as unfit:
+                reasons[id(task)] = str(unfit)
+        kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
+        chosen, arrow = [], set()
+        for task in files:
+            group, reason = members.get(id(task)), reasons[id(task)]
+            if group is not None and not any(group is each for each in kept):
+                reason = f"it is in none of the {_MOST_GROUPS} largest groups of {len(groups)} that differ in columns"
+            if reason is not None:
+                arrow.add(task.file.file_path)
+            chosen.append(_chosen(task, reason))
+        return Roads(self._wanted, kept, frozenset(arrow), chosen)
+
+    def _reasons(self, files: list[FileScanTask]) -> dict[int, str | None]:
+        """Why a file cannot take Spark's own reader, as far as that shows without its footer."""
+        if len(files) > _MOST_FILES:
+            return dict.fromkeys(map(id, files), f"Spark lists files one by one, and there are {len(files)}")
+        times = Counter(task.file.file_path for task in files)
+        return {id(task): _reason(task, times[task.file.file_path]) for task in files}
+
+    def _member(self, task: FileScanTask, shape: FileShape | None, groups: dict[Any, Group]) -> Group:
+        """The group of a file, which is put into it."""
+        file = task.file
+        try:
+            path = self._reach.path(self._spark, self._scan.io.resolve(file.file_path))
+        except IcefieldError as error:
+            raise Unfit("its location is refused") from error
+        if shape is None:
+            raise Unfit("its footer cannot be read")
+        held = self._held(shape)
+        if isinstance(held, Unfit):
+            raise held
+        constants = {
+            column.field_id: self._constant(column, task)
+            for column in self._wanted.fields
+            if column.field_id not in held or column.field_id in (ROW_ID, LAST_UPDATED)
+        }
+        prefixes = _prefixes(file.file_path, path) if FILE in self._ids else ("", "")
+        key = (id(shape), prefixes, tuple(constants.items()))
+        group = groups.setdefault(key, Group(held, constants, prefixes))
+        group.paths.append(path)
+        group.locations.append(file.file_path)
+        group.size[0] += file.file_size_in_bytes
+        return group
+
+    def _held(self, shape: FileShape) -> dict[int, Held] | Unfit:
+        found = self._shapes.get(shape)
+        if found is None:
+            found = self._shapes[shape] = self._settled(shape)
+        return found
+
+    def _settled(self, shape: FileShape) -> dict[int, Held] | Unfit:
+        stated = {source for spec_id in self._specs for source, _ in self._sources(spec_id)}
+        try:
+            columns = ShapeColumns(shape)
+            held = {}
+            for column in self._wanted.fields:
+                if column.field_id in _OF_FILES and column.field_id not in (ROW_ID, LAST_UPDATED):
+                    continue
+                found = columns.held(column, stated)
+                if found is not None:
+                    held[column.field_id] = found
+        except Unfit as unfit:
+            return unfit
+        return held
+
+    def _constant(self, column: NestedField, task: FileScanTask) -> Any:
+        """What a column is in every row of a file that lacks it."""
+        file = task.file
+        if column.field_id == SPEC_ID:
+            return file.spec_id
+        if column.field_id == DELETED:
+            return False
+        if column.field_id == ROW_ID:
+            return file.first_row_id
+        if column.field_id == LAST_UPDATED:
+            return None if file.first_row_id is None else (task.data_sequence_number,)
+        if column.field_id == PARTITION:
+            return self._partition(column, task)
+        if column.field_id in _OF_FILES:
+            return None
+        stated = {source: file.partition[place] for source, place in self._sources(file.spec_id)}
+        if column.field_id in stated:
+            return stated[column.field_id]
+        if column.field_type.is_nested and (column.initial_default is not None or stated):
+            raise Unfit(f"it lacks column '{column.name}', which may have a value")
+        if column.initial_default is None and column.required:
+            raise Unfit(f"it lacks column '{column.name}', which is required")
+        return column.initial_default
+
+    def _partition(self, column: NestedField, task: FileScanTask) -> tuple[Any, ...]:
+        assert isinstance(column.field_type, StructType)
+        spec = self._specs.get(task.file.spec_id)
+        values = {
+            each.field_id: value for each, value in zip(spec.fields if spec else (), task.file.partition, strict=True)
+        }
+        return tuple(values.get(child.field_id) for child in column.field_type.fields)
+
+    def _sources(self, spec_id: int) -> list[tuple[int, int]]:
+        """The sources of a spec's identity fields, with their places in the partition."""
+        if spec_id not in self._identities:
+            spec = self._specs.get(spec_id)
+            self._identities[spec_id] = [
+                (each.source_id, place)
+                for place, each in enumerate(spec.fields if spec else ())
+                if str(each.transform) == "identity"
+            ]
+        return self._identities[spec_id]
+
+
+def all_in_arrow(tasks: Iterable[FileScanTask], reason: str) -> Roads:
+    """The roads of a scan of which no file takes Spark's own reader."""
+    return Roads(None, [], None, [_chosen(task, reason) for task in tasks])
+
+
+def _chosen(task: FileScanTask, reason: str | None) -> Chosen:
+    file = task.file
+    road = Road.SPARK if reason is None else Road.ARROW
+    return Chosen(
+        file.file_path, file.file_size_in_bytes, file.record_count, len(task.delete_files), road, reason or ""
+    )
+
+
+def _reason(task: FileScanTask, times: int) -> str | None:
+    file = task.file
+    if file.file_format.lower() != "parquet":
+        return f"it is {file.file_format.lower()}"
+    if task.delete_files:
+        return f"{len(task.delete_files)} delete files apply to it"
+    if file.key_metadata is not None:
+        return "it is encrypted"
+    if times > 1:
+        return "the table has it more than once"
+    return None
+
+
+def _prefixes(location: str, path: str) -> tuple[str, str]:
+    """What a location begins with in the table and for Spark; the rest is the same. Raises ``Unfit``."""
+    at = path.index("/", path.index("://") + 3)
+    rest = path[at:]
+    if not location.endswith(rest) or not _AS_IN_URIS.match(rest):
+        raise Unfit("Spark spells its location otherwise, and column '_file' is wanted")
+    return location.removesuffix(rest), path[:at]
+
+
+def checked_road(road: str | None) -> Road | None:
+    """The road that a user asked for; None for whichever each file takes."""
+    if road is None or road == "auto":
+        return None
+    try:
+        return Road(road)
+    except ValueError:
+        raise InvalidArgument(f"road is 'auto', 'spark' or 'arrow', not {road!r}") from None

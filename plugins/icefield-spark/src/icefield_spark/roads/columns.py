@@ -1,0 +1,214 @@
+"""Columns of a table as those of files of one shape: what Spark's own reader is asked for, and what is made of it.
+
+Columns are found by field id, and then read under the names that they have in these files, so that a filter which Spark
+pushes into Parquet by name is always about the column that it is meant for.
+"""
+
+# See docs/decisions/0096.
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from dataclasses import dataclass
+
+import pyarrow as pa
+from icefield import types as iceberg
+from icefield.toolkit import field_id
+from icefield.types import NestedField
+from pyspark.sql import types as spark
+
+from icefield_spark.roads.footers import FileShape
+from icefield_spark.types import to_spark_type
+
+_ABSENT = "__absent_{}"
+"""The name of a field that no file has."""
+
+_TIME_KINDS = (iceberg.TimestampType, iceberg.TimestamptzType)
+
+
+class Unfit(Exception):
+    """Why Spark's own reader does not serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A column that the files have: the field to ask for, and the type that it is then to have."""
+
+    asked: spark.StructField
+    wanted: spark.DataType
+    is_uuid: bool = False
+
+
+def unfit_type(field: NestedField) -> str | None:
+    """Why a column can never be read by Spark's own reader; None where the files decide."""
+    kind = field.field_type
+    if kind.is_nested and not isinstance(kind, iceberg.VariantType):
+        children = children_of(kind)
+        if not children:
+            return f"column '{field.name}' is a struct without fields"
+        found = next((reason for reason in map(unfit_type, children) if reason), None)
+        if found is None and any(isinstance(child.field_type, iceberg.UUIDType) for child in children):
+            found = f"column '{field.name}' holds a uuid inside"
+        if found is None and any(isinstance(child.field_type, iceberg.UnknownType) for child in children):
+            found = f"column '{field.name}' holds a field of unknown type"
+        return found
+    if isinstance(kind, tuple(_LEAVES)):
+        return None
+    return f"column '{field.name}' is {kind}"
+
+
+class ShapeColumns:
+    """Finds columns in files of one shape. Raises ``Unfit`` for files whose columns cannot be told apart."""
+
+    def __init__(self, shape: FileShape) -> None:
+        if shape.is_rebased:
+            raise Unfit("it was written by Spark with an older calendar")
+        names = Counter(name.lower() for name in shape.schema.names)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise Unfit(f"it has two columns that Spark calls '{twice}'")
+        self._physical = shape.physical
+        self._places: dict[int, tuple[pa.Field, int]] = {}
+        leaf = 0
+        for field in shape.schema:
+            found = field_id(field)
+            if found is not None:
+                self._places.setdefault(found, (field, leaf))
+            leaf += _leaves(field.type)
+        if leaf != len(shape.physical):
+            raise Unfit("its footer is not understood")
+        if not self._places:
+            raise Unfit("it has no field ids")
+
+    def held(self, field: NestedField, constants: Set[int]) -> Held | None:
+        """A column of the table as these files have it; None where they lack it. Raises ``Unfit``.
+
+        ``constants``: ids of fields that the partition states where a file lacks them.
+        """
+        if isinstance(field.field_type, iceberg.UnknownType):
+            return None
+        found = self._places.get(field.field_id)
+        if found is None:
+            return None
+        column, leaf = found
+        asked = self._asked(field, column.type, leaf, constants)
+        is_uuid = isinstance(field.field_type, iceberg.UUIDType)
+        return Held(spark.StructField(column.name, asked), to_spark_type(field.field_type), is_uuid)
+
+    def _asked(self, field: NestedField, held: pa.DataType, leaf: int, constants: Set[int]) -> spark.DataType:
+        kind = field.field_type
+        if isinstance(kind, iceberg.StructType) and pa.types.is_struct(held):
+            return self._struct(field, kind, held, leaf, constants)
+        if isinstance(kind, iceberg.ListType) and pa.types.is_list(held):
+            _check_id(kind.element, held.value_field)
+            return spark.ArrayType(self._asked(kind.element, held.value_type, leaf, constants))
+        if isinstance(kind, iceberg.MapType) and pa.types.is_map(held):
+            _check_id(kind.key, held.key_field)
+            _check_id(kind.value, held.item_field)
+            key = self._asked(kind.key, held.key_type, leaf, constants)
+            value = self._asked(kind.value, held.item_type, leaf + _leaves(held.key_type), constants)
+            return spark.MapType(key, value)
+        if not kind.is_nested:
+            if pa.types.is_dictionary(held):
+                held = held.value_type
+            if isinstance(held, pa.BaseExtensionType):
+                held = held.storage_type
+            made = _leaf(kind, held, self._physical[leaf])
+            if made is not None:
+                return made
+        raise Unfit(f"it holds {_shown(held)} in column '{field.name}', which is {_shown(kind)}")
+
+    def _struct(
+        self, field: NestedField, kind: iceberg.StructType, held: pa.StructType, leaf: int, constants: Set[int]
+    ) -> spark.StructType:
+        places: dict[int, tuple[pa.Field, int]] = {}
+        names = Counter(child.name.lower() for child in held)
+        for child in held:
+            found = field_id(child)
+            if found is not None:
+                places.setdefault(found, (child, leaf))
+            leaf += _leaves(child.type)
+        asked = []
+        for wanted in kind.fields:
+            place = places.get(wanted.field_id)
+            if place is not None:
+                if names[place[0].name.lower()] > 1:
+                    raise Unfit(f"it has two fields in '{field.name}' that Spark calls '{place[0].name.lower()}'")
+                made = self._asked(wanted, place[0].type, place[1], constants)
+                asked.append(spark.StructField(place[0].name, made))
+            elif wanted.required or wanted.initial_default is not None or not constants.isdisjoint(_ids(wanted)):
+                raise Unfit(f"it lacks the field '{field.name}.{wanted.name}', which has a value there")
+            else:
+                asked.append(spark.StructField(_ABSENT.format(wanted.field_id), to_spark_type(wanted.field_type)))
+        if not any(wanted.field_id in places for wanted in kind.fields):
+            raise Unfit(f"it has no field of the struct '{field.name}' that is read")
+        return spark.StructType(asked)
+
+
+def _ids(field: NestedField) -> set[int]:
+    return {field.field_id}.union(*map(_ids, children_of(field.field_type)))
+
+
+def children_of(kind: iceberg.IcebergType) -> tuple[NestedField, ...]:
+    """The fields inside of a type."""
+    if isinstance(kind, iceberg.StructType | iceberg.ListType | iceberg.MapType):
+        return kind.children
+    return ()
+
+
+def _check_id(wanted: NestedField, held: pa.Field) -> None:
+    if field_id(held) != wanted.field_id:
+        raise Unfit(f"it has another id, or none, at the field {wanted.field_id} inside a list or map")
+
+
+def _leaves(kind: pa.DataType) -> int:
+    """How many leaves a column of that type has in Parquet."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _leaves(kind.storage_type)
+    if pa.types.is_nested(kind):
+        return sum(_leaves(kind.field(at).type) for at in range(kind.num_fields))
+    return 1
+
+
+def _leaf(kind: iceberg.IcebergType, held: pa.DataType, physical: str) -> spark.DataType | None:
+    """The type to ask for, which is that of the file; None where Spark would not read it as it should."""
+    if isinstance(kind, iceberg.DecimalType):
+        fits = pa.types.is_decimal(held) and held.scale == kind.scale and held.precision <= kind.precision
+        return spark.DecimalType(held.precision, held.scale) if fits else None
+    if isinstance(kind, iceberg.FixedType | iceberg.UUIDType):
+        length = kind.length if isinstance(kind, iceberg.FixedType) else 16
+        return spark.BinaryType() if held == pa.binary(length) else None
+    if isinstance(kind, _TIME_KINDS):
+        fits = pa.types.is_timestamp(held) and held.unit == "us" and physical == "INT64"
+        if not fits or (held.tz is None) is not isinstance(kind, iceberg.TimestampType):
+            return None
+        return spark.TimestampNTZType() if held.tz is None else spark.TimestampType()
+    return next((made for like, made in _LEAVES.get(type(kind), ()) if held == like), None)
+
+
+def _shown(kind: object) -> str:
+    string = str(kind)
+    return string if len(string) <= 100 else f"{string[:97]}..."
+
+
+_STRINGS: list[tuple[pa.DataType, spark.DataType]] = [
+    (pa.string(), spark.StringType()),
+    (pa.large_string(), spark.StringType()),
+]
+_LEAVES: dict[type[iceberg.IcebergType], list[tuple[pa.DataType, spark.DataType]]] = {
+    iceberg.BooleanType: [(pa.bool_(), spark.BooleanType())],
+    iceberg.IntegerType: [(pa.int32(), spark.IntegerType())],
+    iceberg.LongType: [(pa.int64(), spark.LongType()), (pa.int32(), spark.IntegerType())],
+    iceberg.FloatType: [(pa.float32(), spark.FloatType())],
+    iceberg.DoubleType: [(pa.float64(), spark.DoubleType()), (pa.float32(), spark.FloatType())],
+    iceberg.DateType: [(pa.date32(), spark.DateType())],
+    iceberg.StringType: _STRINGS,
+    iceberg.BinaryType: [(pa.binary(), spark.BinaryType()), (pa.large_binary(), spark.BinaryType())],
+    iceberg.DecimalType: [],
+    iceberg.TimestampType: [],
+    iceberg.TimestamptzType: [],
+    iceberg.FixedType: [],
+    iceberg.UUIDType: [],
+    iceberg.UnknownType: [],
+}

@@ -1,0 +1,47 @@
+"""Internal values of Iceberg as literals of Spark."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+from icefield import types as iceberg
+from pyspark.sql import Column, functions
+
+from icefield_spark.roads.columns import Unfit
+from icefield_spark.types import to_spark_type
+
+_EPOCH = datetime(1970, 1, 1)
+_PLAIN = (
+    iceberg.BooleanType,
+    iceberg.IntegerType,
+    iceberg.LongType,
+    iceberg.FloatType,
+    iceberg.DoubleType,
+    iceberg.DecimalType,
+    iceberg.StringType,
+    iceberg.UnknownType,
+)
+
+
+def literal(kind: iceberg.IcebergType, value: Any) -> Column:
+    """A value as Spark has it in a column of that type. Raises ``Unfit`` for one that it cannot write down."""
+    wanted = to_spark_type(kind)
+    if value is None or isinstance(kind, _PLAIN):
+        return functions.lit(value).cast(wanted)
+    if isinstance(kind, iceberg.BinaryType | iceberg.FixedType):
+        return functions.lit(bytearray(value)).cast(wanted)
+    if isinstance(kind, iceberg.UUIDType):
+        return functions.lit(str(uuid.UUID(bytes=bytes(value))))
+    try:
+        if isinstance(kind, iceberg.DateType):
+            return functions.expr(f"DATE '{(_EPOCH + timedelta(days=value)).date().isoformat()}'")
+        if isinstance(kind, iceberg.TimestampType | iceberg.TimestamptzType):
+            wall = (_EPOCH + timedelta(microseconds=value)).isoformat(" ")
+            if isinstance(kind, iceberg.TimestampType):
+                return functions.expr(f"TIMESTAMP_NTZ '{wall}'")
+            return functions.expr(f"TIMESTAMP_LTZ '{wall}+00:00'")
+    except OverflowError:
+        raise Unfit(f"a value of type {kind} is beyond the years that Spark's strings reach") from None
+    raise Unfit(f"a value of type {kind} has no literal in Spark")

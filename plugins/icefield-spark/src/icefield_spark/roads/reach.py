@@ -1,0 +1,85 @@
+"""Which storage Spark's own readers reach: found out by reading the footer of a file through Spark, and not assumed."""
+
+from __future__ import annotations
+
+import re
+from weakref import WeakKeyDictionary
+
+from icefield.errors import IcefieldError
+from icefield.toolkit import split_location
+from pyspark.sql import SparkSession
+
+from icefield_spark.roads.columns import Unfit
+
+OPTIONS = {
+    "__globPaths__": "false",
+    "recursiveFileLookup": "true",  # nothing is inferred from the names of folders
+    "mergeSchema": "false",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+"""How Parquet files are read, whatever the session says: no file is left out, no date is moved."""
+
+_PROBE = "icefield_probe INT"
+_TRIES = 3
+_ALSO_CALLED = {"s3": "s3a", "s3n": "s3a"}
+_PLAIN_PATH = re.compile(r"^(/[^/\0]+)+$")
+_SKIPPED_BY_SPARK = re.compile(r"^[_.]|\._COPYING_$")
+
+
+class Reach:
+    """What is known of the storage that one session reaches."""
+
+    def __init__(self) -> None:
+        self._schemes: dict[tuple[str, str], str] = {}
+        self._failures: dict[tuple[str, str], list[str]] = {}
+
+    def path(self, spark: SparkSession, location: str) -> str:
+        """A location as Spark's readers take it. Raises ``Unfit`` where they do not reach it."""
+        try:
+            scheme, authority, path = split_location(location if "://" in location else f"file://{_bare(location)}")
+        except IcefieldError:
+            raise Unfit("Spark does not understand its location") from None
+        path = f"/{path.removeprefix('/')}"
+        name = path.rpartition("/")[2]
+        if _SKIPPED_BY_SPARK.search(name):
+            raise Unfit("Spark leaves out files of such a name")
+        if not _PLAIN_PATH.match(path) or "/./" in path or "/../" in path:
+            raise Unfit("Spark would spell its location otherwise")
+        place = (scheme, authority)
+        if place not in self._schemes:
+            self._try(spark, place, path)
+        return f"{self._schemes[place]}://{'' if scheme == 'file' else authority}{path}"
+
+    def _try(self, spark: SparkSession, place: tuple[str, str], path: str) -> None:
+        failures = self._failures.setdefault(place, [])
+        if len(failures) < _TRIES:  # one file may be missing or damaged
+            scheme, authority = place
+            for candidate in (scheme, *filter(None, [_ALSO_CALLED.get(scheme)])):
+                location = f"{candidate}://{'' if scheme == 'file' else authority}{path}"
+                try:
+                    # A schema is given: Spark would refuse files for types of columns that nobody asks for.
+                    spark.read.schema(_PROBE).options(**OPTIONS).parquet(location).limit(1).collect()
+                except Exception as failure:  # py4j and Spark Connect have errors of their own
+                    failures.append(type(failure).__name__)
+                    continue
+                self._schemes[place] = candidate
+                return
+        raise Unfit(f"Spark's own readers do not reach {place[0]}://{place[1]} ({', '.join(dict.fromkeys(failures))})")
+
+
+_REACH: WeakKeyDictionary[SparkSession, Reach] = WeakKeyDictionary()
+
+
+def reach_of(spark: SparkSession) -> Reach:
+    """What is known of a session's storage."""
+    found = _REACH.get(spark)
+    if found is None:
+        found = _REACH[spark] = Reach()
+    return found
+
+
+def _bare(location: str) -> str:
+    return location.removeprefix("file:")
