@@ -210,7 +210,8 @@ def _error_row(error: type[IcefieldError]) -> str:
 
 
 def _cell(string: str) -> str:
-    return string.replace("|", "\\|")
+    # 'bucket[16](id)' would be a link.
+    return re.sub(r"'([^']*\]\([^']*)'", r"`\1`", string).replace("|", "\\|")
 
 
 if __name__ == "__main__":
