@@ -88,3 +88,18 @@ def test_a_count_of_nulls_states_more_than_a_column_that_became_required():
     assert table.scan("id > 4").count() == table.scan("id > 4").to_arrow().num_rows == 1
     with pytest.raises(InvalidArgument, match="holds a null"):
         table.delete("id > 4")  # the row that does not match is not dropped with the others
+
+
+def test_engines_ask_which_files_a_filter_matches_as_a_whole_and_which_in_part():
+    table = new_table(schema=SCHEMA)
+    for first in (0, 10, 20):
+        columns = {"id": [first, first + 9], "x": [1.0, 2.0], "s": [{"n": 1}, {"n": 2}], "o": [None, None]}
+        table.append(pa.table(columns, schema=table.scan().to_arrow().schema))
+    paths = {task.file.file_path for task in table.scan("id < 10").plan_files()}
+    transaction = table.transaction()
+    whole, some = transaction.matching_files("id < 15")
+    assert set(whole) == paths
+    assert len(some) == 1
+    assert transaction.matching_files("id < 0") == ([], [])
+    assert transaction.matching_files("ID < 0", case_sensitive=False) == ([], [])
+    transaction.abort()

@@ -102,6 +102,17 @@ def whole_files(head: Head, row_filter: BooleanExpression, case_sensitive: bool)
     return found
 
 
+def matching_files(head: Head, row_filter: BooleanExpression, case_sensitive: bool) -> tuple[list[str], list[str]]:
+    """The paths of the files all of whose rows match, and of those of which some may."""
+    found: tuple[list[str], list[str]] = ([], [])
+    for match in RowFilter(head, row_filter, case_sensitive).matches():
+        paths = match.entries.column(f.FILE_PATH)
+        for mask, into in zip((match.whole, match.some), found, strict=True):
+            if mask.any():
+                into.extend(paths.filter(pa.array(mask)).to_pylist())
+    return found
+
+
 def merged_masks(*parts: Mapping[int, Mask]) -> dict[int, Mask]:
     """Entries of any of the masks, by position of their manifest."""
     merged: dict[int, Mask] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icefield.errors import InvalidArgument
-from icefield.expressions import AlwaysTrue, BooleanExpression
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
@@ -15,9 +15,12 @@ from icefield.metadata.refs import MAIN_BRANCH
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
+from icefield.transaction.branch_head import Head
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges, apply_changes, delete_key_ids
 from icefield.transaction.conflicts import IsolationLevel
 from icefield.transaction.equality_delta import EqualityDelta
+from icefield.transaction.filtering import matching_files
+from icefield.transaction.history import head_of
 from icefield.transaction.replace_partitions import ReplacePartitions
 from icefield.transaction.row_level.action import since_head
 from icefield.transaction.row_level.merge_rows import Merge
@@ -153,6 +156,19 @@ class RowChanges(ABC):
     ) -> None:
         """``overwrite`` with data files that were written elsewhere with the table's ``write_context``."""
         self._overwrite(overwrite_filter, snapshot_properties, case_sensitive, branch, isolation_level, files)
+
+    def matching_files(
+        self,
+        row_filter: BooleanExpression | str,
+        branch: str | None = MAIN_BRANCH,
+        case_sensitive: bool = True,
+    ) -> tuple[list[str], list[str]]:
+        """The data files all of whose rows match a filter, and those of which some may: by what manifests say of them.
+
+        For engines that rewrite files themselves: those of the first kind go unread.
+        """
+        head = Head(self.shape, head_of(self.shape, branch), self.context.io)
+        return matching_files(head, as_expression(row_filter), case_sensitive)
 
     def upsert(
         self,
