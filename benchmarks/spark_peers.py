@@ -1,0 +1,154 @@
+"""Icefield on Spark next to Iceberg's Java runtime and Spark's own Parquet, all in one session of one Spark.
+
+The newest Spark that the Java runtime has a release for runs from an environment of its own, as in the tests; Icefield
+is this checkout. Times are of everything that a job takes: driver, JVM and Python workers. CPU is the steadier figure.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SUPPORT = Path(__file__).parent.parent / "tests" / "support"
+sys.path.insert(0, str(SUPPORT))
+
+JAR = "ICEFIELD_BENCH_JAR"
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def on_the_runtimes_spark() -> None:
+    """Begin the program anew with the PySpark that the Java runtime is for, unless it runs with that already."""
+    if JAR in os.environ:
+        return
+    from java_programs import java_17, maven_jars
+    from servers import spark_runtime
+
+    python = spark_runtime._environment()
+    (jar,) = maven_jars(spark_runtime.RUNTIME.split(":", 1)[1].replace(":", "-"), [spark_runtime.RUNTIME]).glob("*.jar")
+    (packages,) = python.parent.parent.glob("lib/python*/site-packages")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
+    environment |= {
+        JAR: str(jar),
+        "PYTHONPATH": str(packages),
+        "PYSPARK_PYTHON": sys.executable,
+        "JAVA_HOME": str(Path(java_17()[0]).resolve().parent.parent),
+    }
+    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+
+
+def session(warehouse: Path) -> tuple[Any, Any]:
+    """A Spark session with the catalog ``java``, and Icefield's session over the same folder."""
+    import icefield
+    from icefield_spark import attach
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.jars": os.environ[JAR],
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.java": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.java.type": "hadoop",
+        "spark.sql.catalog.java.warehouse": f"file://{warehouse}",
+        "spark.sql.catalog.java.cache-enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "3g",
+        "spark.local.dir": str(warehouse.parent / "scratch"),
+        "spark.sql.warehouse.dir": str(warehouse.parent / "spark"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("bench")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    catalog = icefield.load_catalog("ours", type="directory", warehouse=f"file://{warehouse}", **{"file.sync": "false"})
+    catalog.create_namespace("db")
+    return spark, attach(spark, catalog)
+
+
+def rows(spark: Any, count: int, files: int = 10) -> Any:
+    """Ten columns, the same rows each time."""
+    return spark.range(0, count, 1, files).selectExpr(
+        "id",
+        "CAST(hash(id) AS int) AS number",
+        "concat('customer-', pmod(hash(id, 1), 100000)) AS customer",
+        "concat('note ', hash(id, 2)) AS note",
+        "elt(1 + pmod(hash(id, 3), 5), 'open', 'paid', 'sent', 'lost', 'closed') AS state",
+        "CAST(pmod(hash(id, 4), 1000000) / 100 AS decimal(12, 2)) AS price",
+        "pmod(hash(id, 5), 10000) / 7.0D AS weight",
+        "date_add(DATE '2020-01-01', pmod(hash(id, 6), 1000)) AS day",
+        "timestamp_micros(1600000000000000 + id * 1000000) AS at",
+        "pmod(hash(id, 7), 100) < 50 AS flag",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a run took, in seconds."""
+
+    cpu: float
+    wall: float
+
+
+def compare(name: str, runs: int, works: dict[str, Callable[[], Any]], bound: float | None = None) -> bool:
+    """Time works in turns, warm, and print medians and the ratios to Java's. The first work is Icefield's.
+
+    Whether the CPU that Icefield takes is within ``bound`` times of Java's.
+    """
+    found: dict[str, list[Taken]] = {which: [] for which in works}
+    for turn in range(-1 if runs > 1 else 0, runs):
+        order = list(works.items())
+        for which, work in order[:: 1 if turn % 2 == 0 else -1]:
+            taken = _timed(work)
+            if turn >= 0:
+                found[which].append(taken)
+    medians = {
+        which: Taken(statistics.median(one.cpu for one in all_), statistics.median(one.wall for one in all_))
+        for which, all_ in found.items()
+    }
+    ours, java = medians["icefield"], medians["java"]
+    ratio, wall = ours.cpu / java.cpu, ours.wall / java.wall
+    shown = "  ".join(f"{which} {one.cpu:6.1f} /{one.wall:6.1f}" for which, one in medians.items())
+    verdict = "" if bound is None else f"  {'PASS' if ratio <= bound else 'FAIL'} ({bound})"
+    print(f"{name:<38} {shown}  of Java's cpu {ratio:.2f} wall {wall:.2f}{verdict}", flush=True)
+    return bound is None or ratio <= bound
+
+
+def _timed(work: Callable[[], Any]) -> Taken:
+    before = getattr(work, "before", None)
+    if before is not None:
+        before()
+    cpu, wall = _cpu(), time.perf_counter()
+    work()
+    return Taken(_cpu() - cpu, time.perf_counter() - wall)
+
+
+def _cpu() -> float:
+    """Seconds of CPU that this process and all that it started have taken."""
+    parents: dict[int, int] = {}
+    used: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(entry.name)] = int(fields[1])
+        used[int(entry.name)] = sum(map(int, fields[11:15]))
+    mine, total = os.getpid(), 0
+    for process, ticks in used.items():
+        at: int | None = process
+        while at is not None and at != mine:
+            at = parents.get(at)
+        if at == mine:
+            total += ticks
+    return total / _TICKS
