@@ -418,3 +418,21 @@ def test_a_commit_that_fails_leaves_no_file(
     with pytest.raises(NoSuchTable):
         ice.append(ice.spark.range(4, 5), "db.people")
     assert data_files() == before
+
+
+def test_days_before_the_gregorian_calendar_are_written_and_read_as_they_are(
+    ice: Any, catalog: icefield.Catalog
+) -> None:
+    """Spark and Iceberg both count days in the proleptic Gregorian calendar; nothing on the way rebases them."""
+    days = ["0001-01-01", "1500-03-01", "1582-10-04", "1582-10-15", "1969-12-31"]
+    listed = ", ".join(
+        f"(DATE '{day}', TIMESTAMP_NTZ '{day} 01:02:03.000004', TIMESTAMP '{day} 01:02:03.000004Z')" for day in days
+    )
+    frame = ice.spark.sql(f"SELECT * FROM VALUES {listed} AS v(day, wall, instant)")
+    ice.create_table_as(frame, "db.old", partition_spec=["year(day)"])
+    found = catalog.load_table("db.old").scan().to_arrow().sort_by("day")
+    assert [str(each) for each in found["day"].to_pylist()] == days
+    for name in ("wall", "instant"):
+        assert [each.isoformat()[:26] for each in found[name].to_pylist()] == [f"{day}T01:02:03.000004" for day in days]
+    again = ice.table("db.old")
+    assert again.exceptAll(frame).count() == frame.exceptAll(again).count() == 0

@@ -2,7 +2,7 @@
 
 ``write.distribution-mode``: with ``hash`` all rows of a partition go to one task, so that a partition gets a file
 instead of one from each task; with ``range`` tasks get ranges of the sort order; with ``none`` rows stay where they
-are. Keys are those of the table's transforms, computed in Arrow.
+are. Keys are those of the table's transforms, computed by Spark itself where it can, else in Arrow.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from icefield_spark.arrow import leaf_from_spark, leaf_to_spark
+from icefield_spark.transforms import transformed
 from icefield_spark.types import to_spark_type
 
 MODE: Final = "write.distribution-mode"
@@ -54,13 +55,19 @@ def mode_of(metadata: TableMetadata, mode: str | None = None) -> str:
 
 
 def distributed(
-    frame: DataFrame, metadata: TableMetadata, context: WriteContext, mode: str | None = None
+    frame: DataFrame,
+    metadata: TableMetadata,
+    context: WriteContext,
+    mode: str | None = None,
+    more: tuple[Column, ...] = (),
 ) -> tuple[DataFrame, WriteContext]:
-    """The rows where they are to be written and in the order of the table, and the context that records this order."""
+    """The rows where they are to be written and in the order of the table, and the context that records this order.
+
+    ``more``: what sets apart rows that need not come together, with ``hash``; rows are not sorted then.
+    """
     chosen, schema, order, spec = mode_of(metadata, mode), metadata.schema(), metadata.sort_order(), metadata.spec()
     sorting = order.fields if all(each.is_known for each in order.fields) else ()
-    transforms = [*(each.transform for each in spec.fields), *(each.transform for each in sorting)]
-    if _arrow_udf is None and not all(str(transform) in _PLAIN for transform in transforms):
+    if _arrow_udf is None and not all(_is_known(schema, each) for each in [*spec.fields, *sorting]):
         return frame, context
     found = [_key(frame, schema, each.source_id, each.transform) for each in spec.fields]
     partitions = [key for key in found if key is not None]
@@ -70,13 +77,19 @@ def distributed(
         if (key := _key(frame, schema, each.source_id, each.transform)) is not None
     ]
     if chosen == "hash" and partitions:
-        frame = frame.repartition(*partitions)
+        frame = frame.repartition(*partitions, *more)
     elif chosen == "range" and (partitions or ordered):
         frame = frame.repartitionByRange(*partitions, *ordered)
-    if not ordered:
+    if not ordered or more:
         return frame, context
     # Rows of a partition come together, so that its file is written in one go.
     return frame.sortWithinPartitions(*partitions, *ordered), replace(context, sort_order_id=order.order_id)
+
+
+def _is_known(schema: Schema, each: Any) -> bool:
+    """Whether the key of a partition or sort field is computed without Arrow."""
+    kind = schema.id_to_field[each.source_id].field_type
+    return str(each.transform) in _PLAIN or transformed(f.lit(None), each.transform, kind) is not None
 
 
 def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Column | None:
@@ -87,7 +100,10 @@ def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Co
         return None
     column = f.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
     kind = schema.id_to_field[source_id].field_type
-    return column if str(transform) == "identity" else _transformed(transform, kind)(column)
+    if str(transform) == "identity":
+        return column
+    known = transformed(column, transform, kind)
+    return _transformed(transform, kind)(column) if known is None else known
 
 
 def _transformed(transform: Any, kind: IcebergType) -> Callable[[Column], Column]:

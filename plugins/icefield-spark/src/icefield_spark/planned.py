@@ -122,11 +122,11 @@ def _arrow_frame(
     numbers = spark.range(0, len(chunks) * step, 1, len(chunks))
     if step > 1:
         numbers = numbers.where(f"id % {step} = 0")
-    reader = ChunkReader(ChunkContext.of(scan, schema), _shared(spark, chunks), step)
+    reader = ChunkReader(ChunkContext.of(scan, schema), shared(spark, chunks), step)
     return numbers.mapInArrow(reader, schema)
 
 
-def _shared(spark: SparkSession, chunks: list[bytes]) -> Any:
+def shared(spark: SparkSession, chunks: list[bytes]) -> Any:
     """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""
     context = getattr(spark, "_sc", None)  # not there with Spark Connect
     if context is None or sum(map(len, chunks)) < _BROADCAST_FROM_BYTES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from icefield import Catalog, Table, load_catalog
@@ -12,18 +13,19 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
 from icefield.writing import WriteContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.distributing import distributed
 from icefield_spark.explaining import Explanation, explained, explanation_of
-from icefield_spark.failures import original
+from icefield_spark.jobs import run_writers
+from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.planned import Planned, count_rows, planned
 from icefield_spark.roads.choosing import checked_road
+from icefield_spark.row_level import Target, delete_where, replace_where
 from icefield_spark.sql import Statements
-from icefield_spark.sweeping import sweep
+from icefield_spark.sql.parsing import quoted
 from icefield_spark.types import from_spark_schema
 from icefield_spark.writing import (
     CASE_SENSITIVE,
@@ -31,10 +33,11 @@ from icefield_spark.writing import (
     PARTITIONS,
     ChunkWriter,
     Outcome,
-    Paths,
     Replaced,
+    application_of,
     check_fits,
     check_target,
+    on_one_core,
     spark_write_context,
     stage,
 )
@@ -234,6 +237,98 @@ class IcefieldSession:
         """
         return self._change(frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema, distribution)
 
+    def create_table_as(
+        self,
+        frame: DataFrame,
+        identifier: str,
+        *,
+        required: bool | None = None,
+        distribution: str | None = None,
+        **options: Any,
+    ) -> Table:
+        """Create a table with the columns and the rows of a data frame, in one version.
+
+        ``required`` and ``options`` are those of ``create_table``. Nobody sees the table before it has its rows; when
+        it raises, there is none.
+        """
+        made = from_spark_schema(frame.schema, optional=not required)
+        with self.catalog.create_table_transaction(identifier, made, **options) as transaction:
+            context = on_one_core(WriteContext.from_metadata(transaction.shape, transaction.context.io))
+            check_fits(context, frame.schema)
+            spread, context = distributed(frame, transaction.shape, context, distribution)
+            stage(transaction, self._write(spread, context, transaction), None)
+        return self.catalog.load_table(identifier)
+
+    def delete(
+        self,
+        identifier: str,
+        where: str | BooleanExpression,
+        *,
+        branch: str = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Delete the rows that a filter matches, as ``write.delete.mode`` says. A filter that is unknown matches none.
+
+        Files all of whose rows match by what manifests say of them are dropped, without a job; executors look at the
+        others. Raises ``InvalidExpression`` for a filter that does not fit, ``ValidationFailed`` when others changed
+        meanwhile what was read.
+        """
+        table = self.catalog.load_table(identifier)
+        delete_where(
+            self.spark, Target(table, branch, "delete"), check_target(table, where), strings=snapshot_properties
+        )
+        return table
+
+    def update(
+        self,
+        identifier: str,
+        set: Mapping[str, str],
+        where: str | None = None,
+        *,
+        branch: str = MAIN_BRANCH,
+    ) -> Table:
+        """Give columns of rows other values, as ``write.update.mode`` says.
+
+        ``set`` maps names of columns, dotted for nested fields, to expressions of Spark's SQL, and ``where`` is a
+        condition of Spark's SQL; None is all rows. Raises ``InvalidArgument`` for a column that is not there.
+        """
+        condition = "" if where is None else f" WHERE {where}"
+        self.sql(f"UPDATE {self._named(identifier, branch)} SET {assigned(set)}{condition}")
+        return self.catalog.load_table(identifier)
+
+    def merge(self, frame: DataFrame, identifier: str, on: str | Sequence[str], *, branch: str = MAIN_BRANCH) -> Merge:
+        """Begin a merge of a data frame into a table, by the rules of ``MERGE`` in SQL, as ``write.merge.mode`` says.
+
+        ``on``: columns of the key that both have, or a condition over ``target`` and ``source``. Its ``commit`` runs
+        it.
+        """
+        return Merge(self.sql, self._named(identifier, branch), frame, on)
+
+    def upsert(
+        self,
+        frame: DataFrame,
+        identifier: str,
+        join_cols: Sequence[str] | None = None,
+        *,
+        branch: str = MAIN_BRANCH,
+    ) -> Table:
+        """Replace the rows that have the key of a row of a data frame, and add its rows with new keys.
+
+        ``join_cols`` are the columns of the key; the schema's identifier fields by default. Raises
+        ``InvalidArgument`` for a key that is given twice and is in the table.
+        """
+        if join_cols is None:
+            schema = self.catalog.load_table(identifier).schema()
+            join_cols = [schema.find_field(each).name for each in sorted(schema.identifier_field_ids)]
+        merge = self.merge(frame, identifier, list(join_cols), branch=branch)
+        merge.when_matched_update_all().when_not_matched_insert_all().commit()
+        return self.catalog.load_table(identifier)
+
+    def _named(self, identifier: str, branch: str) -> str:
+        """A table and its branch as SQL names them."""
+        name = self.catalog.load_table(identifier).name()
+        return quoted(self.catalog.name, *name, *([] if branch == MAIN_BRANCH else [f"branch_{branch}"]))
+
     def sql(self, statement: str) -> DataFrame:
         """Run one statement of Spark's SQL, in which names may be tables of the catalog.
 
@@ -267,7 +362,13 @@ class IcefieldSession:
                 replaced = check_target(table, replaced)
             spread, context = distributed(frame, transaction.shape, context, distribution)
             outcome = self._write(spread, context, transaction)
-            stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
+            if isinstance(replaced, BooleanExpression) and replaced != AlwaysTrue():
+                target = Target(table, branch or MAIN_BRANCH, "delete")
+                target.marks = False  # what replaces rows is written as files, and so is what stays of theirs
+                strings = {**application_of(outcome), **(snapshot_properties or {})}
+                replace_where(self.spark, target, replaced, outcome.files, transaction, strings=strings, branch=branch)
+            else:
+                stage(transaction, outcome, replaced, branch=branch, snapshot_properties=snapshot_properties)
         return table
 
     def _is_case_sensitive(self) -> bool:
@@ -275,27 +376,8 @@ class IcefieldSession:
 
     def _write(self, frame: DataFrame, context: WriteContext, transaction: Any) -> Outcome:
         """Run the job. What its attempts wrote is the transaction's, which deletes what is not committed."""
-        spark_context = getattr(self.spark, "_sc", None)  # not there with Spark Connect
-        log = None if spark_context is None else spark_context.accumulator([], Paths())
-        writer = ChunkWriter(context, log)
-        written = transaction.context.written
-        try:
-            # One action only: Spark runs the writer again with each.
-            rows = frame.mapInArrow(writer, MESSAGE_SCHEMA).collect()
-            outcome = Outcome.of([bytes(row.message) for row in rows])
-        except BaseException as failure:
-            sweep(context)
-            error = original(failure) if isinstance(failure, PySparkException) else None
-            if error is None:
-                raise
-            raise error from failure
-        finally:
-            if log is not None:
-                written.add(*log.value)
-                log.value = []  # PySpark keeps every accumulator
-        written.retire(*written.all())  # the files of attempts that lost; staging takes the others back
-        outcome.sweep(context)
-        return outcome
+        make = partial(ChunkWriter, context)
+        return run_writers(self.spark, frame, make, MESSAGE_SCHEMA, context, transaction)[0]
 
     def __repr__(self) -> str:
         return f"IcefieldSession(catalog={self.catalog.name!r})"

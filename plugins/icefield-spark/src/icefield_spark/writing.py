@@ -57,6 +57,11 @@ def spark_write_context(table: Table, metadata: TableMetadata | None = None) -> 
     ``metadata``: the table as it is to be when the files are committed, where that is not as it is now.
     """
     found = table.write_context() if metadata is None else WriteContext.from_metadata(metadata, table.io)
+    return on_one_core(found)
+
+
+def on_one_core(found: WriteContext) -> WriteContext:
+    """A write context as a Spark task uses it."""
     context = for_executors(replace(found, workers=1, buffer_bytes=BUFFER_BYTES))
     if context.spec.is_unpartitioned:
         return context
@@ -153,6 +158,11 @@ class Outcome:
             sweep(context, self.files)
 
 
+def application_of(outcome: Outcome) -> dict[str, str]:
+    """What the summary of a snapshot says of the application that made it."""
+    return {name: value for name, value in outcome.settings.items() if name == APPLICATION}
+
+
 def stage(
     transaction: Any,
     outcome: Outcome,
@@ -168,8 +178,7 @@ def stage(
     """
     files = outcome.files
     transaction.context.written.add(*(file.file_path for file in files))
-    application = {name: value for name, value in outcome.settings.items() if name == APPLICATION}
-    strings = {**ENGINE, **application, **(snapshot_properties or {})}
+    strings = {**ENGINE, **application_of(outcome), **(snapshot_properties or {})}
     if replaced is None:
         transaction.append_files(files, strings, branch)
     elif isinstance(replaced, str):

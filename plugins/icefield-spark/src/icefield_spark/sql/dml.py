@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icefield.errors import InvalidArgument, NoSuchTable, UnsupportedFeature
@@ -10,20 +10,21 @@ from icefield.expressions import BooleanExpression
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
+from icefield_spark.keys import KeyFilter
+from icefield_spark.places import ROW, Positions
+from icefield_spark.row_level import Target, delete_where
 from icefield_spark.sql.columns import staged_as
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.row_changes import (
-    DELETE,
-    FILE,
-    KEEP,
     OPERATION,
-    POSITION,
     UPDATE,
-    Target,
+    columns_of,
     commit_changes,
+    commit_deletes,
     on_branch,
+    places_in,
 )
 from icefield_spark.sql.sources import Names, Source
 
@@ -47,10 +48,15 @@ def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | N
     return on_branch(source.table, source.ref, kind)
 
 
-def queries_on(context: Context, target: Target) -> Queries:
-    """Queries in which ``TARGET`` is the table at the head of its branch, and reading it is noted."""
+def queries_on(
+    context: Context, target: Target, *, found: Mapping[str, Positions] | None = None, keys: KeyFilter | None = None
+) -> Queries:
+    """Queries in which ``TARGET`` is the table at the head of its branch, with the column ``ROW``.
+
+    ``found``: the rows of it that there are; ``keys``: what they have in a column.
+    """
     ref = None if target.branch == "main" else target.branch
-    source = Source((TARGET,), target.table, ref=ref, only=target.reads)
+    source = Source((TARGET,), target.table, ref=ref, plan=target.plan, found=found, keys=keys)
     return Queries(context.spark, Names(context.catalog, context.names.namespace, {TARGET: source}))
 
 
@@ -77,14 +83,12 @@ def delete(context: Context, cursor: Cursor) -> DataFrame:
     cursor.expect("WHERE")
     condition = Condition.of(cursor.rest(), alias, parts)
     queries = queries_on(context, target)
-    columns = _typed_nulls(target)
-    changed = condition.rows(f"{DELETE} AS {OPERATION}", places(alias, target), columns)
-    if target.marks:
-        commit_changes(context.spark, target, queries.frame(changed), concern=condition.concern(queries))
+    exact = queries.exact_filter_of(condition.places())
+    if exact is not None:
+        delete_where(context.spark, target, exact)
         return context.nothing()
-    _limit_to_touched(target, queries, condition)
-    kept = condition.other_rows(f"{KEEP} AS {OPERATION}", places(alias, target), own_columns(alias, target))
-    commit_changes(context.spark, target, queries.frame(kept), concern=condition.concern(queries))
+    found = places_in(target, queries.frame(condition.places()))
+    commit_deletes(context.spark, target, found, condition.concern(queries))
     return context.nothing()
 
 
@@ -102,15 +106,13 @@ def update(context: Context, cursor: Cursor) -> DataFrame:
         condition = Condition.of(cursor.rest(), alias, parts)
     cursor.expect_end()
     queries = queries_on(context, target)
-    values = [f"{assigned.get(name, quoted(alias, name))} AS {quoted(name)}" for name in target.columns().names]
-    changed = condition.rows(f"{UPDATE} AS {OPERATION}", places(alias, target, changed=True), values)
-    if target.marks:
-        commit_changes(context.spark, target, queries.frame(changed), concern=condition.concern(queries))
+    found = places_in(target, queries.frame(condition.places()))
+    if not found:
         return context.nothing()
-    _limit_to_touched(target, queries, condition)
-    kept = condition.other_rows(f"{KEEP} AS {OPERATION}", places(alias, target), own_columns(alias, target))
-    frame = queries.frame(changed).unionByName(queries.frame(kept))
-    commit_changes(context.spark, target, frame, concern=condition.concern(queries))
+    values = [f"{assigned.get(name, quoted(alias, name))} AS {quoted(name)}" for name in columns_of(target).names]
+    listed = ", ".join([f"{UPDATE} AS {OPERATION}", *place_of(alias, target), *values])
+    changed = queries_on(context, target, found=found).frame(f"SELECT {listed} FROM {TARGET} AS {quoted(alias)}")
+    commit_changes(context.spark, target, changed, concern=condition.concern(queries))
     return context.nothing()
 
 
@@ -126,27 +128,10 @@ class Condition:
         """The condition; the table's whole name before a column becomes its alias."""
         return cls(shortened(string, alias, parts), alias)
 
-    @property
-    def has_query(self) -> bool:
-        """Whether a query is in it."""
-        return "SELECT" in self.string.upper()
-
-    def rows(self, first: str, places: Sequence[str], columns: Sequence[str]) -> str:
-        """The query of the rows for which it holds."""
-        listed = ", ".join([first, *places, *columns])
-        return f"SELECT {listed} FROM {TARGET} AS {quoted(self.alias)} WHERE {self.string}"
-
-    def other_rows(self, first: str, places: Sequence[str], columns: Sequence[str]) -> str:
-        """The query of the rows for which it does not hold, or is unknown."""
-        listed = ", ".join([first, *places, *columns])
+    def places(self) -> str:
+        """The query of the places of the rows for which it holds."""
         alias = quoted(self.alias)
-        if not self.has_query:
-            return f"SELECT {listed} FROM {TARGET} AS {alias} WHERE ({self.string}) IS NOT TRUE"
-        held = f"SELECT {alias}.{FILE} AS file, {alias}.{POSITION} AS place FROM {TARGET} AS {alias}"
-        return (
-            f"SELECT {listed} FROM {TARGET} AS {alias} LEFT ANTI JOIN ({held} WHERE {self.string}) AS held "
-            f"ON {alias}.{FILE} = held.file AND {alias}.{POSITION} = held.place"
-        )
+        return f"SELECT {alias}.{ROW} FROM {TARGET} AS {alias} WHERE {self.string}"
 
     def concern(self, queries: Queries) -> BooleanExpression | None:
         """A filter that holds of every row for which it may hold."""
@@ -172,18 +157,10 @@ def shortened(string: str, alias: str, parts: tuple[str, ...]) -> str:
     return "".join([*pieces, string[at:]])
 
 
-def places(alias: str, target: Target, *, changed: bool = False) -> list[str]:
-    """Where a row is, and what makes it the same row after it is moved; as a changed row it has no last change yet."""
-    found = [f"{quoted(alias)}.{name} AS {name}" for name in (FILE, POSITION, *target.lineage[:1])]
-    if target.lineage:
-        last = target.lineage[1]
-        found.append(f"CAST(NULL AS bigint) AS {last}" if changed else f"{quoted(alias)}.{last} AS {last}")
-    return found
-
-
-def own_columns(alias: str, target: Target) -> list[str]:
-    """The columns of a row as they are."""
-    return [f"{quoted(alias, name)} AS {quoted(name)}" for name in target.columns().names]
+def place_of(alias: str, target: Target) -> list[str]:
+    """Where a row is that is updated, and what makes it the same row then; it has no last change yet."""
+    found = [f"{quoted(alias)}.{name} AS {name}" for name in (ROW, *target.lineage[:1])]
+    return [*found, *(f"CAST(NULL AS bigint) AS {name}" for name in target.lineage[1:])]
 
 
 def assignments(
@@ -195,7 +172,7 @@ def assignments(
     sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
     given: dict[tuple[str, ...], str] = {}
     for item in Cursor(cursor.statement, start, cursor.at).items():
-        path = _path(target.columns(), item.names("a column"), alias, parts, sensitive)
+        path = _path(columns_of(target), item.names("a column"), alias, parts, sensitive)
         item.expect("=")
         if any(path[: len(other)] == other[: len(path)] for other in given):
             raise InvalidArgument(f"column '{'.'.join(path)}' is set twice", column=".".join(path))
@@ -204,7 +181,7 @@ def assignments(
         raise cursor.unexpected("column = value")
     return {
         each.name: _value(each.dataType, quoted(alias, each.name), (each.name,), given)
-        for each in target.columns().fields
+        for each in columns_of(target).fields
         if any(path[0] == each.name for path in given)
     }
 
@@ -255,15 +232,3 @@ def stored(value: str, kind: spark.DataType) -> str:
     """A value in the type of its column."""
     nested = isinstance(kind, spark.StructType | spark.ArrayType | spark.MapType)
     return f"({value})" if nested else f"CAST(({value}) AS {kind.simpleString()})"
-
-
-def _typed_nulls(target: Target) -> list[str]:
-    return [f"NULL AS {quoted(name)}" for name in target.columns().names]
-
-
-def _limit_to_touched(target: Target, queries: Queries, condition: Condition) -> None:
-    """Read only the data files from here on in which a row changes."""
-    touched = queries.frame(
-        f"SELECT DISTINCT {FILE} FROM {TARGET} AS {quoted(condition.alias)} WHERE {condition.string}"
-    )
-    target.only = frozenset(row[0] for row in touched.collect())

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from icefield.expressions import BooleanExpression
+from icefield.expressions import BooleanExpression, conjunction
 from icefield.schema import schema_from_arrow
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.arrow import SparkBatches
+from icefield_spark.places import POSITION, frame_at, numbered_frame
 from icefield_spark.planned import planned_frame
 from icefield_spark.sql.sources import Source
 from icefield_spark.types import to_spark_schema
@@ -19,7 +20,15 @@ def frame_of(
     spark: SparkSession, source: Source, where: BooleanExpression | None, columns: Sequence[str] | None
 ) -> DataFrame:
     """The rows of a table that may match a filter, with some of its columns."""
-    return planned_frame(spark, source.scan(where, columns), columns or (), only=source.only)
+    if source.plan is None:
+        return planned_frame(spark, source.scan(where, columns), columns or ())
+    asked = columns if columns is not None else [field.name for field in source.schema().fields]
+    selected = [*(columns if columns is not None else ("*",)), POSITION]
+    if source.found is not None:
+        return frame_at(spark, source.scan(None, selected), asked, source.plan, source.found)
+    if source.keys is not None:
+        where = conjunction([source.keys.bounds] if where is None else [where, source.keys.bounds])
+    return numbered_frame(spark, source.scan(where, selected), asked, source.plan, source.keys)
 
 
 def frame_about(spark: SparkSession, source: Source) -> DataFrame:

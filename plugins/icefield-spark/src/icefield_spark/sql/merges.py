@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from icefield.errors import InvalidArgument
@@ -11,20 +11,21 @@ from pyspark.sql import DataFrame
 from sqlglot import exp, parse_one
 
 from icefield_spark.merging import add_columns
+from icefield_spark.places import ROW
+from icefield_spark.row_level import Target
 from icefield_spark.sql.columns import is_case_sensitive
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of
 from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
+from icefield_spark.sql.merge_keys import Side, source_keys
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.sql.row_changes import (
     DELETE,
-    FILE,
     INSERT,
     KEEP,
     OPERATION,
-    POSITION,
     UPDATE,
-    Target,
+    columns_of,
     commit_changes,
     on_branch,
 )
@@ -90,26 +91,28 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
 
 def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: list[_Clause]) -> None:
     target = sides.target
-    queries = queries_on(context, target)
-
-    def rows(query: str) -> DataFrame:
-        return queries.frame(query, frames={_SOURCE: source})
-
-    joined = _joined(sides, on)
-    if not target.marks:
-        left = any(each.of == _LEFT for each in clauses)
-        touched = f"SELECT DISTINCT {quoted(sides.alias)}.{FILE} FROM {joined('LEFT' if left else 'INNER')}"
-        if left:
-            touched += f" WHERE {_is_matched(sides)} OR {_operation(sides, clauses)} > {KEEP}"
-        target.only = frozenset(row[0] for row in rows(touched).collect())
-    inner = f"SELECT {', '.join(_columns(sides, clauses))} FROM {joined(_kind(target, clauses))}"
-    matters = f"{OPERATION} >= {KEEP}"
-    if target.marks:
-        matters += f" AND ({OPERATION} > {KEEP} OR {_THERE})"
-    frame = rows(f"SELECT * FROM ({inner}) AS changes WHERE {matters}")
+    keys = None
+    if not any(each.of == _LEFT for each in clauses):
+        sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
+        table = Side(sides.alias, columns_of(target).names)
+        given = Side(sides.source_alias, sides.source_columns)
+        keys = source_keys(target, source, on, table, given, str if sensitive else str.lower)
+    # Spark takes the table for small, and would send all of it to every executor; with keys it is no more than these.
+    hint = f"/*+ MERGE({quoted(sides.alias)}) */ " if keys is None else ""
+    columns = ", ".join(_columns(sides, clauses))
+    inner = f"SELECT {hint}{columns} FROM {_joined(sides, on, _kind(clauses))}"
+    matters = f"{OPERATION} >= {KEEP} AND ({OPERATION} > {KEEP} OR {_THERE})"
+    query = f"SELECT * FROM ({inner}) AS changes WHERE {matters}"
+    frame = queries_on(context, target, keys=keys).frame(query, frames={_SOURCE: source})
     matched = [each for each in clauses if each.of == _MATCHED]
     one_delete = len(matched) == 1 and matched[0].operation == DELETE and not matched[0].condition
-    commit_changes(context.spark, target, frame.drop(_THERE), one_source_row=bool(matched) and not one_delete)
+    commit_changes(
+        context.spark,
+        target,
+        frame.drop(_THERE),
+        concern=None if keys is None else keys.bounds,
+        one_source_row=bool(matched) and not one_delete,
+    )
 
 
 def _takes_all(cursor: Cursor) -> bool:
@@ -125,14 +128,14 @@ def _evolved(context: Context, target: Target, source: DataFrame) -> Target:
     return on_branch(target.table.refresh(), None if target.branch == MAIN_BRANCH else target.branch, target.kind)
 
 
-def _joined(sides: _Sides, on: str) -> Callable[[str], str]:
+def _joined(sides: _Sides, on: str, kind: str) -> str:
     source = f"(SELECT *, true AS {_THERE} FROM {_SOURCE}) AS {quoted(sides.source_alias)}"
-    return lambda kind: f"{TARGET} AS {quoted(sides.alias)} {kind} JOIN {source} ON {on}"
+    return f"{TARGET} AS {quoted(sides.alias)} {kind} JOIN {source} ON {on}"
 
 
-def _kind(target: Target, clauses: list[_Clause]) -> str:
+def _kind(clauses: list[_Clause]) -> str:
     """The join that gives every row that matters, and no more."""
-    keeps = not target.marks or any(each.of == _LEFT for each in clauses)
+    keeps = any(each.of == _LEFT for each in clauses)
     inserts = any(each.of == _NEW for each in clauses)
     return {(True, True): "FULL", (True, False): "LEFT", (False, True): "RIGHT"}.get((keeps, inserts), "INNER")
 
@@ -142,14 +145,14 @@ def _is_matched(sides: _Sides) -> str:
 
 
 def _is_there(sides: _Sides) -> str:
-    return f"{quoted(sides.alias)}.{FILE} IS NOT NULL"
+    return f"{quoted(sides.alias)}.{ROW} IS NOT NULL"
 
 
 def _guard(sides: _Sides, clause: _Clause) -> str:
     """When a clause is asked at all, and its condition."""
     of = {
         _MATCHED: _is_matched(sides),
-        _NEW: f"{quoted(sides.alias)}.{FILE} IS NULL",
+        _NEW: f"{quoted(sides.alias)}.{ROW} IS NULL",
         _LEFT: f"{quoted(sides.source_alias)}.{_THERE} IS NULL",
     }[clause.of]
     return f"{of} AND ({clause.condition})" if clause.condition else of
@@ -164,18 +167,23 @@ def _operation(sides: _Sides, clauses: list[_Clause]) -> str:
 def _columns(sides: _Sides, clauses: list[_Clause]) -> list[str]:
     target, alias = sides.target, quoted(sides.alias)
     operation = _operation(sides, clauses)
-    found = [f"{operation} AS {OPERATION}", *(f"{alias}.{name} AS {name}" for name in (FILE, POSITION))]
+    found = [f"{operation} AS {OPERATION}", f"{alias}.{ROW} AS {ROW}"]
     if target.lineage:
         first, last = target.lineage
         found.append(f"{alias}.{first} AS {first}")
         found.append(f"CASE WHEN ({operation}) = {KEEP} THEN {alias}.{last} END AS {last}")
-    for each in target.columns().fields:
+    for each in columns_of(target).fields:
+        # Rows that no clause writes need no value.
         cases = [
             f"WHEN {_guard(sides, clause)} THEN {clause.values.get(each.name, quoted(sides.alias, each.name))}"
+            if clause.operation != DELETE
+            else f"WHEN {_guard(sides, clause)} THEN NULL"
             for clause in clauses
         ]
-        old = quoted(sides.alias, each.name)
-        found.append(f"CASE {' '.join(cases)} ELSE {old} END AS {quoted(each.name)}")
+        value = f"CASE {' '.join(cases)} END"
+        if all(clause.operation == DELETE for clause in clauses):
+            value = f"CAST(NULL AS {each.dataType.simpleString()})"
+        found.append(f"{value} AS {quoted(each.name)}")
     found.append(f"coalesce({_is_matched(sides)}, false) AS {_THERE}")
     return found
 
@@ -222,7 +230,7 @@ def _clause(context: Context, cursor: Cursor, sides: _Sides) -> _Clause:
 
 
 def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]:
-    columns = sides.target.columns()
+    columns = columns_of(sides.target)
     nulls = {field.name: constant_of(field) for field in sides.target.table.schema().fields}
     if cursor.takes("*"):
         return {**nulls, **_all_columns(context, sides)}
@@ -249,7 +257,7 @@ def _all_columns(context: Context, sides: _Sides) -> dict[str, str]:
     sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
     known = {name if sensitive else name.lower(): name for name in sides.source_columns}
     found = {}
-    for each in sides.target.columns().fields:
+    for each in columns_of(sides.target).fields:
         name = known.get(each.name if sensitive else each.name.lower())
         if name is None and sides.evolves:
             continue
@@ -267,7 +275,7 @@ def _qualified(sides: _Sides, of: str, string: str) -> str:
     if of == _MATCHED:
         return string
     alias = sides.source_alias if of == _NEW else sides.alias
-    names = sides.source_columns if of == _NEW else sides.target.columns().names
+    names = sides.source_columns if of == _NEW else columns_of(sides.target).names
     known = {name.lower() for name in names}
     places = [
         column.this.meta["start"]

@@ -59,6 +59,7 @@ _WHOLE: dict[type[iceberg.IcebergType], int] = {iceberg.IntegerType: 31, iceberg
 _FLOATS = (iceberg.FloatType, iceberg.DoubleType)
 _INSTANTS = {exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ}
 _WALL_CLOCKS = {exp.DataType.Type.TIMESTAMPNTZ}
+_EXACT = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.Column)
 _MOST_VALUES = 1000
 _UNDERSTOOD = frozenset({"this", "expression", "expressions", "low", "high", "table"})
 
@@ -94,6 +95,17 @@ class Pushdown:
         ``may_be_absent``: an outer join puts nulls in place of rows, so that a filter must not ask for nulls.
         """
         return self._made(condition, False, may_be_absent)
+
+    def is_exact(self, condition: exp.Expression) -> bool:
+        """Whether the filter of a condition lets through the rows of the condition and no others."""
+        if isinstance(condition, exp.Paren):
+            return self.is_exact(condition.this)
+        if isinstance(condition, exp.And | exp.Or):
+            return self.is_exact(condition.this) and self.is_exact(condition.expression)
+        if not isinstance(condition, _EXACT) or self._made(condition, False, False) is None:
+            return False
+        names = [self._name(column) for column in condition.find_all(exp.Column)]
+        return all(name is not None and not isinstance(self._kinds[name], _FLOATS) for name in names)
 
     def _made(self, node: exp.Expression, negated: bool, strict: bool) -> BooleanExpression | None:
         if any(value for name, value in node.args.items() if name not in _UNDERSTOOD):

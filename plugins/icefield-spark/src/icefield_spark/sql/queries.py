@@ -117,16 +117,22 @@ class Queries:
 
     def filter_of(self, string: str) -> BooleanExpression | None:
         """What every row of the first table of a query matches that has a part in its result; None for all rows."""
+        scope = self._scope_of(string)
+        filters = [] if scope is None else scope.filters()
+        return conjunction(filters) if filters else None
+
+    def exact_filter_of(self, string: str) -> BooleanExpression | None:
+        """The filter that the condition of a query on one table is; None where it is none."""
+        scope = self._scope_of(string)
+        return None if scope is None else scope.exact_filter()
+
+    def _scope_of(self, string: str) -> Scope | None:
         statement = Statement(string)
         clauses = as_of_clauses(statement)
         tree = parse_one(without(statement.string, clauses), read="spark")
         table = next(tree.find_all(exp.Table))
         source = self._source(table, clauses)
-        if source is None:
-            return None
-        scope = Scope(table, source, source.schema(), self._folded, self._zone)
-        filters = scope.filters()
-        return conjunction(filters) if filters else None
+        return None if source is None else Scope(table, source, source.schema(), self._folded, self._zone)
 
     def _bound(
         self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf], given: Mapping[str, DataFrame]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from icefield import Schema
 from icefield.errors import InvalidArgument
-from icefield.expressions import BooleanExpression
+from icefield.expressions import BooleanExpression, conjunction
 from sqlglot import exp
 
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
@@ -45,6 +45,14 @@ class Scope:
             found += [self._pushdown.filter(each) for each in conjuncts(self._join.args.get("on"))]
         return [each for each in found if each is not None]
 
+    def exact_filter(self) -> BooleanExpression | None:
+        """The filter that lets through the rows of a query's condition and no others, where there is one."""
+        where = None if self._select is None else self._select.args.get("where")
+        parts = list(conjuncts(where.this if where is not None else None))
+        if not parts or not all(self._pushdown.is_exact(each) for each in parts):
+            return None
+        return conjunction(self.filters())
+
     def _may_be_absent(self, select: exp.Select) -> bool:
         """Whether an outer join may put nulls in place of the table's columns."""
         joins = select.args.get("joins") or []
@@ -75,7 +83,10 @@ def needed_columns(tree: exp.Expr, table: exp.Table, source: Source, schema: Sch
 
     A column that the statement does not spell can only be meant by a star and the like.
     """
-    spelt = {fold(each.name) for each in tree.find_all(exp.Identifier)}
+    own = fold(table.alias or source.name[-1])
+    columns = {fold(field.name) for field in schema.fields}
+    others = {fold(each.alias_or_name) for each in tree.find_all(exp.Table, exp.Subquery)} - {own} - columns
+    spelt = {fold(each.name) for each in tree.find_all(exp.Identifier) if not _is_of(each, others, fold)}
     metadata = [name for name in METADATA_COLUMNS if name in spelt and not schema.has_field(name)]
     if any("." in field.name for field in schema.fields) or _takes_all(tree, table, source, fold):
         if metadata:
@@ -86,6 +97,12 @@ def needed_columns(tree: exp.Expr, table: exp.Table, source: Source, schema: Sch
     if not named and not metadata:
         named = [_cheapest(schema)]
     return [*named, *metadata]
+
+
+def _is_of(identifier: exp.Identifier, others: set[str], fold: Fold) -> bool:
+    """Whether an identifier names a column of another table, by which it is qualified."""
+    column = identifier.parent
+    return isinstance(column, exp.Column) and column.this is identifier and fold(column.table) in others
 
 
 def _takes_all(tree: exp.Expr, table: exp.Table, source: Source, fold: Fold) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,10 @@ import pyarrow as pa
 from icefield import Catalog, Schema, Table
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable, NotSupportedByCatalog
 from icefield.expressions import BooleanExpression
-from icefield.scan import FileScanTask, TableScan
+from icefield.scan import TableScan
+
+from icefield_spark.keys import KeyFilter
+from icefield_spark.places import Plan, Positions
 
 METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
 
@@ -32,8 +35,12 @@ class Source:
     snapshot_id: int | None = None
     ref: str | None = None
     about: str | None = None
-    only: Callable[[FileScanTask], bool] | None = None
-    """Which tasks of a plan are read; all, unless given."""
+    plan: Plan | None = None
+    """Where the files of the frames of it are noted, whose rows then come with their places."""
+    found: Mapping[str, Positions] | None = None
+    """The rows of the plan's files that are read; all, unless given."""
+    keys: KeyFilter | None = None
+    """What a column must hold for a row to be read."""
 
     def scan(self, where: BooleanExpression | None = None, columns: Sequence[str] | None = None) -> TableScan:
         """The scan of the table at this version."""

@@ -1,0 +1,54 @@
+"""Jobs whose tasks write files: what their attempts wrote is a transaction's, and what lost is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from icefield.writing import WriteContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from icefield_spark.failures import original
+from icefield_spark.sweeping import sweep
+from icefield_spark.writing import Outcome, Paths
+
+Writer = Callable[[Any], Any]
+"""Makes what ``mapInArrow`` runs, for an accumulator of paths, or for None where Spark offers none."""
+
+
+def run_writers(
+    session: SparkSession, frame: DataFrame, writer: Writer, columns: str, context: WriteContext, transaction: Any
+) -> tuple[Outcome, list[Any]]:
+    """Run a job and note its files in a transaction, which deletes what is not committed.
+
+    Rows have a column ``message``; those in which it is null are given back. One action only: Spark runs a writer
+    again with each. When the job fails, no file of it stays.
+    """
+    spark_context = getattr(session, "_sc", None)  # not there with Spark Connect
+    log = None if spark_context is None else spark_context.accumulator([], Paths())
+    lost: list[str] = []
+    try:
+        rows = frame.mapInArrow(writer(log), columns).collect()
+    except BaseException as failure:
+        sweep(context)
+        error = original(failure) if isinstance(failure, PySparkException) else None
+        if error is None:
+            raise
+        raise error from failure
+    finally:
+        if log is not None:
+            lost = list(log.value)
+            log.value = []  # PySpark keeps every accumulator
+            transaction.context.written.add(*lost)
+    outcome = Outcome.of([bytes(row.message) for row in rows if row.message is not None])
+    transaction.context.written.retire(*lost)  # the files of attempts that lost; the others are taken back
+    transaction.context.written.add(*(file.file_path for file in outcome.files))
+    outcome.sweep(context)
+    return outcome, [row for row in rows if row.message is None]
+
+
+def settings_of(task: Any, names: tuple[str, ...]) -> Mapping[str, str]:
+    """Settings of Spark where a task runs."""
+    found = {name: task.getLocalProperty(name) for name in names}
+    return {name: value for name, value in found.items() if value}

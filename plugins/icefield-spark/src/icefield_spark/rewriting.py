@@ -1,0 +1,122 @@
+"""Data files written anew on executors, without some of their rows: what copy-on-write does.
+
+The rows that stay never leave Python: a task reads files in Arrow and writes them again.
+"""
+
+# See docs/decisions/0099.
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+from icefield.scan import FileScanTask, read_tasks
+from icefield.writing import WriteContext, write_batches
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from icefield_spark.chunks import ChunkContext
+from icefield_spark.jobs import run_writers
+from icefield_spark.places import POSITION, Plan, Positions, among, plain
+from icefield_spark.planned import shared
+from icefield_spark.types import to_spark_schema
+from icefield_spark.writing import MESSAGE_SCHEMA, Message, Outcome
+
+LINEAGE: Final = ("_row_id", "_last_updated_sequence_number")
+
+_MANY_BYTES: Final = 128 << 20
+_FEW_BYTES: Final = 8 << 20
+"""A task has files of at least so many bytes: of many where there is enough to write, else of few."""
+
+
+class FileRewriter:
+    """What ``mapInArrow`` runs: chunk numbers in; the rows that stay into new files; one row that names these, out."""
+
+    def __init__(self, reading: ChunkContext, writing: WriteContext, chunks: Any, log: Any = None) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._chunks = chunks
+        self._log = log
+
+    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
+        files = write_batches(self._writing, self._rows(numbers), task_id=number, attempt=attempt)
+        if self._log is not None:
+            self._log.add([file.file_path for file in files])
+        message = pickle.dumps(Message(files, 0 if task is None else task.attemptNumber()))
+        yield pa.RecordBatch.from_pydict({"message": pa.array([message], pa.binary())})
+
+    def _rows(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        chunks = getattr(self._chunks, "value", self._chunks)
+        last = len(self._reading.scan.projection) - 1
+        for batch in numbers:
+            for chunk in batch.column(0).to_pylist():
+                for task, gone in pickle.loads(chunks[chunk]):
+                    for rows in read_tasks([task], self._reading.scan, workers=1):
+                        goes = among(np.asarray(rows.column(last)), gone)
+                        kept = rows.select(range(last))
+                        yield kept.filter(pa.array(~goes)) if goes.any() else kept
+
+    def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
+        return "icefield"
+
+
+def rewrite_without(
+    session: SparkSession,
+    target: Any,
+    plan: Plan,
+    gone: Mapping[str, Positions],
+    context: WriteContext,
+    transaction: Any,
+) -> Outcome:
+    """Write files anew without the rows at some positions of them. Their rows keep their identity.
+
+    ``target`` has the table, its branch, and whether its rows have ``lineage``.
+    """
+    scan = target.scan().select("*", *target.lineage, POSITION)
+    writing = replace(context, operation_id=str(uuid4()))
+    chunks = [
+        pickle.dumps([(plain(part), gone[part.file.file_path]) for part in group])
+        for group in _groups(session, plan, gone, context.target_file_bytes)
+    ]
+    reading = ChunkContext.of(scan, to_spark_schema(scan.projection))
+    numbers = session.range(0, len(chunks), 1, len(chunks))
+    sent = shared(session, chunks)
+    outcome, _ = run_writers(
+        session,
+        numbers,
+        lambda log: FileRewriter(reading, writing, sent, log),
+        MESSAGE_SCHEMA,
+        writing,
+        transaction,
+    )
+    return outcome
+
+
+def _groups(
+    session: SparkSession, plan: Plan, gone: Mapping[str, Positions], target: int
+) -> Iterator[list[FileScanTask]]:
+    """Parts of files for one task each: as few and as large as leaves every core its share."""
+    parts = [part for path in gone for part in plan.parts[path].values()]
+    # Files of a partition come together, so that few tasks write to it.
+    parts.sort(key=lambda part: (part.spec_id, repr(part.file.partition), part.file.file_path, part.start))
+    cores = getattr(getattr(session, "_sc", None), "defaultParallelism", 1)
+    every = sum(part.length for part in parts)
+    least = _MANY_BYTES if every > _MANY_BYTES else _FEW_BYTES
+    size = min(target, max(least, -(-every // cores)))
+    group: list[FileScanTask] = []
+    held = 0
+    for part in parts:
+        if group and held + part.length // 2 >= size:
+            yield group
+            group, held = [], 0
+        group.append(part)
+        held += part.length
+    if group:
+        yield group

@@ -1,0 +1,216 @@
+"""Changes of rows of a table, from where the rows are that go to the commit.
+
+By merge-on-read rows that go are marked in delete files; by copy-on-write their files are written anew without them.
+"""
+
+# See docs/decisions/0089 and 0099.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from icefield import Table
+from icefield.errors import UnsupportedFeature
+from icefield.expressions import AlwaysTrue, BooleanExpression, In
+from icefield.metadata import MAIN_BRANCH
+from icefield.scan import TableScan
+from icefield.writing import (
+    DataFile,
+    DeleteContext,
+    DeletedRows,
+    WriteContext,
+    write_deletion_vectors,
+    write_position_deletes,
+)
+from pyspark.sql import SparkSession
+
+from icefield_spark.places import Plan, Positions, found_by_filter
+from icefield_spark.rewriting import LINEAGE, rewrite_without
+from icefield_spark.writing import ENGINE, spark_write_context
+
+
+@dataclass
+class Target:
+    """The table that is changed, and the data files that its plans have met."""
+
+    table: Table
+    branch: str
+    kind: str
+    """``delete``, ``update`` or ``merge``: whose properties count."""
+    plan: Plan = field(default_factory=Plan)
+    isolation_level: str | None = None
+    """In place of what the table's property says."""
+
+    def __post_init__(self) -> None:
+        self.snapshot_id = self.table.metadata.head(self.branch)
+        self.marks = self.table.properties.get(f"write.{self.kind}.mode", "copy-on-write") == "merge-on-read"
+        if self.marks and self.table.format_version < 2:
+            raise UnsupportedFeature("a table of format version 1 has no merge-on-read; upgrade it to 2 or 3")
+
+    @property
+    def is_serializable(self) -> bool:
+        """Whether rows that others add meanwhile are conflicts."""
+        level = self.table.properties.get(f"write.{self.kind}.isolation-level", "serializable")
+        return (self.isolation_level or level) == "serializable"
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The columns by which rows keep their identity."""
+        return LINEAGE if self.table.format_version >= 3 else ()
+
+    def scan(self, where: BooleanExpression | None = None, *, case_sensitive: bool = True) -> TableScan:
+        """A scan of the branch as it is."""
+        ref = None if self.branch == MAIN_BRANCH else self.branch
+        row_filter = AlwaysTrue() if where is None else where
+        return self.table.scan(row_filter=row_filter, ref=ref, case_sensitive=case_sensitive)
+
+    def write_context(self) -> WriteContext:
+        """For rows of the table that come with their lineage."""
+        context = spark_write_context(self.table)
+        return context.with_row_lineage() if self.lineage else context
+
+
+def apply_changes(
+    session: SparkSession,
+    target: Target,
+    files: list[DataFile],
+    gone: Mapping[str, Positions],
+    transaction: Any,
+    *,
+    branch: str | None,
+    whole: Collection[str] = (),
+    concern: BooleanExpression | None = None,
+    strings: Mapping[str, str] | None = None,
+) -> None:
+    """Stage new files, and what becomes of the files that have rows at the positions that go, and of ``whole`` ones.
+
+    ``concern`` holds of every row that was read, for the checks of what others committed. ``branch`` is that to
+    commit to; None stages the snapshot.
+    """
+    if not files and not gone and not whole:
+        return
+    condition = AlwaysTrue() if concern is None else concern
+    update = transaction.update_snapshot({**ENGINE, **(strings or {})}, branch)
+    dropped = {path for path, rows in gone.items() if len(rows) == target.plan.task(path).file.record_count}
+    rest = {path: rows for path, rows in gone.items() if path not in dropped}
+    dropped.update(whole)
+    if target.marks:
+        _mark(update.row_delta(), target, files, dropped, rest, condition, transaction)
+        return
+    if rest:
+        context = target.write_context()
+        files = files + rewrite_without(session, target, target.plan, rest, context, transaction).files
+    action = update.overwrite().add_fresh(*files).delete_file(*dropped, *rest)
+    action.validate_from_snapshot(target.snapshot_id).conflict_detection_filter(condition)
+    action.validate_no_conflicting_deletes()
+    if target.is_serializable:
+        action.validate_no_conflicting_data()
+    action.commit()
+
+
+def delete_where(
+    session: SparkSession,
+    target: Target,
+    where: BooleanExpression,
+    *,
+    strings: Mapping[str, str] | None = None,
+    case_sensitive: bool = True,
+) -> None:
+    """Delete the rows that match a filter, in one commit. What manifests decide takes no job."""
+    with target.table.transaction() as transaction:
+        transaction.expect_branch(target.branch)
+        replace_where(
+            session,
+            target,
+            where,
+            [],
+            transaction,
+            strings=strings,
+            branch=target.branch,
+            case_sensitive=case_sensitive,
+        )
+
+
+def replace_where(
+    session: SparkSession,
+    target: Target,
+    where: BooleanExpression,
+    files: list[DataFile],
+    transaction: Any,
+    *,
+    strings: Mapping[str, str] | None = None,
+    branch: str | None = MAIN_BRANCH,
+    case_sensitive: bool = True,
+) -> None:
+    """Stage files in place of the rows that match a filter. Files all of whose rows match go unread, and by no job."""
+    whole, some = transaction.matching_files(where, branch, case_sensitive)
+    if not (whole or some or files):
+        return
+    if not some:
+        transaction.overwrite_files(
+            files,
+            where,
+            {**ENGINE, **(strings or {})},
+            case_sensitive=case_sensitive,
+            branch=branch,
+            isolation_level=target.isolation_level,
+        )
+        return
+    scan = target.scan(where, case_sensitive=case_sensitive)
+    gone = found_by_filter(session, scan, target.plan, set(some))
+    apply_changes(session, target, files, gone, transaction, branch=branch, whole=whole, concern=where, strings=strings)
+
+
+def _mark(
+    delta: Any,
+    target: Target,
+    files: list[DataFile],
+    dropped: Collection[str],
+    marked: Mapping[str, Positions],
+    concern: BooleanExpression,
+    transaction: Any,
+) -> None:
+    """Add rows, and mark others as deleted."""
+    table = target.table
+    known = {path: target.plan.task(path) for path in marked}
+    delta.add_fresh_rows(files).validate_from_snapshot(target.snapshot_id)
+    delta.remove_rows(*dropped)
+    context = DeleteContext.from_metadata(table.metadata, table.io)
+    note = transaction.context.written.add
+    if table.format_version >= 3:
+        old = _old_positions(target, marked)
+        rows = [
+            DeletedRows(known[path].file, np.union1d(found, old.get(path, found))) for path, found in marked.items()
+        ]
+        delta.add_deletes(*write_deletion_vectors(context, rows, note=note))
+        for path in marked:
+            replaced = [each for each in known[path].delete_files if each.referenced_data_file == path]
+            delta.remove_deletes(*replaced)
+    else:
+        rows = [DeletedRows(known[path].file, found) for path, found in marked.items()]
+        delta.add_deletes(*write_position_deletes(context, rows, note=note))
+    delta.conflict_detection_filter(concern).validate_data_files_exist(marked)
+    if target.kind != "delete":
+        delta.validate_deleted_files().validate_no_conflicting_delete_files()
+    if target.is_serializable:
+        delta.validate_no_conflicting_data_files()
+    delta.commit()
+
+
+def _old_positions(target: Target, marked: Mapping[str, Any]) -> dict[str, Positions]:
+    """The positions that are deleted already in data files that get a new deletion vector."""
+    paths = [path for path in marked if target.plan.task(path).delete_files]
+    if not paths or target.snapshot_id is None:
+        return {}
+    columns = ("file_path", "pos")
+    found = target.table.inspect.scan(
+        "position_deletes", target.snapshot_id, row_filter=In("file_path", paths), selected_fields=columns
+    ).to_arrow()
+    return {
+        path: np.asarray(found.filter(pc.equal(found.column("file_path"), path)).column("pos").combine_chunks())
+        for path in paths
+    }

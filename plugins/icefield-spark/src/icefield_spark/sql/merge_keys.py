@@ -1,0 +1,168 @@
+"""What the condition of a merge says of the table: the keys of the source, sent to the readers of the table."""
+
+# See docs/decisions/0099.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from icefield import types as iceberg
+from icefield.expressions import AlwaysFalse, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual, conjunction
+from icefield.toolkit import to_arrow_type
+from icefield.types import IcebergType, NestedField
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as spark
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from icefield_spark.keys import MOST_KEYS, KeyFilter
+from icefield_spark.row_level import Target
+from icefield_spark.sql.parsing import quoted
+from icefield_spark.sql.pushdown import conjuncts
+from icefield_spark.types import to_spark_type
+
+_FEW = 200
+_KINDS = (
+    iceberg.IntegerType,
+    iceberg.LongType,
+    iceberg.StringType,
+    iceberg.DateType,
+    iceberg.TimestampType,
+    iceberg.TimestamptzType,
+    iceberg.DecimalType,
+    iceberg.BinaryType,
+)
+"""Types whose values are equal for Spark where they are for Arrow. Floats have NaN and two zeros."""
+
+_WHOLE = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A side of the join: its alias, and its columns."""
+
+    alias: str
+    columns: Sequence[str]
+
+
+def source_keys(
+    target: Target, source: DataFrame, on: str, table: Side, given: Side, fold: Callable[[str], str]
+) -> KeyFilter | None:
+    """What rows of the table hold that meet a row of the source; None where the condition does not say.
+
+    Rows that are left out meet none, so that the join gives the same without them.
+    """
+    fields = {each.name: each for each in target.table.schema().fields}
+    pairs = [
+        (fields[mine], other)
+        for mine, other in _equalities(on, table, given, fold)
+        if _is_comparable(fields[mine].field_type, source.schema[other].dataType)
+    ]
+    if not pairs:
+        return None
+    kinds = [each.field_type for each, _ in pairs]
+    chosen = source.select(
+        *(
+            f.col(quoted(other)).cast(to_spark_type(kind)).alias(f"c{at}")
+            for at, (kind, (_, other)) in enumerate(zip(kinds, pairs, strict=True))
+        )
+    )
+    found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in chosen.mapInArrow(_Distinct(), _KEYS).collect()]
+    columns = [_united([each.column(at) for each in found], kind) for at, kind in enumerate(kinds)]
+    if any(column is None for column in columns):
+        return None
+    every = [(each, column) for (each, _), column in zip(pairs, columns, strict=True) if column is not None]
+    bounds = conjunction([each for named, column in every for each in _bounds(named, column)])
+    best, values = max(every, key=lambda each: len(each[1]))
+    return KeyFilter(best.name, values, bounds)
+
+
+_KEYS = "keys binary"
+
+
+class _Distinct:
+    """What ``mapInArrow`` runs: the distinct values of each column, none where they are too many."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held: list[pa.Array] | None = None
+        for batch in batches:
+            pieces = [pc.drop_null(pc.unique(column)) for column in batch.columns]
+            held = pieces if held is None else [_joined(pair) for pair in zip(held, pieces, strict=True)]
+            if any(len(each) > MOST_KEYS for each in held):
+                held = [each.slice(0, MOST_KEYS + 1) for each in held]
+        if held is None:
+            return
+        sink = pa.BufferOutputStream()
+        # One row with a list for each column: their lengths differ.
+        lists = [pa.ListArray.from_arrays(pa.array([0, len(each)], pa.int32()), each) for each in held]
+        rows = pa.table(lists, names=[f"c{at}" for at in range(len(lists))])
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        yield pa.RecordBatch.from_pydict({"keys": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+    def __repr__(self) -> str:
+        return "icefield"
+
+
+def _joined(pair: tuple[pa.Array, pa.Array]) -> pa.Array:
+    return pc.unique(pa.concat_arrays(list(pair)))
+
+
+def _united(columns: Sequence[pa.ChunkedArray], kind: IcebergType) -> pa.Array | None:
+    """The distinct values that all tasks found; None where they are too many."""
+    form = to_arrow_type(kind)
+    lists = [chunk.flatten() for column in columns for chunk in column.chunks]
+    values = pc.unique(pa.concat_arrays([each.cast(form) for each in lists])) if lists else pa.array([], form)
+    return None if len(values) > MOST_KEYS else values
+
+
+def _bounds(field: NestedField, values: pa.Array) -> list[BooleanExpression]:
+    name = (field.name,)
+    if not len(values):
+        return [AlwaysFalse()]
+    if len(values) <= _FEW:
+        return [In(name, values.to_pylist())]
+    if isinstance(field.field_type, iceberg.BinaryType):
+        return []
+    ends = pc.min_max(values).as_py()
+    return [GreaterThanOrEqual(name, ends["min"]), LessThanOrEqual(name, ends["max"])]
+
+
+def _is_comparable(kind: IcebergType, given: spark.DataType) -> bool:
+    if not isinstance(kind, _KINDS):
+        return False
+    mine = to_spark_type(kind)
+    return mine == given or (isinstance(mine, _WHOLE) and isinstance(given, _WHOLE))
+
+
+def _equalities(on: str, table: Side, given: Side, fold: Callable[[str], str]) -> Iterator[tuple[str, str]]:
+    """The columns of the table and of the source that must be equal where rows meet."""
+    try:
+        tree = parse_one(f"SELECT 1 WHERE {on}", read="spark")
+    except SqlglotError:
+        return
+    where = tree.args.get("where")
+    for each in conjuncts(where.this if where is not None else None):
+        if not isinstance(each, exp.EQ):
+            continue
+        for left, right in ((each.this, each.expression), (each.expression, each.this)):
+            mine, other = _column(left, table, given, fold), _column(right, given, table, fold)
+            if mine is not None and other is not None:
+                yield mine, other
+                break
+
+
+def _column(node: exp.Expression, side: Side, opposite: Side, fold: Callable[[str], str]) -> str | None:
+    """The column of a side that an expression is, and can be no other."""
+    if not isinstance(node, exp.Column) or len(node.parts) > 2:
+        return None
+    found = [name for name in side.columns if fold(name) == fold(node.name)]
+    if node.table:
+        is_mine = fold(node.table) == fold(side.alias) != fold(opposite.alias)
+    else:
+        is_mine = fold(node.name) not in map(fold, opposite.columns)
+    return found[0] if is_mine and len(found) == 1 else None
