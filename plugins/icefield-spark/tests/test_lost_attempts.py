@@ -21,7 +21,7 @@ FAILING = "SELECT if(id = 25000, cast(raise_error('planted') AS BIGINT), id) AS 
 def test_a_task_whose_rows_cannot_all_be_computed_takes_back_its_files_itself(
     ice: Any, people: icefield.Table, data_files: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icefield_spark.session.sweep", lambda *_: None)
+    monkeypatch.setattr("icefield_spark.jobs.sweep", lambda *_: None)
     before = data_files()
     with pytest.raises(PySparkException, match="planted"):
         ice.append(ice.spark.sql(FAILING), "db.people")

@@ -241,6 +241,7 @@ def check(ice: Any, name: str, table: Table, asked: list[Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.counted
 @pytest.mark.spec("PRJ-01", "PRJ-16")
 def test_both_roads_read_every_evolution_under_every_filter(catalog: Catalog, ice: Any) -> None:
     evolving = Evolving(catalog, "db.every")

@@ -45,7 +45,7 @@ def test_a_replaced_table_keeps_its_history_and_the_ids_of_its_names(tmp_path: P
         assert (table.properties["a"], table.properties["b"]) == ("1", "2")
         now = table.current_snapshot()
         assert now is not None
-        assert (now.parent_snapshot_id, len(table.snapshots()), len(table.history())) == (None, 2, 1)
+        assert (now.parent_snapshot_id, len(table.snapshots()), len(table.history())) == (None, 2, 2)
         before = table.scan(ref="old").to_arrow().to_pylist()
         assert before == [{"id": 1, "home": {"city": "Oslo", "zip": 7}, "n": 3}]
 

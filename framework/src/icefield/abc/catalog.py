@@ -194,11 +194,11 @@ class CatalogBackend(ABC):
         self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
     ) -> Page[TableName]:
         """The views directly in a namespace, sorted. Raises ``NoSuchNamespace``."""
-        raise self._without_views()
+        raise self.__without_views()
 
     def load_view(self, view: TableName) -> CurrentView | None:
         """A view at its current version; None when there is none of that name."""
-        raise self._without_views()
+        raise self.__without_views()
 
     def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
         """Replace ``base`` by what is proposed, in one step; ``base=None`` creates the view, if there is none.
@@ -206,17 +206,17 @@ class CatalogBackend(ABC):
         Tables and views share their names. None where another change came first, of which nothing is left then.
         Raises ``ViewExists``, ``TableExists``, ``NoSuchNamespace``, ``NoSuchView``, ``CommitStateUnknown``.
         """
-        raise self._without_views()
+        raise self.__without_views()
 
     def drop_view(self, view: TableName) -> None:
         """Drop a view. Raises ``NoSuchView``."""
-        raise self._without_views()
+        raise self.__without_views()
 
     def rename_view(self, source: TableName, target: TableName) -> None:
         """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
-        raise self._without_views()
+        raise self.__without_views()
 
-    def _without_views(self) -> NotSupportedByCatalog:
+    def __without_views(self) -> NotSupportedByCatalog:
         return NotSupportedByCatalog(f"catalog '{self.name}' keeps no views")
 
     def credentials(self) -> str | None:

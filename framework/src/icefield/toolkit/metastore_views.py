@@ -74,7 +74,7 @@ class MetastoreViews(ABC):
         try:
             swapped = self.swap_pointer(view, None if base is None else base.location, location)
         except OutcomeUnknown as lost:
-            swapped = self._settled(view, location, lost)
+            swapped = self.__settled(view, location, lost)
         except IcefieldError:
             delete_quietly(system, location)
             raise
@@ -83,7 +83,7 @@ class MetastoreViews(ABC):
             return None
         return CurrentView(location, metadata)
 
-    def _settled(self, view: TableName, ours: str, lost: Exception) -> bool:
+    def __settled(self, view: TableName, ours: str, lost: Exception) -> bool:
         """Find out by looking: only our own location proves anything, since the swap may come yet."""
         try:
             if self.read_pointer(view) == ours:

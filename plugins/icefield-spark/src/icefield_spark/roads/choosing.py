@@ -186,12 +186,13 @@ class Chooser:
     def _member(self, task: FileScanTask, shape: FileShape | None, groups: dict[Any, Group]) -> Group:
         """The group of a file, which is put into it."""
         file = task.file
+        if shape is None:
+            # Nor is Spark asked: it would go to hosts that the configuration does not name.
+            raise Unfit("its footer cannot be read")
         try:
             path = self._reach.path(self._spark, self._scan.io.resolve(file.file_path))
         except IcefieldError as error:
             raise Unfit("its location is refused") from error
-        if shape is None:
-            raise Unfit("its footer cannot be read")
         held = self._held(shape)
         if isinstance(held, Unfit):
             raise held

@@ -85,7 +85,7 @@ def needed_columns(tree: exp.Expr, table: exp.Table, source: Source, schema: Sch
     """
     own = fold(table.alias or source.name[-1])
     columns = {fold(field.name) for field in schema.fields}
-    others = {fold(each.alias_or_name) for each in tree.find_all(exp.Table, exp.Subquery)} - {own} - columns
+    others = {fold(each.alias_or_name) for each in tree.find_all(exp.Table, exp.Subquery)} - {own, ""} - columns
     spelt = {fold(each.name) for each in tree.find_all(exp.Identifier) if not _is_of(each, others, fold)}
     metadata = [name for name in METADATA_COLUMNS if name in spelt and not schema.has_field(name)]
     if any("." in field.name for field in schema.fields) or _takes_all(tree, table, source, fold):
