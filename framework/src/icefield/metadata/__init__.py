@@ -2,6 +2,7 @@
 
 from icefield.limits import MAX_METADATA_BYTES
 from icefield.metadata.decode import SUPPORTED_FORMAT_VERSIONS, decode_metadata
+from icefield.metadata.deferred_snapshots import with_deferred_snapshots
 from icefield.metadata.encode import encode_metadata
 from icefield.metadata.entries import (
     BlobMetadata,
@@ -84,5 +85,6 @@ __all__ = [
     "view_requirements_to_json",
     "view_updates_from_json",
     "view_updates_to_json",
+    "with_deferred_snapshots",
     "with_metadata_log",
 ]

@@ -145,6 +145,10 @@ class JsonArray(Sequence[T]):
         separator = b"" if head == b"[" else b","
         return b"".join((head, separator, b",".join(self._tail), b"]"))
 
+    def known_size(self) -> int:
+        """How many elements are at hand: all of them, but where others can be fetched."""
+        return len(self)
+
     def __len__(self) -> int:
         return len(self._records) if self._records is not None else len(self._strings())
 

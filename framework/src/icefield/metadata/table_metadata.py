@@ -198,7 +198,7 @@ class TableMetadata:
         return (
             f"TableMetadata(format_version={self.format_version}, table_uuid={self.table_uuid!r}, "
             f"location={location!r}, current_snapshot_id={self.current_snapshot_id}, "
-            f"snapshots={len(self.snapshots)}, schemas={len(self.schemas)})"
+            f"snapshots={self.snapshots.known_size()}, schemas={len(self.schemas)})"
         )
 
     def _missing(self, what: str, wanted: int, array: JsonArray[Any]) -> InvalidMetadata:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 from icefield.abc import Committed, Current, Pointer, TableName
 from icefield.errors import IcefieldError, InvalidMetadata
-from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metadata import TableMetadata, decode_metadata, with_deferred_snapshots
 from icefield.toolkit import checked_pointer
 
 from icefield_rest.connection import Answer
@@ -30,6 +30,8 @@ class LoadTableResult(msgspec.Struct, rename="kebab"):
     config: dict[str, str | None] | None = None
     storage_credentials: list[VendedCredential] | None = None
 
+
+_NEXT_ROW_ID: Final = b'"next-row-id"'
 
 _decoder = msgspec.json.Decoder(LoadTableResult)
 
@@ -51,9 +53,16 @@ class Loaded:
         return self.ends is None or self.ends - time.time() > _TRUSTED_FOR
 
 
-def loaded(service: Service, table: TableName, answer: Answer, known: Loaded | None = None) -> Loaded:
+def loaded(
+    service: Service,
+    table: TableName,
+    answer: Answer,
+    known: Loaded | None = None,
+    whole: Callable[[], TableMetadata] | None = None,
+) -> Loaded:
     """The table that an answer holds; metadata that was decoded before is not decoded again.
 
+    ``whole`` gives all snapshots of a table whose answer holds those of branches and tags alone.
     Raises ``InvalidMetadata``, ``StorageError``.
     """
     what = f"table {'.'.join(table)} of catalog '{service.name}'"
@@ -63,12 +72,22 @@ def loaded(service: Service, table: TableName, answer: Answer, known: Loaded | N
         metadata = known.current.metadata
     else:
         metadata = _decoded(found.metadata, location or what)
+        if whole is not None:
+            metadata = with_deferred_snapshots(metadata, whole) if can_defer(found.metadata, metadata) else whole()
     config = dict(found.config or {})
     vended, ends = vended_properties(service, table, config, found.storage_credentials or [], metadata.location)
     properties = {**service.given_by_service, **may_say(config), **vended}
     pointer = Pointer(location or f"rest:{metadata.table_uuid}/{metadata.last_updated_ms}")
     current = Current(pointer, metadata, properties)
     return Loaded(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
+
+
+def can_defer(raw: msgspec.Raw | bytes, metadata: TableMetadata) -> bool:
+    """Whether nothing of a table follows from snapshots that are not there.
+
+    Version 1 has no sequence numbers, and a table that does not state its next row id is asked for all its snapshots.
+    """
+    return metadata.format_version > 1 and (metadata.format_version == 2 or _NEXT_ROW_ID in bytes(raw))
 
 
 def committed(service: Service, table: TableName, answer: Answer, before: Loaded | None) -> Loaded:

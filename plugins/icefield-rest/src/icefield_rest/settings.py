@@ -17,6 +17,8 @@ SEPARATOR: Final = "namespace-separator"
 SNAPSHOTS: Final = "snapshot-loading-mode"
 PLANNING: Final = "scan-planning-mode"
 TRUSTED_HOSTS: Final = "rest.trusted-hosts"
+ALL: Final = "all"
+REFS: Final = "refs"
 HEADER: Final = "header."
 OWN: Final = "rest."
 
@@ -24,7 +26,6 @@ _PAGE: Final = 1_000
 _ACCESS: Final = "X-Iceberg-Access-Delegation"
 # What other clients can choose; a service's own word on it is passed over.
 _ONLY: Final = {
-    SNAPSHOTS: ("all", "tables are loaded with all their snapshots"),
     PLANNING: ("client", "scans are planned here"),
 }
 
@@ -47,6 +48,7 @@ class Settings:
     proxy: str | None
     trusted: frozenset[str]
     cached_tables: int
+    snapshots: str
     limits: RetryLimits
 
     def __repr__(self) -> str:
@@ -77,6 +79,7 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
         proxy=properties.get("rest.client.proxy-uri"),
         trusted=_trusted(uri, properties),
         cached_tables=whole_number(properties, "rest-table-cache.max-entries", 100, 0),
+        snapshots=_snapshots(properties),
         limits=RetryLimits.of(properties, OWN),
     )
 
@@ -114,6 +117,13 @@ def _trusted(uri: str, properties: Mapping[str, str]) -> frozenset[str]:
         if host := entry.strip().lower():
             found.add(host if ":" in host else f"{host}:443")
     return frozenset(found)
+
+
+def _snapshots(properties: Mapping[str, str]) -> str:
+    mode = properties.get(SNAPSHOTS, ALL).lower()
+    if mode not in (ALL, REFS):
+        raise InvalidArgument(f"{SNAPSHOTS}={properties[SNAPSHOTS]} is not supported: it is '{ALL}' or '{REFS}'")
+    return mode
 
 
 def _client_certificate(properties: Mapping[str, str]) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from icefield.errors import (
     StorageError,
     TableExists,
 )
-from icefield.metadata import requirements_to_json, updates_to_json
+from icefield.metadata import TableMetadata, requirements_to_json, updates_to_json
 
 from icefield_rest.answers import Loaded, committed, loaded
 from icefield_rest.connection import MAX_TABLE, outcome
@@ -25,6 +25,7 @@ from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
 from icefield_rest.names import Identifier, listed
 from icefield_rest.service import Service
+from icefield_rest.settings import ALL
 
 _GONE: Final = ("NoSuchTable", "NoSuchNamespace", "NotFound")
 
@@ -51,9 +52,11 @@ class Tables:
         known = self._remembered(table)
         if known is not None and known.etag is not None and known.lasts:
             headers["If-None-Match"] = known.etag
-        path, query = service.table_path(table), {"snapshots": "all"}
+        path, mode = service.table_path(table), service.settings.snapshots
         try:
-            answer = service.connection.ask("GET", path, what, query=query, headers=headers, limit=MAX_TABLE)
+            answer = service.connection.ask(
+                "GET", path, what, query={"snapshots": mode}, headers=headers, limit=MAX_TABLE
+            )
         except Refused as refused:
             if is_missing(refused):
                 self.forget(table)
@@ -63,7 +66,8 @@ class Tables:
             if known is None:
                 raise StorageError(f"{what}: the service says that nothing has changed since nothing was loaded")
             return known
-        found = loaded(service, table, answer, known)
+        whole = None if mode == ALL else lambda: self._whole(table)
+        found = loaded(service, table, answer, known, whole)
         self._remember(table, found)
         return found
 
@@ -220,6 +224,18 @@ class Tables:
         """The token that the service gave for the requests of one table."""
         known = self._remembered(table)
         return None if known is None else known.token
+
+    def _whole(self, table: TableName) -> TableMetadata:
+        """The metadata with all snapshots; what is remembered is not touched, since a tag may be that of a mode."""
+        service, what = self.service, f"loading the snapshots of {_shown(table)}"
+        path, query = service.table_path(table), {"snapshots": ALL}
+        try:
+            answer = service.connection.ask("GET", path, what, query=query, limit=MAX_TABLE)
+        except Refused as refused:
+            raise (no_table(table, service.name) if is_missing(refused) else error_of(refused, what)) from refused
+        metadata = loaded(service, table, answer).current.metadata
+        assert metadata is not None
+        return metadata
 
     def _gone(self, table: TableName) -> bool:
         try:

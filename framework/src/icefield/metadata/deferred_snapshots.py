@@ -1,0 +1,92 @@
+"""Snapshots of which a service gave some: the others are fetched when something asks for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from icefield.errors import StorageError
+from icefield.metadata.codecs import SNAPSHOTS
+from icefield.metadata.json_array import JsonArray
+from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.table_metadata import TableMetadata
+
+
+def with_deferred_snapshots(some: TableMetadata, fetch: Callable[[], TableMetadata]) -> TableMetadata:
+    """Metadata that holds some snapshots of a version, and gets the others from ``fetch`` when they are asked for.
+
+    ``fetch`` gives the whole metadata of that version or of a later one: snapshots that were added since are left out,
+    by their sequence numbers. So a table of format version 1, which has none, cannot be loaded in this way.
+    Finding a snapshot that is there fetches nothing; everything else of the snapshots does, once.
+    """
+    assert some.format_version > 1, "snapshots of version 1 have no sequence numbers"
+
+    def whole() -> JsonArray[Snapshot]:
+        return _as_of(some, fetch())
+
+    return replace(some, snapshots=_DeferredSnapshots(some.snapshots, whole))
+
+
+def _as_of(some: TableMetadata, whole: TableMetadata) -> JsonArray[Snapshot]:
+    """The snapshots of a version, from a later one: those that went since then are gone."""
+    if whole.table_uuid != some.table_uuid or whole.last_sequence_number < some.last_sequence_number:
+        raise StorageError(
+            f"table {some.location} was replaced by another while its snapshots were read: load it again",
+            location=some.location,
+        )
+    last, found = some.last_sequence_number, whole.snapshots
+    kept = found.kept([i for i, record in enumerate(found.records) if (record.sequence_number or 0) <= last])
+    return kept.extended(each for each in some.snapshots if each.snapshot_id not in kept.positions)
+
+
+class _DeferredSnapshots(JsonArray[Snapshot]):
+    """All snapshots, of which some are at hand. Whatever needs more than one of these fetches the whole first."""
+
+    __slots__ = ("_fetch", "_lock", "_some")
+
+    def __init__(self, some: JsonArray[Snapshot], fetch: Callable[[], JsonArray[Snapshot]]) -> None:
+        super().__init__(SNAPSHOTS)
+        self._some = some
+        self._fetch: Callable[[], JsonArray[Snapshot]] | None = fetch
+        self._lock = threading.Lock()
+
+    def find(self, identity: Any) -> Snapshot | None:
+        if self._fetch is not None and (found := self._some.find(identity)) is not None:
+            return found
+        return super().find(identity)
+
+    @property
+    def records(self) -> Sequence[Any]:
+        self._fill()
+        return super().records
+
+    def extended(self, items: Iterable[Snapshot]) -> JsonArray[Snapshot]:
+        self._fill()
+        return super().extended(items)
+
+    def raw(self) -> Any:
+        self._fill()
+        return super().raw()
+
+    def known_size(self) -> int:
+        return len(self._some) if self._fetch is not None else super().known_size()
+
+    def __len__(self) -> int:
+        self._fill()
+        return super().__len__()
+
+    def __repr__(self) -> str:
+        return "<some snapshots>" if self._fetch is not None else super().__repr__()
+
+    def _strings(self) -> list[Any]:
+        self._fill()
+        return super()._strings()
+
+    def _fill(self) -> None:
+        with self._lock:
+            if self._fetch is not None:
+                whole = self._fetch()
+                self._base, self._location = whole.raw(), whole._location
+                self._fetch = None
