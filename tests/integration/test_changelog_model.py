@@ -296,6 +296,7 @@ def stated(history: History, found: pa.Table) -> Counter[tuple[int, int, str, st
     return Counter((*(row[name] for name in changes), history.of_scan(row)) for row in found.to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.counted
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.spec("SCAN-52", "SCAN-43")

@@ -199,6 +199,7 @@ def test_a_file_that_is_written_in_place_is_found_each_time_and_in_two_ways(tmp_
     assert [bool(each) for each in said] == [True] * 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LocalFileSystem, MemoryFileSystem, Remote, Bound])
 def test_a_right_file_system_passes_every_check(kind: type[FileSystem], tmp_path: Path) -> None:
     assert failures(suite_of(kind), given(kind, tmp_path)) == []

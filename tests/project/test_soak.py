@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
 from repository import ROOT, text_of, tracked_files
 
 # Spelt in pieces: this module reads nothing.
@@ -86,6 +87,7 @@ def says_so(function: Function) -> bool:
     return bool({"counted", "soak", "given"} & {name for each in function.decorator_list for name in names_in(each)})
 
 
+@pytest.mark.slow
 def test_each_test_that_has_another_count_in_a_soak_is_marked() -> None:
     found = counted()
     silent = [

@@ -63,6 +63,7 @@ def test_a_table_that_is_not_there_is_stated_when_it_is_named(read: Any) -> None
         read("db.nosuch")
 
 
+@pytest.mark.slow
 def test_both_sides_of_a_join_with_itself_read_one_version(
     spark: Any, read: Any, people: icefield.Table, write: Any
 ) -> None:
@@ -108,6 +109,7 @@ def test_an_unknown_option_is_refused_before_anything_is_read_or_written(
     assert ids(people) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_the_summary_names_the_application(spark: Any, people: icefield.Table, write: Any) -> None:
     write(spark.range(4, 5), "append")
     people.refresh()
@@ -148,6 +150,7 @@ def test_an_overwrite_replaces_the_partitions_that_it_has_rows_for_when_spark_or
     assert ids(table) == ([1, 3] if by in ("option", "session") else [3])
 
 
+@pytest.mark.slow
 def test_a_table_of_sparks_own_catalog_is_refused_with_what_to_use_instead(
     spark: Any, people: icefield.Table, options: dict[str, str]
 ) -> None:
@@ -167,6 +170,7 @@ def test_a_table_of_sparks_own_catalog_is_refused_with_what_to_use_instead(
     assert ids(people) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_when_a_task_fails_nothing_is_visible_and_nothing_is_left(
     people: icefield.Table, write: Any, data_files: Found, half_failing: Any
 ) -> None:
@@ -208,6 +212,7 @@ def test_a_filter_of_ones_own_prunes_and_sparks_filters_go_on_top(read: Any) -> 
     assert frame.filter("id = 2").count() == 0
 
 
+@pytest.mark.slow
 def test_one_frame_used_with_other_filters_and_with_none_gives_each_its_rows(spark: Any, read: Any) -> None:
     """Spark pushes filters into data sources written in Python once its switch is on, and mixes them up."""
     spark.conf.set(SWITCH, "true")

@@ -41,6 +41,7 @@ def test_without_the_property_the_mode_suits_the_partitions_and_the_order(
         mode_of(metadata, "hsah")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_partition_gets_one_file_where_each_task_had_rows_of_it(ice: Any, catalog: icefield.Catalog) -> None:
     """Transforms of a long, of an instant (in a session that is not in UTC) and of a string."""
@@ -70,6 +71,7 @@ def test_variants_come_from_spark_turned_round_and_some_of_them_null(catalog: ic
     assert file.record_count == 2
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_variants_are_written_and_read_by_spark(ice: Any, catalog: icefield.Catalog) -> None:
     frame = ice.spark.sql(

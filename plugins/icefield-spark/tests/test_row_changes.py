@@ -45,6 +45,7 @@ def jobs(spark: Any) -> Iterator[Callable[[], int]]:
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
+@pytest.mark.slow
 def test_only_files_with_rows_that_go_are_rewritten_and_on_executors(
     ice: Any, catalog: icefield.Catalog, committed: Committed, jobs: Callable[[], int]
 ) -> None:

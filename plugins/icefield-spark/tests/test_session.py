@@ -97,6 +97,7 @@ def _every_type() -> tuple[Schema, pa.Table]:
     return Schema(*fields), pa.Table.from_arrays(arrays, names=[field.name for field in fields])
 
 
+@pytest.mark.slow
 @pytest.mark.spec("TYP-02", "TYP-05", "TYP-07", "TYP-08", "TYP-09", "TYP-13", "TYP-14", "TYP-15", "TYP-17", "TYP-18")
 def test_every_type_goes_to_spark_and_comes_back_as_it_was(ice: Any, catalog: icefield.Catalog) -> None:
     schema, rows = _every_type()
@@ -381,6 +382,7 @@ def test_when_a_task_fails_the_files_of_its_siblings_go_too(
     assert data_files() == before
 
 
+@pytest.mark.slow
 def test_what_an_attempt_wrote_whose_worker_was_killed_is_not_committed_and_not_left(
     ice: Any, people: icefield.Table, data_files: Found, committed: Committed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,12 @@ pytestmark = pytest.mark.spark
 Found = Callable[[], set[str]]
 Committed = Callable[[str], set[str]]
 
-MODES = [(2, "copy-on-write"), (2, "merge-on-read"), (3, "copy-on-write"), (3, "merge-on-read")]
+MODES = [
+    pytest.param(2, "copy-on-write", marks=pytest.mark.slow),
+    (2, "merge-on-read"),
+    (3, "copy-on-write"),
+    pytest.param(3, "merge-on-read", marks=pytest.mark.slow),
+]
 
 
 def create(ice: Any, version: int, mode: str) -> None:
@@ -144,6 +149,7 @@ def test_what_others_commit_meanwhile_is_a_conflict(
     assert all(row[2] == row[0] * 1.5 for row in rows(ice))
 
 
+@pytest.mark.slow
 def test_branches_are_written_to(ice: Any, catalog: icefield.Catalog) -> None:
     create(ice, 2, "merge-on-read")
     ice.sql("ALTER TABLE db.t CREATE BRANCH audit")
@@ -157,6 +163,7 @@ def test_branches_are_written_to(ice: Any, catalog: icefield.Catalog) -> None:
     assert [row[0] for row in rows(ice)] == [9, 77]
 
 
+@pytest.mark.slow
 def test_procedures_are_called_by_position_and_by_name(ice: Any, catalog: icefield.Catalog) -> None:
     create(ice, 2, "merge-on-read")
     table = catalog.load_table("db.t")

@@ -220,6 +220,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.slow
 def test_a_query_gives_the_rows_that_it_gives_over_views(spark: Any, ice: Any, views: None) -> None:
     for query in QUERIES:
         wanted, found = spark.sql(over_views(query)), ice.sql(query)
@@ -248,6 +249,7 @@ def test_deleted_rows_are_not_counted(spark: Any, catalog: icefield.Catalog) -> 
     assert attach(spark, catalog).sql("SELECT count(*) FROM db.few").collect() == [(2,)]
 
 
+@pytest.mark.slow
 def test_a_name_may_state_a_version(ice: Any, goods: icefield.Table) -> None:
     first, second = goods.history()[0], goods.history()[1]
     with goods.manage_snapshots() as update:
@@ -275,6 +277,7 @@ def test_a_name_may_state_a_version(ice: Any, goods: icefield.Table) -> None:
         ice.sql(f"SELECT * FROM db.goods.tag_two VERSION AS OF {first.snapshot_id}")
 
 
+@pytest.mark.slow
 def test_tables_about_a_table_are_queried(ice: Any, goods: icefield.Table) -> None:
     assert ice.sql("SELECT count(*) FROM db.goods.snapshots WHERE operation = 'append'").collect() == [(6,)]
     found = ice.sql("SELECT f.record_count FROM db.goods.files f JOIN db.goods.manifests m ON f.spec_id = 0")

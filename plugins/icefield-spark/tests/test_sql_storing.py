@@ -39,6 +39,7 @@ def ids(ice: Any) -> list[Any]:
     return [row[0] for row in ice.sql("SELECT id FROM db.t ORDER BY id").collect()]
 
 
+@pytest.mark.slow
 def test_rows_of_a_condition_and_of_a_partition_are_replaced_and_go(ice: Any, table: icefield.Table) -> None:
     ice.sql("INSERT INTO db.t REPLACE WHERE part = 'a' AND id BETWEEN 0 AND 2 SELECT 10, 'a', 0.5")
     assert ids(ice) == [1, 3, 4, 5, 10]

@@ -64,6 +64,7 @@ def test_a_table_is_created_from_a_query(ice: Any, catalog: icefield.Catalog) ->
     assert not catalog.table_exists("db.failed")
 
 
+@pytest.mark.slow
 def test_a_table_is_replaced_with_its_rows_and_keeps_its_history(ice: Any, catalog: icefield.Catalog) -> None:
     ice.sql(
         "CREATE TABLE db.t PARTITIONED BY (part) TBLPROPERTIES ('a' = '1') AS SELECT id, id % 2 AS part FROM range(6)"
@@ -86,6 +87,7 @@ def test_a_table_is_replaced_with_its_rows_and_keeps_its_history(ice: Any, catal
         ice.sql("REPLACE TABLE db.nothing (x int) USING iceberg")
 
 
+@pytest.mark.slow
 def test_columns_have_defaults_in_version_3(ice: Any, catalog: icefield.Catalog) -> None:
     ice.sql(
         "CREATE TABLE db.t (id bigint, v int DEFAULT 6 + 1 COMMENT 'a number', word string DEFAULT 'it''s, (so)') "

@@ -216,6 +216,7 @@ def test_files_of_a_commit_that_fails_are_deleted(people: icefield.Table, catalo
     assert data_files() == before
 
 
+@pytest.mark.slow
 def test_files_of_a_commit_whose_outcome_is_unknown_stay(
     people: icefield.Table, data_files: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:

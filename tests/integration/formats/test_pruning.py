@@ -243,6 +243,7 @@ class Pruned:
         assert split.count() == len(expected), expression
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.spec("SCAN-44")
 @settings(max_examples=300 if SOAK else 4, deadline=None, suppress_health_check=list(HealthCheck))

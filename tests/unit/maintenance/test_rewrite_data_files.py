@@ -77,6 +77,7 @@ def lived(seed: int, version: int, raised: bool, kind: str) -> Table:
     return table
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=6)
 @given(
     seed=st.integers(0, 2**20),

@@ -106,6 +106,7 @@ def lived(seed: int, version: int, raised: bool, granularity: str = "partition",
     return table
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     seed=st.integers(0, 2**20),

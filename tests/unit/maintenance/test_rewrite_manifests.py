@@ -66,6 +66,7 @@ def lived(seed: int, version: int, steps: int = 8, **properties: str) -> Table:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.spec("MAN-14", "SNAP-21")
 @settings(deadline=None, max_examples=30)
 @given(

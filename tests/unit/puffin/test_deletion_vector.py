@@ -93,6 +93,7 @@ def test_croaring_writes_the_same_bytes_and_reads_them(pieces: list[Any]) -> Non
     assert np.array_equal(decode_vector(ours, "v", cardinality=len(positions)), positions)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(POSITIONS, max_size=5))
 def test_vectors_that_are_written_together_are_the_same(several: list[list[Any]]) -> None:
@@ -183,11 +184,13 @@ def test_damage_behind_a_right_checksum_is_one_typed_error_or_ascending_position
         st.sampled_from([*KINDS.values(), positions_of(*(values + 9 for values in KINDS.values()), [KEY])])
     )
     vector = bytearray(encode_vector(np.asarray(kind, np.int64))[8:-4])
-    for _ in range(data.draw(st.integers(1, 3))):
+    # None at all in a quarter of the inputs, so that some are sure to be accepted.
+    for _ in range(data.draw(st.sampled_from([0, 1, 2, 3]))):
         vector[data.draw(st.integers(0, min(80, len(vector) - 1)))] = data.draw(st.integers(0, 255))
-    cut = data.draw(st.integers(0, len(vector)))
+    is_cut = data.draw(st.sampled_from([False, False, False, True]))
+    cut = data.draw(st.integers(0, len(vector))) if is_cut else len(vector)
     with outcomes.of("behind a right checksum", InvalidFile):
-        found = decode_vector(blob_of(bytes(vector[:cut] if data.draw(st.booleans()) else vector)), "v")
+        found = decode_vector(blob_of(bytes(vector[:cut])), "v")
         assert np.all(np.diff(found) > 0)
         assert not len(found) or found[0] >= 0
 

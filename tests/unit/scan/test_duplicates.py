@@ -13,6 +13,7 @@ from icefield.scan.duplicates import path_hashes
 from planned_tables import PlannedTable
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=40), max_size=30), st.integers(0, 3))
 def test_hashes_are_equal_for_equal_paths_and_differ_for_others(paths: list[str], skipped: int) -> None:
     hashes = path_hashes(pa.array(paths, pa.string()).slice(skipped)).tolist()

@@ -80,6 +80,7 @@ def batches(data, *, far):
         yield from reader.read(ReadRequest(reader.schema))
 
 
+@pytest.mark.slow
 def test_the_file_is_what_pyarrow_reads():
     table = pq.read_table(io.BytesIO(file(300)))
     assert pc.binary_length(table["t"]).to_pylist() == [LONG] * 300

@@ -70,6 +70,7 @@ def test_rows_are_in_the_order_and_those_with_equal_keys_as_they_were(
     assert told == [rows.nbytes <= held or not values]
 
 
+@pytest.mark.slow
 def test_many_runs_are_merged_in_steps_and_leave_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(external_sort, "_MERGED", 3)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -69,6 +69,7 @@ def test_bits_take_turns_from_the_highest_down() -> None:
         assert made.tolist() == wanted
 
 
+@pytest.mark.slow
 def test_a_sample_is_of_all_rows_alike_and_has_no_long_values() -> None:
     batches = [
         pa.record_batch({"n": pa.array(range(start, start + 1000)), "s": ["x" * 9999] * 1000})
