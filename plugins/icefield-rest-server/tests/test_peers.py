@@ -101,3 +101,19 @@ def test_of_writers_through_the_server_and_past_it_none_is_lost(theirs: Any, tmp
     assert {key: value for key, value in table.properties.items() if key in steps} == steps
     locations = [entry.metadata_file for entry in table.metadata.metadata_log]
     assert len({*locations, table.metadata_location}) == 13
+
+
+@pytest.mark.peer
+@pytest.mark.slow
+def test_pyiceberg_reads_by_a_plan_of_the_server(uri: str, tmp_path: Path) -> None:
+    catalogs = pytest.importorskip("pyiceberg.catalog")
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    ours = opened(tmp_path).create_table("db.t", ROWS.schema, properties=properties)
+    for first in range(0, 40, 10):
+        ours.append(pa.table({"id": pa.array(range(first, first + 10), pa.int64())}))
+    ours.delete("id in (3, 25)")
+    theirs = catalogs.load_catalog("served", type="rest", uri=uri, **{"scan-planning-mode": "server"})
+    assert theirs.supports_server_side_planning()
+    scan = theirs.load_table("db.t").scan(row_filter="id > 15 and id != 30")
+    assert len(list(scan.plan_files())) == 3
+    assert sorted(scan.to_arrow()["id"].to_pylist()) == [*range(16, 25), *range(26, 30), *range(31, 40)]

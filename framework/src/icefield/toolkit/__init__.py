@@ -56,6 +56,8 @@ from icefield.types.arrow.types import (
     with_field_id,
 )
 from icefield.types.values import decimal_from_unscaled, from_arrow_scalar
+from icefield.types.values import from_bytes as value_from_bytes
+from icefield.types.values import to_json as value_to_json
 from icefield.types.values.variant import variant_names
 
 __all__ = [
@@ -149,6 +151,8 @@ __all__ = [
     "translate_filter",
     "unquoted_etag",
     "validity_buffer",
+    "value_from_bytes",
+    "value_to_json",
     "variant_names",
     "version_of",
     "virtual_blocks",

@@ -10,10 +10,12 @@ from urllib.parse import unquote
 from icefield.abc import CatalogAbility
 from icefield.errors import InvalidArgument
 
-from icefield_rest_server import namespaces, tables, views
+from icefield_rest_server import namespaces, plans, tables, views
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.calls import Call
 from icefield_rest_server.state import State
+
+_CHANGE_NOTHING: Final = frozenset({"reportMetrics", "planTableScan", "cancelPlanning", "fetchScanTasks"})
 
 Handler = Callable[[State, Call], Answer]
 
@@ -31,7 +33,7 @@ class Endpoint:
     @property
     def changes(self) -> bool:
         """Whether it changes something, so that an idempotency key counts."""
-        return self.method in ("POST", "DELETE") and self.operation != "reportMetrics"
+        return self.method in ("POST", "DELETE") and self.operation not in _CHANGE_NOTHING
 
 
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
@@ -60,6 +62,10 @@ ENDPOINTS: Final = (
     Endpoint("GET", _TABLE + "/credentials", "loadCredentials", tables.load_credentials),
     Endpoint("POST", _TABLE + "/metrics", "reportMetrics", tables.report_metrics),
     Endpoint("POST", _TABLE + "/unregister", "unregisterTable", tables.unregister_table),
+    Endpoint("POST", _TABLE + "/plan", "planTableScan", plans.plan_table_scan),
+    Endpoint("GET", _TABLE + "/plan/{plan-id}", "fetchPlanningResult", plans.fetch_planning_result),
+    Endpoint("DELETE", _TABLE + "/plan/{plan-id}", "cancelPlanning", plans.cancel_planning),
+    Endpoint("POST", _TABLE + "/tasks", "fetchScanTasks", plans.fetch_scan_tasks),
     Endpoint("POST", _NAMESPACE + "/register", "registerTable", tables.register_table, _REGISTER),
     Endpoint("POST", "/v1/{prefix}/tables/rename", "renameTable", tables.rename_table, _RENAME),
     Endpoint("POST", "/v1/{prefix}/transactions/commit", "commitTransaction", tables.commit_transaction, _SEVERAL),

@@ -39,6 +39,7 @@ class Settings:
     max_depth: int = 100
     max_seconds: float = 120.0
     max_page: int = 10_000
+    max_plan_page: int = 5_000
     threads: int = 16
     cached_bytes: int = 256 * 1024 * 1024
     idempotent: bool = True

@@ -1,0 +1,218 @@
+"""The endpoints of scan planning. Nothing is kept between requests: a token says what it continues."""
+
+# See docs/decisions/0111.
+
+from __future__ import annotations
+
+import binascii
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+from icefield.errors import InvalidArgument, NoSuchSnapshot
+from icefield.expressions import AlwaysTrue
+from icefield.metadata import TableMetadata
+from icefield.scan import IncrementalAppendScan, SnapshotRange, TableScan
+from icefield.schema import Schema
+
+from icefield_rest_server.answers import Answer, Refused, no_content
+from icefield_rest_server.calls import Call, too_deep, typed
+from icefield_rest_server.filters import filter_from_json
+from icefield_rest_server.scan_tasks import TaskWriter
+from icefield_rest_server.state import Loaded, State
+
+_MAX_REQUEST: Final = 1024 * 1024
+_MAX_PLAN_ID: Final = 8000
+_DELEGATION: Final = "x-iceberg-access-delegation"
+
+
+class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=True):
+    """What a client asks to be planned."""
+
+    snapshot_id: int | None = None
+    select: list[str] | None = None
+    filter: Any = None
+    case_sensitive: bool = True
+    use_snapshot_schema: bool = False
+    start_snapshot_id: int | None = None
+    end_snapshot_id: int | None = None
+    stats_fields: list[str] | None = None
+    min_rows_requested: int | None = None
+
+    def check(self) -> None:
+        """Raise ``InvalidArgument`` for versions that do not go together."""
+        if (self.start_snapshot_id is None) != (self.end_snapshot_id is None):
+            raise InvalidArgument("an incremental plan has both 'start-snapshot-id' and 'end-snapshot-id'")
+        if self.snapshot_id is not None and self.start_snapshot_id is not None:
+            raise InvalidArgument("a plan is of 'snapshot-id', or from 'start-snapshot-id' to 'end-snapshot-id'")
+
+
+class PlanTask(msgspec.Struct, frozen=True):
+    """A plan from a certain file on: of which table, at which version and schema, asked by whom."""
+
+    table: str
+    who: str
+    schema_id: int
+    first: int
+    request: ScanRequest
+
+    def token(self) -> str:
+        """The task as a string for the client. Raises ``InvalidArgument`` for too long a filter."""
+        data = msgspec.json.encode(self)
+        if len(data) > _MAX_REQUEST:
+            raise InvalidArgument(
+                f"the plan has more files than an answer, and its filter more than {_MAX_REQUEST:,} bytes"
+            )
+        return urlsafe_b64encode(zlib.compress(data)).rstrip(b"=").decode()
+
+    def plan_id(self) -> str:
+        """The plan's name: its token, where that fits into a path."""
+        try:
+            token = self.token()
+        except InvalidArgument:
+            token = ""
+        return token if 0 < len(token) <= _MAX_PLAN_ID else sha256(msgspec.json.encode(self)).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Version(TableScan):
+    """A version, under a schema that need not be its own."""
+
+    pinned: Schema | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.pinned or self.metadata.schema()
+
+
+@dataclass(frozen=True)
+class _Appends(IncrementalAppendScan):
+    """What was appended, under a schema that need not be the current one."""
+
+    pinned: Schema | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.pinned or self.metadata.schema()
+
+
+def plan_table_scan(state: State, call: Call) -> Answer:
+    """A plan, done at once: its first files, and what to ask for the others with."""
+    request: ScanRequest = typed(call.document(), ScanRequest, "the request")
+    request.check()
+    name = call.name("table")
+    loaded = state.loaded(name)
+    plan = _pinned(call, loaded.metadata, request)
+    return _completed(state, call, loaded, plan)
+
+
+def fetch_planning_result(state: State, call: Call) -> Answer:
+    """The same plan again."""
+    loaded = state.loaded(call.name("table"))
+    plan = _known(call, loaded.metadata, call.parts["plan-id"])
+    if plan is None or plan.first:
+        raise _no_plan()
+    return _completed(state, call, loaded, plan)
+
+
+def cancel_planning(state: State, call: Call) -> Answer:
+    """Nothing is held for a plan, so nothing is left to be done."""
+    loaded = state.loaded(call.name("table"))
+    if _known(call, loaded.metadata, call.parts["plan-id"]) is None:
+        raise _no_plan()
+    return no_content()
+
+
+def fetch_scan_tasks(state: State, call: Call) -> Answer:
+    """The files of a plan from where the answer before ended."""
+    token = typed(call.document().get("plan-task"), str, "plan-task")
+    loaded = state.loaded(call.name("table"))
+    plan = _known(call, loaded.metadata, token)
+    if plan is None:
+        raise Refused(404, "NoSuchPlanTaskException", "this table has no such plan task; plan the scan again")
+    return Answer(body=_tasks(state, loaded, plan))
+
+
+def _completed(state: State, call: Call, loaded: Loaded, plan: PlanTask) -> Answer:
+    body = {"status": "completed", "plan-id": plan.plan_id(), **_tasks(state, loaded, plan)}
+    if "vended-credentials" in call.headers.get(_DELEGATION, ""):
+        vended = state.vended(call, call.name("table"), loaded.metadata.location)
+        body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in vended]
+    return Answer(body=body)
+
+
+def _pinned(call: Call, metadata: TableMetadata, request: ScanRequest) -> PlanTask:
+    """The request with the version and the schema that it means now."""
+    ended = request.snapshot_id if request.end_snapshot_id is None else request.end_snapshot_id
+    snapshot = metadata.current_snapshot() if ended is None else metadata.snapshot_by_id(ended)
+    if ended is not None and snapshot is None:
+        raise NoSuchSnapshot(f"table {metadata.location} has no snapshot {ended}", snapshot_id=ended)
+    if request.start_snapshot_id is None and snapshot is not None:
+        request = msgspec.structs.replace(request, snapshot_id=snapshot.snapshot_id)
+    of_snapshot = request.use_snapshot_schema and snapshot is not None
+    schema = metadata.schema_of(snapshot) if of_snapshot and snapshot is not None else metadata.schema()
+    return PlanTask(metadata.table_uuid or "", _who(call), schema.schema_id, 0, request)
+
+
+def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
+    """The task of a token that was given to whoever asks, for this table, whose version and schema are still there."""
+    try:
+        reader = zlib.decompressobj()
+        data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_REQUEST + 1)
+        if len(data) > _MAX_REQUEST or not reader.eof or too_deep(data, 100):
+            return None
+        task = msgspec.json.decode(data, type=PlanTask)
+        task.request.check()
+    except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError, InvalidArgument):
+        return None
+    wanted = (task.request.snapshot_id, task.request.start_snapshot_id, task.request.end_snapshot_id)
+    there = all(each is None or metadata.snapshot_by_id(each) is not None for each in wanted[::2])
+    schemas = {schema.schema_id for schema in metadata.schemas}
+    mine = task.who == _who(call) and task.table == (metadata.table_uuid or "")
+    return task if mine and there and task.schema_id in schemas and task.first >= 0 else None
+
+
+def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
+    """The files of one answer, planned anew up to there: an order that the table's version decides alone."""
+    metadata, request = loaded.metadata, plan.request
+    schema = metadata.schema_by_id(plan.schema_id)
+    sensitive = request.case_sensitive
+    row_filter = AlwaysTrue() if request.filter is None else filter_from_json(request.filter, schema, sensitive)
+    statistics = frozenset(schema.find_field(name, sensitive).field_id for name in request.stats_fields or ())
+    common: dict[str, Any] = {
+        "row_filter": row_filter,
+        "selected_fields": tuple(request.select or ("*",)),
+        "case_sensitive": sensitive,
+        "pinned": schema,
+    }
+    io = state.catalog.io.for_table(metadata.location, loaded.config)
+    scan: TableScan | IncrementalAppendScan
+    if request.start_snapshot_id is None:
+        scan = _Version(metadata, io, snapshot_id=request.snapshot_id, **common)
+    else:
+        appended = SnapshotRange(from_exclusive=request.start_snapshot_id, to_inclusive=request.end_snapshot_id)
+        scan = _Appends(metadata, io, range=appended, **common)
+    _ = scan.projection  # names that are not there are refused here
+    most = state.settings.max_plan_page
+    with closing(scan.plan_files(include_stats=bool(statistics))) as planned:  # type: ignore[type-var]
+        found = list(islice(planned, plan.first, plan.first + most + 1))
+    body = TaskWriter(metadata, schema, statistics).body(found[:most])
+    if len(found) > most:
+        body["plan-tasks"] = [msgspec.structs.replace(plan, first=plan.first + most).token()]
+    return body
+
+
+def _who(call: Call) -> str:
+    return "" if call.principal is None else sha256(call.principal.name.encode()).hexdigest()[:16]
+
+
+def _no_plan() -> Refused:
+    return Refused(
+        404, "NoSuchPlanIdException", "this table has no such plan, or it was too long to be kept: plan again"
+    )
