@@ -1,0 +1,36 @@
+"""The client passes the catalog kit over the server of this repository with SQLite behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from icefield import Plugins
+from icefield.abc import CatalogBackend
+from icefield.storage import FileIO
+from icefield.testing import CatalogSuite, LossyProxy, RequestFaults
+from icefield_rest.backend import RestBackend
+
+WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}
+
+
+@pytest.mark.slow
+class TestRestCatalogOverSql(CatalogSuite):
+    listing_page = 40  # two of the client
+
+    @pytest.fixture
+    def backend(self, our_rest: str) -> Iterator[CatalogBackend]:
+        properties = {"uri": our_rest, "rest-page-size": "20", **WAITS}
+        made = RestBackend("test", properties, FileIO(Plugins.installed(), properties))
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def service(self, our_rest: str) -> Iterator[LossyProxy]:
+        with LossyProxy(int(our_rest.rpartition(":")[2])) as proxy:
+            yield proxy
+
+    def backend_through(self, service: RequestFaults, backend: CatalogBackend) -> CatalogBackend:
+        assert isinstance(service, LossyProxy)
+        properties = {**backend.properties, "uri": f"http://127.0.0.1:{service.port}"}
+        return RestBackend("test", properties, FileIO(Plugins.installed(), properties))
