@@ -15,6 +15,8 @@ from servers.spark_runtime import SparkError, SparkRuntime
 from servers.stock_spark import StockSpark
 from sql_scripts import Line, Side, lines_of
 
+# What changes tables; `make soak` runs the others as well.
+OFTEN = {"changes", "defaults", "evolving", "tables"}
 SCRIPTS = sorted((Path(__file__).parent / "spark" / "statements").glob("*.sql"))
 LOG = logging.getLogger(__name__)  # seen while the scripts run with `-o log_cli=true`
 SETTINGS = {"spark.sql.leafNodeDefaultParallelism": "1", "spark.sql.shuffle.partitions": "1"}
@@ -75,7 +77,10 @@ def sides(
         there.run("SET spark.sql.shuffle.partitions = 2")
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[] if path.stem in OFTEN else pytest.mark.soak) for path in SCRIPTS],
+)
 @pytest.mark.spec("VER-13")
 def test_both_answer_the_same_and_leave_the_same_tables(sides: tuple[Side, Side], path: Path) -> None:
     here, there = sides

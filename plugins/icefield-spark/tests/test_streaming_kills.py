@@ -17,7 +17,7 @@ import icefield
 import pytest
 
 JOB = Path(__file__).with_name("streaming_job.py")
-KILLS = 20 if os.environ.get("ICEFIELD_SOAK") else 3
+KILLS = 20 if os.environ.get("ICEFIELD_SOAK") else 2
 # Spark waits ten seconds for a worker to start, whatever else the machine does: such an end is one more kill.
 LATE = "Python worker failed to connect back"
 
