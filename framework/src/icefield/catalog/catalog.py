@@ -26,7 +26,7 @@ from icefield.catalog.purge import delete_files_of, delete_versions_of
 from icefield.catalog.table import Table
 from icefield.catalog.transaction import CatalogTransaction
 from icefield.catalog.views import ViewsOfCatalog
-from icefield.commit import TableHandle, TableState, load_table
+from icefield.commit import TableHandle, TableState
 from icefield.errors import (
     FileMissing,
     InvalidArgument,
@@ -266,16 +266,9 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
                 )
         default = self._backend.table_location(name)
         strategy = self._backend.strategy(name, location or default)
-        if strategy.load() is not None:
-            raise TableExists(f"table {string_of(name)} exists already in catalog '{self.name}'", table=name)
-        columns = as_schema(schema)
-        metadata = new_table_metadata(
-            columns,
-            partition_spec_of(partition_spec, columns),
-            sort_order_of(sort_order, columns),
-            (location or default).rstrip("/"),
-            self._table_properties(property_strings(properties or {})),
-        )
+        self._check_absent(name, strategy)
+        given = self._table_properties(property_strings(properties or {}))
+        metadata = _first_metadata(schema, location or default, partition_spec, sort_order, given)
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
         return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
 
@@ -351,13 +344,6 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
             raise InvalidArgument(f"catalog '{self.name}' has no nested namespaces: '{string_of(name)}' cannot be")
         return name
 
-    def _loaded(self, name: TableName) -> tuple[TableHandle, TableState]:
-        handle = TableHandle(name, self.io, self._backend.strategy(name))
-        state = load_table(handle)
-        if state is None:
-            raise NoSuchTable(f"no table {string_of(name)} in catalog '{self.name}'", table=name)
-        return handle, state
-
     def _new_table(
         self,
         schema: Schema | pa.Schema,
@@ -367,10 +353,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         properties: Mapping[str, Any] | None,
     ) -> NewTable:
         """What a service is told of a new table; everything about it is checked here first."""
-        columns = as_schema(schema)
         given = self._table_properties(property_strings(properties or {}))
-        spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
-        metadata = new_table_metadata(columns, spec, order, (location or _ANYWHERE).rstrip("/"), given)
+        metadata = _first_metadata(schema, location or _ANYWHERE, partition_spec, sort_order, given)
         return NewTable(creation_updates(metadata), given, None if location is None else location.rstrip("/"))
 
     def _served(self, name: TableName, made: Current) -> tuple[TableHandle, TableState]:
@@ -450,6 +434,19 @@ def open_table(
     io = FileIO(_plugins(plugins, found), add_named(found, location))
     state = TableState.at(location, _metadata_at(io, location))
     return Table(TableHandle((state.metadata.location.rpartition("/")[2] or "table",), io), state)
+
+
+def _first_metadata(
+    schema: Schema | pa.Schema,
+    location: str,
+    partition_spec: PartitionSpec | Any,
+    sort_order: SortOrder | Any,
+    properties: Mapping[str, str],
+) -> TableMetadata:
+    """The metadata of a new table, from what a user gives for each part."""
+    columns = as_schema(schema)
+    spec, order = partition_spec_of(partition_spec, columns), sort_order_of(sort_order, columns)
+    return new_table_metadata(columns, spec, order, location.rstrip("/"), properties)
 
 
 def _metadata_at(io: FileIO, location: str) -> TableMetadata:

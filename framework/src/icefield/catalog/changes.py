@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icefield.abc import CatalogAbility, CatalogBackend, Conflict, Proposal, TableChange, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, Conflict, Proposal, TableChange, TableName
 from icefield.catalog.identifiers import string_of, table_name
 from icefield.catalog.table import Table
-from icefield.commit import TableHandle, commit_table, load_table
-from icefield.errors import CommitFailed, InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
-from icefield.metadata import TableMetadata, with_metadata_log
+from icefield.catalog.transaction import commit_until_settled
+from icefield.commit import TableHandle, TableState, commit_table, load_table
+from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
+from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
 from icefield.metadata.updates import AddSchema, TableUpdate, apply_updates, created_by
 from icefield.storage import FileIO
-
-_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,10 @@ class TableUpdates:
         if base is None:
             return created_by(self.updates)
         return apply_updates(base, (_without_old_number(update, base) for update in self.updates))
+
+
+def _properties(state: TableState | None) -> Mapping[str, str]:
+    return {} if state is None else state.metadata.properties
 
 
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
@@ -68,12 +71,7 @@ class ChangesOfCatalog:
         change = TableUpdates(table_name(identifier), tuple(updates), tuple(requirements))
         if change.creates:
             return self._created(change)
-        handle = TableHandle(change.table, self._io, self._backend.strategy(change.table))
-        base = load_table(handle)
-        if base is None:
-            raise NoSuchTable(
-                f"no table {string_of(change.table)} in catalog '{self._backend.name}'", table=change.table
-            )
+        handle, base = self._loaded(change.table)
 
         def build(metadata: TableMetadata | None) -> Proposal | None:
             assert metadata is not None
@@ -93,50 +91,45 @@ class ChangesOfCatalog:
         given = [TableUpdates(table_name(name), tuple(steps), tuple(asked)) for name, steps, asked in changes]
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
-        for _ in range(_TRIES):
-            if self._commit_all(given):
-                return
-        names = ", ".join(string_of(change.table) for change in given)
-        raise CommitFailed(f"a change of the tables {names:.500} lost to other commits {_TRIES} times")
+        known: dict[TableName, TableState] = {}
 
-    def _commit_all(self, changes: Sequence[TableUpdates]) -> bool:
-        staged = [staged for change in changes if (staged := self._staged(change)) is not None]
-        if not staged:
-            return True
-        outcome = self._backend.commit_tables(staged)
-        return not isinstance(outcome, Conflict)
+        def attempt() -> bool:
+            staged = [staged for change in given if (staged := self._staged(change, known)) is not None]
+            return not staged or not isinstance(self._backend.commit_tables(staged), Conflict)
 
-    def _staged(self, change: TableUpdates) -> TableChange | None:
-        handle = TableHandle(change.table, self._io, self._backend.strategy(change.table))
-        base = load_table(handle)
-        if base is None and not change.creates:
-            raise NoSuchTable(
-                f"no table {string_of(change.table)} in catalog '{self._backend.name}'", table=change.table
-            )
-        if base is not None and change.creates:
-            raise TableExists(f"table {string_of(change.table)} exists already", table=change.table)
-        before = None if base is None else base.metadata
-        metadata = change.applied(before)
-        if base is None:
-            return TableChange(change.table, None, Proposal(metadata, change.updates, change.requirements))
-        if metadata is before:
+        commit_until_settled(attempt, lambda: {change.table: _properties(known.get(change.table)) for change in given})
+
+    def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> TableChange | None:
+        if change.creates:
+            self._check_absent(change.table, self._backend.strategy(change.table))
+            proposal = Proposal(change.applied(None), change.updates, change.requirements)
+            return TableChange(change.table, None, proposal)
+        handle, base = self._loaded(change.table, known.get(change.table))
+        known[change.table] = base
+        metadata = change.applied(base.metadata)
+        if metadata is base.metadata:
             return None
-        replaced = handle.io.unmapped(base.pointer.location, base.metadata.location)
-        logged = with_metadata_log(metadata, replaced, base.metadata.last_updated_ms)
+        logged = handle.logged(metadata, base)
         proposal = Proposal(logged, change.updates, change.requirements, base.metadata)
         return TableChange(change.table, base.pointer, proposal)
 
-    def _no_table(self, name: TableName) -> NoSuchTable:
-        return NoSuchTable(f"no table {string_of(name)} in catalog '{self._backend.name}'", table=name)
+    def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
+        """A table at its current version, whose metadata is read unless it is ``known``. Raises ``NoSuchTable``."""
+        handle = TableHandle(name, self._io, self._backend.strategy(name))
+        state = load_table(handle, known, read_again=True)
+        if state is None:
+            raise NoSuchTable(f"no table {string_of(name)} in catalog '{self._backend.name}'", table=name)
+        return handle, state
+
+    def _check_absent(self, name: TableName, strategy: CommitStrategy) -> None:
+        if strategy.load() is not None:
+            raise TableExists(f"table {string_of(name)} exists already in catalog '{self._backend.name}'", table=name)
 
     def _created(self, change: TableUpdates) -> Table:
         metadata = change.applied(None)
         self._backend.table_location(change.table)  # the namespace is there
         strategy = self._backend.strategy(change.table, metadata.location)
-        if strategy.load() is not None:
-            raise TableExists(
-                f"table {string_of(change.table)} exists already in catalog '{self._backend.name}'", table=change.table
-            )
+        self._check_absent(change.table, strategy)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
         state = commit_table(handle, None, lambda _: Proposal(metadata, change.updates, change.requirements))
         return Table(handle, state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
@@ -20,7 +20,6 @@ from icefield.errors import (
     NoSuchTable,
     NotSupportedByCatalog,
 )
-from icefield.metadata import with_metadata_log
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot
 from icefield.transaction import Transaction
@@ -50,9 +49,7 @@ class _Part:
         self.proposal = self.staged.proposal(state.metadata)
         if self.proposal is None:
             return None
-        replaced = self.handle.io.unmapped(state.pointer.location, state.metadata.location)
-        logged = with_metadata_log(self.proposal.metadata, replaced, state.metadata.last_updated_ms)
-        self.proposal = replace(self.proposal, metadata=logged)
+        self.proposal = replace(self.proposal, metadata=self.handle.logged(self.proposal.metadata, state))
         return TableChange(self.handle.name, state.pointer, self.proposal)
 
     def is_there(self) -> bool:
@@ -134,22 +131,14 @@ class CatalogTransaction:
             self.commit_transaction()
 
     def _settle(self, parts: list[_Part]) -> None:
-        began = time.monotonic()
-        policies = [RetryPolicy.from_properties(part.state.metadata.properties) for part in parts]
-        policy = max(policies, key=lambda each: each.num_retries)
-        for attempt in count(1):
+        def attempt() -> bool:
             changes = [change for part in parts if (change := part.change()) is not None]
-            if not changes or self._published(parts, changes):
-                self._finish(parts, attempt, time.monotonic() - began)
-                return
-            if policy.gives_up(attempt, time.monotonic() - began):
-                names = ", ".join(string_of(part.handle.name) for part in parts)
-                raise CommitFailed(
-                    f"a change of the tables {names:.500} lost to other commits {attempt} times, and nothing was "
-                    "changed; try again",
-                    attempts=attempt,
-                )
-            time.sleep(policy.wait_seconds(attempt))
+            return not changes or self._published(parts, changes)
+
+        attempts, seconds = commit_until_settled(
+            attempt, lambda: {part.handle.name: part.state.metadata.properties for part in parts}
+        )
+        self._finish(parts, attempts, seconds)
 
     def _published(self, parts: list[_Part], changes: list[TableChange]) -> bool:
         """Whether the changes are visible; False where another commit came first."""
@@ -203,6 +192,31 @@ class CatalogTransaction:
     def _check_open(self) -> None:
         if not self._open:
             raise InvalidArgument("this transaction has ended; begin a new one")
+
+
+def commit_until_settled(
+    attempt: Callable[[], bool], tables: Callable[[], Mapping[TableName, Mapping[str, str]]]
+) -> tuple[int, float]:
+    """Try a change of several tables until ``attempt`` says that it is visible: how often, and for how many seconds.
+
+    ``tables`` gives their properties by name, after an attempt; the table that allows the most retries decides. Raises
+    ``CommitFailed`` when retries did not settle a conflict, and what ``attempt`` raises.
+    """
+    began = time.monotonic()
+    for tried in count(1):
+        if attempt():
+            return tried, time.monotonic() - began
+        found = tables()
+        policy = max(map(RetryPolicy.from_properties, found.values()), key=lambda each: each.num_retries)
+        if policy.gives_up(tried, time.monotonic() - began):
+            names = ", ".join(map(string_of, found))
+            raise CommitFailed(
+                f"a change of the tables {names:.500} lost to other commits {tried} times, and nothing was changed; "
+                "try again",
+                attempts=tried,
+            )
+        time.sleep(policy.wait_seconds(tried))
+    raise AssertionError("unreachable")
 
 
 def _expose(parts: list[_Part], exposed: bool) -> None:

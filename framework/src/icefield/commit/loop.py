@@ -21,7 +21,7 @@ from icefield.commit.retry_policy import RetryPolicy
 from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
 from icefield.errors import CommitFailed, CommitStateUnknown, IcefieldError, NoSuchTable, TableExists
-from icefield.metadata import TableMetadata, with_metadata_log
+from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.updates import AddSnapshot
@@ -116,10 +116,7 @@ def _attempt(run: _Run, base: TableState | None) -> TableState | Conflict:
         discard(run.handle, run.written.all())
         return base
     if base is not None:
-        # Where the file is found by everyone who reads the table's own locations, with a map or without.
-        replaced = run.handle.io.unmapped(base.pointer.location, base.metadata.location)
-        metadata = with_metadata_log(proposal.metadata, replaced, base.metadata.last_updated_ms)
-        proposal = replace(proposal, metadata=metadata)
+        proposal = replace(proposal, metadata=run.handle.logged(proposal.metadata, base))
     run.proposal = proposal
     outcome = _publish(run, base, proposal)
     return outcome if isinstance(outcome, Conflict) else _committed(run, outcome)

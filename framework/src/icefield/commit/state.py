@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from icefield.abc import CommitStrategy, Committed, Current, Pointer, Proposal
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
-from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
 from icefield.storage import FileIO
 
 # A metastore may delete the metadata file that a pointer names between reading the one and opening the other.
@@ -67,6 +67,14 @@ class TableHandle:
         """The same with the file IO that opens the files of a version."""
         io = self.io.for_table(state.metadata.location, state.properties)
         return self if io is self.io else replace(self, io=io)
+
+    def logged(self, metadata: TableMetadata, base: TableState) -> TableMetadata:
+        """What follows ``base``, with the metadata file of ``base`` in its log.
+
+        The log names the file where everyone finds it who reads the table's own locations, with a map or without.
+        """
+        replaced = self.io.unmapped(base.pointer.location, base.metadata.location)
+        return with_metadata_log(metadata, replaced, base.metadata.last_updated_ms)
 
 
 def current_of(strategy: CommitStrategy) -> Current | None:
