@@ -6,10 +6,9 @@ PLUGINS := $(sort $(wildcard plugins/*))
 EDITABLE := -e . $(addprefix -e ,$(PLUGINS)) -e examples/plugin-template
 SUPPORT := tests/support
 DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples/plugin-template/pyproject.toml
-# Two cores run two test processes; PYTEST_ARGS adds to the command line.
-WORKERS ?= 2
-# Tests with servers wait for half of their time, for answers, leases and back-offs: a third process uses it.
-WORKERS_WITH_SERVERS ?= 3
+# Tests wait at times, for Spark, servers, leases and back-offs: three processes use two cores. PYTEST_ARGS adds to the
+# command line.
+WORKERS ?= 3
 
 # Without compiled bytecode each worker and each process that a test starts would compile all that it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -31,7 +30,7 @@ test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one 
 	$(PYTEST) -n $(WORKERS) -m "not ($(LONG))" $(PYTEST_ARGS)
 
 test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, the simulator, fuzzing
-	$(PYTEST) -n $(WORKERS_WITH_SERVERS) -m "$(LONG)" $(PYTEST_ARGS)
+	$(PYTEST) -n $(WORKERS) -m "$(LONG)" $(PYTEST_ARGS)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
 	$(BIN)/ruff check .

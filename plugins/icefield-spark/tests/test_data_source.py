@@ -181,6 +181,7 @@ def test_when_a_task_fails_nothing_is_visible_and_nothing_is_left(
     assert data_files() == before
 
 
+@pytest.mark.slow
 def test_sql_reads_and_writes_through_a_temporary_view(
     spark: Any, people: icefield.Table, options: dict[str, str]
 ) -> None:

@@ -44,6 +44,7 @@ def first(n: int) -> list[tuple[Any, ...]]:
     return [(i, "ab"[i % 2], i * 1.5, f"c{i}") for i in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "mode"), MODES)
 def test_rows_are_changed_as_the_statements_say(
     ice: Any, catalog: icefield.Catalog, committed: Committed, data_files: Found, version: int, mode: str

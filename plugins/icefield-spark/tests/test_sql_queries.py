@@ -166,6 +166,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_condition_keeps_the_rows_that_spark_keeps(spark: Any, ice: Any, views: None) -> None:
     query = " UNION ALL ".join(
         f"SELECT {number} AS n, goods.id FROM db.goods WHERE {condition}" for number, condition in enumerate(CONDITIONS)
