@@ -6,19 +6,12 @@ and on executors, with every log at DEBUG and the event log on. Everything that 
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import icefield
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from icefield.errors import InvalidArgument, LocationRefused
 from icefield.testing import RecordingServer
@@ -27,24 +20,10 @@ from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks, read_c
 from icefield_spark.source import Source
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writing import ChunkWriter, spark_write_context
+from left_by_spark import run_job, search
 
 JOB = Path(__file__).with_name("secrets_job.py")
 MARK = "PLANTED7351"
-LOGGING = """
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {folder}/jvm.log
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %p %c %m%n%ex{{full}}
-rootLogger.level = debug
-rootLogger.appenderRef.file.ref = file
-"""
-# Every Python of the job logs all that it is stated, into a file of its own.
-CUSTOMIZED = """
-import logging, os
-logging.basicConfig(filename={folder!r} + "/python-%d.log" % os.getpid(), level=logging.DEBUG)
-logging.getLogger("py4j").setLevel(logging.INFO)
-"""
 SECRETS = {
     "s3.secret-access-key": f"{MARK}-s3-secret",
     "s3.session-token": f"{MARK}-s3-token",
@@ -71,50 +50,10 @@ def test_no_credential_is_printed_logged_or_kept(postgres: str, tmp_path: Path) 
         "file.sync": "false",
         **SECRETS,
     }
-    ran = run_job(tmp_path, properties)
-    (tmp_path / "out.txt").write_text(ran.stdout, "utf-8")
-    (tmp_path / "err.txt").write_text(ran.stderr, "utf-8")
+    ran = run_job(JOB, tmp_path, properties)
     assert ran.returncode == 0, ran.stderr[-4_000:]
     assert "provoked 14" in ran.stdout
-    searched = 0
-    for name, text in left(tmp_path):
-        searched += 1
-        at = text.find(MARK)
-        assert at < 0, f"{name} holds a credential: {text[max(0, at - 300) : at + 100]!r}"
-    _was_worth_searching(tmp_path, searched)
-
-
-def run_job(folder: Path, properties: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the job; what it is given is outside of the folder that is searched."""
-    for name in ("events", "site", "logs"):
-        (folder / name).mkdir()
-    (folder / "log4j2.properties").write_text(LOGGING.format(folder=f"{folder}/logs"))
-    (folder / "site" / "sitecustomize.py").write_text(CUSTOMIZED.format(folder=f"{folder}/logs"))
-    given = folder.parent / f"{folder.name}-given.json"
-    given.write_text(json.dumps(properties))
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder / "site")}
-    environment |= {"SPARK_LOCAL_DIRS": str(folder.parent / f"{folder.name}-local")}
-    for name, value in properties.items():
-        environment[f"ICEFIELD_CATALOG__SECRET__{name.upper().replace('.', '__').replace('-', '_')}"] = value
-    command = [sys.executable, str(JOB), str(folder), str(given)]
-    try:
-        return subprocess.run(command, env=environment, cwd=folder, capture_output=True, encoding="utf-8", timeout=900)
-    finally:
-        given.unlink()
-
-
-def left(folder: Path) -> Iterator[tuple[str, str]]:
-    """Every file that the job left, as a string; what is compressed in it as well."""
-    for path in folder.rglob("*"):
-        if not path.is_file():
-            continue
-        yield str(path), path.read_bytes().decode("utf-8", "replace")
-        if path.suffix == ".avro":
-            with path.open("rb") as file:
-                reader = fastavro.reader(file)
-                yield f"{path}, unpacked", f"{reader.metadata} {[*reader]}"
-        elif path.suffix in (".parquet", ".gone") and path.read_bytes()[:4] == b"PAR1":
-            yield f"{path}, its footer", str(pq.read_metadata(path).metadata)
+    _was_worth_searching(tmp_path, search(tmp_path, [MARK]))
 
 
 def _was_worth_searching(folder: Path, searched: int) -> None:
