@@ -1,5 +1,6 @@
 """The contracts: all that a plugin author reads."""
 
+from icefield.abc.access import FileAccess, UnsignedRequest
 from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, NewTable, Page, TableName
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
 from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned, UpkeepProgress
@@ -35,6 +36,7 @@ __all__ = [
     "Current",
     "CurrentView",
     "Event",
+    "FileAccess",
     "FileFormat",
     "FileInfo",
     "FileSystem",
@@ -59,6 +61,7 @@ __all__ = [
     "Storage",
     "TableChange",
     "TableName",
+    "UnsignedRequest",
     "UpkeepProgress",
     "ViewProposal",
     "WrittenFile",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from icefield.abc.access import FileAccess
     from icefield.abc.file_system import FileSystem, FileSystemAbility
     from icefield.metadata import TableMetadata, TableRequirement, TableUpdate
 
@@ -40,11 +41,13 @@ class Current:
     ``metadata`` is the metadata itself; the file that the pointer names is then never read, and need not be readable.
     ``properties`` are the table's own configuration, such as credentials that open its files and no others. The file IO
     of the table has them over the catalog's, but for ``location.*``: what the user allows is not the service's to say.
+    ``access`` is what the service renews, or gives for some locations alone: it comes over ``properties`` there.
     """
 
     pointer: Pointer
     metadata: TableMetadata | None = field(default=None, repr=False)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    access: tuple[FileAccess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

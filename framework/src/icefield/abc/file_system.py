@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
+from icefield.abc.access import FileAccess
 from icefield.errors import FileMissing, UnsupportedFeature
 
 
@@ -296,11 +297,18 @@ class FileSystem(ABC):
     Whoever finds that a store does not keep a promise is informed of it.
     """
 
+    access: FileAccess | None = None
+    """What renews the credentials among the properties, or signs requests: set by whoever builds the file system.
+
+    It is asked for each request, ``due`` first: ``properties`` may wait for a service.
+    """
+
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self.properties: dict[str, str] = dict(properties or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.properties,)
+        given = type(self), (self.properties,)
+        return given if self.access is None else (*given, {"access": self.access})
 
     def __repr__(self) -> str:  # properties may hold credentials
         return f"<{type(self).__module__}.{type(self).__qualname__}>"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from icefield.abc import Pointer
 from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.maintenance import MaintenanceTable
-from icefield.metadata import SnapshotLogEntry, TableMetadata
+from icefield.metadata import SnapshotLogEntry, TableMetadata, decode_metadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.snapshots import Snapshot
@@ -70,6 +72,16 @@ class Table(ReadableTable):
     def metadata_location(self) -> str:
         """The metadata file of this version."""
         return self._state.pointer.location
+
+    def at_metadata_file(self, metadata_location: str) -> Table:
+        """The version of this table that another of its metadata files holds; it can be read and not changed.
+
+        It is opened with what opens this table's files. Raises ``FileMissing``, ``InvalidMetadata``.
+        """
+        io = self._handle.io
+        metadata = decode_metadata(io.read_metadata(metadata_location), metadata_location)
+        state = replace(self._state, pointer=Pointer(metadata_location), metadata=metadata)
+        return Table(TableHandle(self._handle.name, io), state)
 
     @property
     def io(self) -> FileIO:

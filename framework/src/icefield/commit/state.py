@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from icefield.abc import CommitStrategy, Committed, Current, Pointer, Proposal
+from icefield.abc import CommitStrategy, Committed, Current, FileAccess, Pointer, Proposal
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
 from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
 from icefield.storage import FileIO
@@ -18,12 +18,14 @@ _LOAD_TRIES = 5
 class TableState:
     """One version of a table: the pointer to its metadata file, and what the file holds.
 
-    ``properties`` are what the catalog's service returned for this table alone: see ``icefield.abc.Current``.
+    ``properties`` and ``access`` are what the catalog's service returned for this table alone: see
+    ``icefield.abc.Current``.
     """
 
     pointer: Pointer
     metadata: TableMetadata
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    access: tuple[FileAccess, ...] = field(default=(), repr=False)
 
     @classmethod
     def at(cls, location: str, metadata: TableMetadata) -> TableState:
@@ -34,7 +36,8 @@ class TableState:
     def after(cls, outcome: Committed, proposal: Proposal, base: TableState | None) -> TableState:
         """The version that a commit made."""
         properties = outcome.properties or (base.properties if base is not None else {})
-        return cls(outcome.pointer, outcome.metadata or proposal.metadata, properties)
+        access = outcome.access or (base.access if base is not None else ())
+        return cls(outcome.pointer, outcome.metadata or proposal.metadata, properties, access)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class TableHandle:
 
     def at(self, state: TableState) -> TableHandle:
         """The same with the file IO that opens the files of a version."""
-        io = self.io.for_table(state.metadata.location, state.properties)
+        io = self.io.for_table(state.metadata.location, state.properties, state.access)
         return self if io is self.io else replace(self, io=io)
 
     def logged(self, metadata: TableMetadata, base: TableState) -> TableMetadata:
@@ -99,11 +102,11 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
         if known is not None and pointer.location == known.pointer.location:
             same = pointer.stamp is not None and pointer.stamp == known.pointer.stamp
             if same or not (read_again and strategy.reuses_locations):
-                return (
-                    known if current.properties == known.properties else replace(known, properties=current.properties)
-                )
+                if (current.properties, current.access) == (known.properties, known.access):
+                    return known
+                return replace(known, properties=current.properties, access=current.access)
         if metadata is None:
-            io = handle.io.for_table(None, current.properties)
+            io = handle.io.for_table(None, current.properties, current.access)
             try:
                 metadata = decode_metadata(io.read_metadata(pointer.location), pointer.location)
             except FileMissing:
@@ -111,7 +114,7 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
                     raise
                 continue
         _same_table(handle, known, metadata, pointer)
-        return TableState(pointer, metadata, current.properties)
+        return TableState(pointer, metadata, current.properties, current.access)
     raise AssertionError("unreachable")
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from icefield.abc import (
     CommitStrategy,
+    FileAccess,
     FileFormat,
     FileInfo,
     FileSystem,
@@ -58,13 +59,20 @@ class FileIO:
     """Opens and writes files by location, through the file systems of the plugins. Picklable by properties.
 
     ``base`` is a table's location: a location without a scheme takes its scheme and authority (versions 1 to 3 of the
-    format hold absolute paths only).
+    format hold absolute paths only). ``access`` opens what is below some prefixes, with properties of its own.
     """
 
-    def __init__(self, plugins: Plugins, properties: Mapping[str, str] | None = None, base: str | None = None) -> None:
+    def __init__(
+        self,
+        plugins: Plugins,
+        properties: Mapping[str, str] | None = None,
+        base: str | None = None,
+        access: Sequence[FileAccess] = (),
+    ) -> None:
         self.plugins = plugins
         self.properties: dict[str, str] = dict(properties or {})
         self.base = base
+        self.access = tuple(sorted(access, key=lambda each: -len(each.prefix)))
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
         self._maps = sorted(
@@ -74,30 +82,31 @@ class FileIO:
         _check_limits(self.properties)
         self._schemes = _listed(self.properties.get(_ALLOWED_SCHEMES))
         self._roots = [_canonical(root) for root in _listed(self.properties.get(_ALLOWED_ROOTS))]
-        self._systems: dict[type[FileSystem], FileSystem] = {}
+        self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.plugins, self.properties, self.base)
+        return type(self), (self.plugins, self.properties, self.base, self.access)
 
     def __repr__(self) -> str:  # properties may hold credentials
         return without_userinfo(f"FileIO(base={self.base!r})")
 
     def relative_to(self, base: str) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
-        other = FileIO(self.plugins, self.properties, base)
+        other = FileIO(self.plugins, self.properties, base, self.access)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
         return other
 
-    def for_table(self, base: str | None, properties: Mapping[str, str]) -> FileIO:
+    def for_table(self, base: str | None, properties: Mapping[str, str], access: Sequence[FileAccess] = ()) -> FileIO:
         """The file IO of one table, at ``base`` where that is known, with properties of its own.
 
         They take the place of those that were given here before, and come over the catalog's; the limits and the maps,
         ``location.*``, stay the catalog's. Connections are shared where the properties are the same.
         """
         wanted = {key: value for key, value in properties.items() if not key.startswith("location.")}
-        if wanted == self._of_the_table:
+        if wanted == self._of_the_table and set(access) == set(self.access):
             return self if base in (None, self.base) else self.relative_to(base)
-        other = FileIO(self.plugins, {**self._origin.properties, **wanted}, base if base is not None else self.base)
+        whole = {**self._origin.properties, **wanted}
+        other = FileIO(self.plugins, whole, base if base is not None else self.base, access)
         other._origin, other._of_the_table = self._origin, wanted
         return other
 
@@ -144,10 +153,19 @@ class FileIO:
         """The file system that serves a location, and the location to open there."""
         resolved = self.resolve(location)
         kind = self.plugins.file_system(scheme_of(resolved))
-        system = self._systems.get(kind)
+        access = next((each for each in self.access if resolved.startswith(each.prefix)), None)
+        system = self._systems.get((kind, access))
         if system is None:
-            system = self._systems.setdefault(kind, kind(self.properties))
+            system = self._systems.setdefault((kind, access), self._built(kind, access))
         return system, resolved
+
+    def _built(self, kind: type[FileSystem], access: FileAccess | None) -> FileSystem:
+        if access is None:
+            return kind(self.properties)
+        own = {key: value for key, value in access.properties().items() if not key.startswith("location.")}
+        system = kind({**self.properties, **own})
+        system.access = access
+        return system
 
     def storage(self, location: str | None = None) -> FileSystem:
         """The file system that serves a location, with the maps and allow-lists of this file IO before it.

@@ -38,7 +38,9 @@ class AdlsFileSystem(FsspecFileSystem):
         self._clients: dict[tuple[int, str | None], Client] = {}
 
     def connect(self, host: str | None = None, location: str = "") -> Client:
-        return Client(account_of(self.properties, host, location), settings_of(self.properties))
+        own, access = self.properties, self.access
+        anew = None if access is None else lambda: account_of({**own, **access.properties()}, host, location)
+        return Client(account_of(own, host, location), settings_of(own), access, anew)
 
     @property
     def fs(self) -> Client:
@@ -52,7 +54,7 @@ class AdlsFileSystem(FsspecFileSystem):
         if client is None:
             mine = sorted(item for item in self.properties.items() if item[0].startswith(PREFIX))
             named = sorted({*authorities_named(self.properties, SCHEMES)})
-            client = _CLIENTS.get((host, *mine, *named), lambda: self.connect(host, location))
+            client = _CLIENTS.get((host, self.access, *mine, *named), lambda: self.connect(host, location))
             self._clients[here] = client
         return client
 

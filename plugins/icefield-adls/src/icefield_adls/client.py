@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from adlfs import AzureBlobFileSystem
 from azure.core import MatchConditions
+from azure.core.credentials import AzureSasCredential
 from azure.core.exceptions import (
     AzureError,
     ClientAuthenticationError,
@@ -29,6 +30,7 @@ from azure.core.exceptions import (
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob import BlobBlock
 from azure.storage.blob.aio import BlobServiceClient
+from icefield.abc import FileAccess
 from icefield.errors import IcefieldError, StorageError
 from icefield.toolkit import BoundedBody, answer_limit, persist, refusal_in, together
 
@@ -72,8 +74,15 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, account: Account, settings: Settings) -> None:
+    def __init__(
+        self,
+        account: Account,
+        settings: Settings,
+        access: FileAccess | None = None,
+        anew: Callable[[], Account] | None = None,
+    ) -> None:
         self.account, self.settings = account, settings
+        self._access, self._anew, self._given = access, anew, None if access is None else access.properties()
         super().__init__(
             account_name=account.name,
             credential=account.credential,
@@ -110,6 +119,7 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
 
     async def _persist(self, attempt: Callable[[], Awaitable[T]]) -> T:
         async def once() -> T:
+            await self._renewed()
             try:
                 return await attempt()
             except ResourceNotFoundError as error:
@@ -120,6 +130,17 @@ class Client(AzureBlobFileSystem):  # type: ignore[misc]
                 raise
 
         return await persist(self.settings.limits, once, is_transient)
+
+    async def _renewed(self) -> None:
+        """Have the signature of now: the SDK adds that of the credential to each request."""
+        if self._access is None or self._anew is None:
+            return
+        given = await asyncio.to_thread(self._access.properties) if self._access.due else self._access.properties()
+        if given is not self._given:
+            found = self._anew().credential
+            if isinstance(found, AzureSasCredential) and isinstance(self.account.credential, AzureSasCredential):
+                self.account.credential.update(found.signature)
+            self._given = given
 
     async def put_blob(self, container: str, path: str, data: bytes, *, create: bool) -> str | None:
         """Upload a whole blob in one request; with ``create`` only if none has the name, which the store decides.

@@ -40,14 +40,14 @@ class GcsFileSystem(FsspecFileSystem):
         self._process = os.getpid()
 
     def connect(self) -> Client:
-        return Client(settings_of(self.properties))
+        return Client(settings_of(self.properties, self.access))
 
     @property
     def fs(self) -> Client:
         """The client of this process."""
         if self._fs is None or self._process != os.getpid():
             mine = tuple(sorted((name, value) for name, value in self.properties.items() if name.startswith(PREFIX)))
-            self._fs, self._process = _CLIENTS.get(mine, self.connect), os.getpid()
+            self._fs, self._process = _CLIENTS.get((self.access, *mine), self.connect), os.getpid()
         return self._fs
 
     def path(self, location: str) -> str:

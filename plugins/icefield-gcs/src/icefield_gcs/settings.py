@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from google.oauth2.credentials import Credentials
+from icefield.abc import FileAccess
 from icefield.errors import InvalidArgument
 from icefield.toolkit import RetryLimits, endpoint_of, is_true, whole_number
 
@@ -43,19 +44,22 @@ class Settings:
         return "Settings()"
 
 
-def settings_of(properties: Mapping[str, str]) -> Settings:
-    """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
+def settings_of(properties: Mapping[str, str], access: FileAccess | None = None) -> Settings:
+    """Read the properties; ``access`` renews a token among them.
+
+    Raises ``InvalidArgument`` for a value that cannot be used.
+    """
     for name in _NOT_HERE:
         if properties.get(name):
             raise InvalidArgument(f"{name} is not supported, and files would be read and written without it: remove it")
-    access = properties.get("gcs.access", "full_control")
-    if access not in _ACCESS:
-        raise InvalidArgument(f"gcs.access is one of {', '.join(sorted(_ACCESS))}, not {access!r}")
+    rights = properties.get("gcs.access", "full_control")
+    if rights not in _ACCESS:
+        raise InvalidArgument(f"gcs.access is one of {', '.join(sorted(_ACCESS))}, not {rights!r}")
     write_part = whole_number(properties, "gcs.channel.write.chunk-size-bytes", 8 * _MIB, _QUARTER_MIB)
     return Settings(
         project=properties.get("gcs.project-id"),
-        token=_token(properties),
-        access=access,
+        token=_token(properties, access),
+        access=rights,
         endpoint=_endpoint(properties.get("gcs.service.host")),
         user_project=properties.get("gcs.user-project") or is_true(properties, "gcs.requester-pays"),
         location=properties.get("gcs.default-bucket-location"),
@@ -86,7 +90,7 @@ def given_credentials(properties: Mapping[str, str]) -> str | None:
     return "the access token of gcs.oauth2.token"
 
 
-def _token(properties: Mapping[str, str]) -> Any:
+def _token(properties: Mapping[str, str], access: FileAccess | None) -> Any:
     """What gcsfs takes for a token; a raw one becomes credentials here, since gcsfs would ask Google about it."""
     if is_true(properties, "gcs.no-auth"):
         return "anon"
@@ -95,13 +99,23 @@ def _token(properties: Mapping[str, str]) -> Any:
         return token
     if token.lstrip().startswith("{"):
         return _json(token, "gcs.oauth2.token")
-    expires = properties.get("gcs.oauth2.token-expires-at")
-    if expires is None:
-        return Credentials(token)  # type: ignore[no-untyped-call]
+    expiry = _expiry(properties)
+    if expiry is None or access is None:
+        return Credentials(token, expiry=expiry)  # type: ignore[no-untyped-call]
+
+    def renewed(request: Any, scopes: Any) -> tuple[str | None, datetime | None]:
+        given = access.properties()
+        return given.get("gcs.oauth2.token"), _expiry(given)
+
+    return Credentials(token, expiry=expiry, refresh_handler=renewed)  # type: ignore[no-untyped-call]
+
+
+def _expiry(properties: Mapping[str, str]) -> datetime | None:
+    """When the token ends, as google-auth compares it: without a zone."""
+    if properties.get("gcs.oauth2.token-expires-at") is None:
+        return None
     milliseconds = whole_number(properties, "gcs.oauth2.token-expires-at", 0, 0)
-    # google-auth compares with a time without a zone.
-    expiry = datetime.fromtimestamp(milliseconds / 1_000, UTC).replace(tzinfo=None)
-    return Credentials(token, expiry=expiry)  # type: ignore[no-untyped-call]
+    return datetime.fromtimestamp(milliseconds / 1_000, UTC).replace(tzinfo=None)
 
 
 def _endpoint(host: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +15,7 @@ from icefield.toolkit import checked_pointer
 
 from icefield_rest.connection import Answer
 from icefield_rest.service import Service, may_say
-from icefield_rest.vended import VendedCredential, vended_properties
+from icefield_rest.vended import VendedCredential, vended
 
 TOKEN: Final = "token"
 _TRUSTED_FOR: Final = 60.0
@@ -75,10 +75,11 @@ def loaded(
         if whole is not None:
             metadata = with_deferred_snapshots(metadata, whole) if can_defer(found.metadata, metadata) else whole()
     config = dict(found.config or {})
-    vended, ends = vended_properties(service, table, config, found.storage_credentials or [], metadata.location)
-    properties = {**service.given_by_service, **may_say(config), **vended}
+    credentials = found.storage_credentials or []
+    own, access, ends = vended(service, table, config, credentials, metadata.location, time.time())
+    properties = {**service.given_by_service, **may_say(config), **own}
     pointer = Pointer(location or f"rest:{metadata.table_uuid}/{metadata.last_updated_ms}")
-    current = Current(pointer, metadata, properties)
+    current = Current(pointer, metadata, properties, access)
     return Loaded(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
 
 
@@ -95,14 +96,15 @@ def committed(service: Service, table: TableName, answer: Answer, before: Loaded
     made = loaded(service, table, answer)
     if before is None:
         return made
-    current = Current(made.current.pointer, made.current.metadata, before.current.properties)
+    known = before.current
+    current = Current(made.current.pointer, made.current.metadata, known.properties, known.access)
     return Loaded(current, made.etag, before.token, made.raw, before.ends)
 
 
-def as_committed(made: Loaded, properties: Mapping[str, str] | None = None) -> Committed:
+def as_committed(made: Loaded) -> Committed:
     """What a strategy returns."""
     current = made.current
-    return Committed(current.pointer, current.metadata, current.properties if properties is None else properties)
+    return Committed(current.pointer, current.metadata, current.properties, current.access)
 
 
 def _decoded(raw: msgspec.Raw, location: str) -> TableMetadata:

@@ -1,14 +1,23 @@
-"""Credentials that the service gives for the files of one table, and for how long."""
+"""Credentials that the service gives for the files of one table, by prefix, and gives anew before they end."""
+
+# See docs/decisions/0116.
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
-from icefield.abc import TableName
+from icefield.abc import FileAccess, TableName
+from icefield.errors import AccessDenied, StorageError
+from icefield.toolkit import SharedClients, is_true
 
-from icefield_rest.service import Service
+from icefield_rest.endpoints import Endpoint
+from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.held import HELD, Held
+from icefield_rest.service import Service, may_say
+from icefield_rest.settings import REFS
 
 # When credentials end, in milliseconds since 1970, as the services spell it.
 _ENDS: Final = (
@@ -16,6 +25,12 @@ _ENDS: Final = (
     "gcs.oauth2.token-expires-at",
     "adls.sas-token-expires-at-ms",
 )
+# Where they are to be had anew, and whether they are to be.
+_KINDS: Final = {"s3.": "client.", "gcs.": "gcs.oauth2.", "adls.": "adls."}
+_ENDPOINT, _ENABLED = "refresh-credentials-endpoint", "refresh-credentials-enabled"
+_SERVICES: Final[SharedClients[Service]] = SharedClients()
+
+Items = tuple[tuple[str, str], ...]
 
 
 class VendedCredential(msgspec.Struct):
@@ -25,25 +40,116 @@ class VendedCredential(msgspec.Struct):
     config: dict[str, str]
 
 
-def vended_properties(
+class _Vended(msgspec.Struct, rename="kebab"):
+    """An answer with credentials: that of the endpoint for them, or of loading a table."""
+
+    storage_credentials: list[VendedCredential] | None = None
+    config: dict[str, str | None] | None = None
+
+
+_decoder = msgspec.json.Decoder(_Vended)
+
+
+@dataclass(frozen=True)
+class VendedAccess(FileAccess):
+    """What a service gave for a prefix of a table's locations, and how it is asked again, from any process."""
+
+    prefix: str
+    table: TableName
+    catalog: str
+    given: Items = field(repr=False)
+    began: float
+    ends: float | None
+    path: str | None = None
+    asked_by: Items = field(default=(), repr=False)
+    """The user's properties, with the secrets that the service is asked by; empty where nothing is renewed."""
+
+    @property
+    def due(self) -> bool:
+        return self._held().waits()
+
+    def properties(self) -> Mapping[str, str]:
+        return self._held().current(self._asked)
+
+    def _held(self) -> Held:
+        key = (self.prefix, self.table, self.catalog, self.asked_by or self.given)
+        ends = self.ends if self.asked_by else None
+        return HELD.of(key, dict(self.given), self.began, ends)
+
+    def _asked(self) -> tuple[Mapping[str, str], float | None]:
+        service = _SERVICES.get((self.catalog, self.asked_by), lambda: Service(self.catalog, dict(self.asked_by)))
+        self._held().keep(service)
+        what = f"renewing the credentials of {'.'.join(self.table)}"
+        path, query = self.path, {}
+        if path is None:
+            path, query = service.table_path(self.table), {"snapshots": REFS}
+        try:
+            answer = service.connection.ask("GET", path, what, query=query)
+        except Refused as refused:
+            raise error_of(refused, what) from refused
+        except Uncertain as error:
+            raise StorageError(f"{what}: {error}", retryable=True) from error
+        found: _Vended = answer.decoded(_decoder, what)
+        given = _fitting(found.storage_credentials or [], self.prefix)
+        if given is None and path == self.path:
+            raise AccessDenied(f"{what}: the service gives none for {self.prefix} any more")
+        stated = {**may_say(found.config or {}), **(given or {})}
+        return stated if given is None else given, ends_of(stated)
+
+
+def vended(
     service: Service,
     table: TableName,
     config: Mapping[str, str | None],
     credentials: Sequence[VendedCredential],
     location: str,
-) -> tuple[dict[str, str], float | None]:
-    """The properties that open the files of a table, and when they end, in seconds since 1970."""
-    fitting = [each for each in credentials if location.startswith(each.prefix)]
-    best = max(fitting, key=lambda each: len(each.prefix), default=None)
-    found = dict(best.config) if best is not None else {}
-    stated = {key: value for key, value in config.items() if value is not None} | found
-    return found, _end(stated)
+    now: float,
+) -> tuple[dict[str, str], tuple[VendedAccess, ...], float | None]:
+    """What opens the files at a table's location, what opens those below prefixes, and when the first of it ends."""
+    stated = may_say(config)
+    best = _fitting(credentials, location)
+    access = [
+        _access(service, table, each.prefix, stated, may_say(each.config), now) for each in credentials if each.prefix
+    ]
+    if best is None and ends_of(stated) is not None:
+        access.append(_access(service, table, location, {}, stated, now))
+    return best or {}, tuple(access), ends_of({**stated, **(best or {})})
 
 
-def _end(properties: Mapping[str, str]) -> float | None:
+def ends_of(properties: Mapping[str, str]) -> float | None:
+    """When the first of some credentials ends, in seconds since 1970; None where none says so."""
     ends = [
         int(value) / 1_000
         for key, value in properties.items()
         if key.startswith(_ENDS) and value.isascii() and value.isdigit() and len(value) < 16
     ]
     return min(ends, default=None)
+
+
+def _access(
+    service: Service, table: TableName, prefix: str, stated: Mapping[str, str], given: Mapping[str, str], now: float
+) -> VendedAccess:
+    ends = ends_of(given)
+    settings = {**service.properties, **stated, **given}
+    kind = next((other for own, other in _KINDS.items() if any(key.startswith(own) for key in given)), "client.")
+    path = settings.get(kind + _ENDPOINT)
+    if path is None and service.has(Endpoint.CREDENTIALS):
+        path = service.table_path(table, "credentials")
+    renews = ends is not None and is_true(settings, kind + _ENABLED, True)
+    return VendedAccess(
+        prefix,
+        table,
+        service.name,
+        tuple(sorted(given.items())),
+        now,
+        ends,
+        path,
+        tuple(sorted(service.given.items())) if renews else (),
+    )
+
+
+def _fitting(credentials: Sequence[VendedCredential], location: str) -> dict[str, str] | None:
+    """The properties of the longest prefix of a location."""
+    fitting = [each for each in credentials if location.startswith(each.prefix)]
+    best = max(fitting, key=lambda each: len(each.prefix), default=None)
+    return None if best is None else may_say(best.config)

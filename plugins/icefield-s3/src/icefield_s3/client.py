@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError, NoCredentialsError
+from icefield.abc import FileAccess
 from icefield.errors import StorageError
 from icefield.toolkit import persist, refusal_in, together
 from s3fs import S3FileSystem
@@ -37,10 +38,10 @@ class Client(S3FileSystem):  # type: ignore[misc]
 
     cachable = False
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, access: FileAccess | None = None) -> None:
         self.settings = settings
         log_redaction.install()
-        own = settings.role is None and settings.access_key is not None
+        own = settings.role is None and settings.access_key is not None and access is None
         super().__init__(
             anon=settings.anonymous,
             endpoint_url=settings.endpoint,
@@ -49,7 +50,7 @@ class Client(S3FileSystem):  # type: ignore[misc]
             token=settings.token if own else None,
             client_kwargs={"region_name": settings.region} if settings.region else {},
             config_kwargs=config_of(settings),
-            session=session_of(settings),
+            session=session_of(settings, access),
             use_listings_cache=False,
         )
         self.asynchronous = True  # s3fs leaves closing to us

@@ -45,14 +45,14 @@ class S3FileSystem(FsspecFileSystem):
         return self._abilities
 
     def connect(self) -> Client:
-        return Client(settings_of(self.properties))
+        return Client(settings_of(self.properties), self.access)
 
     @property
     def fs(self) -> Client:
         """The client of this process."""
         if self._fs is None or self._process != os.getpid():
             mine = sorted(item for item in self.properties.items() if item[0].startswith(PREFIXES))
-            self._fs, self._process = _CLIENTS.get((type(self), *mine), self.connect), os.getpid()
+            self._fs, self._process = _CLIENTS.get((type(self), self.access, *mine), self.connect), os.getpid()
         return self._fs
 
     def path(self, location: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from io import BytesIO
 from typing import Any, Final
@@ -15,10 +16,12 @@ from aiobotocore.credentials import (
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
 from aiohttp import BytesIOPayload, ClientResponse
+from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import NoCredentialsError
+from icefield.abc import FileAccess
 from icefield.toolkit import BoundedBody, answer_limit
 
-from icefield_s3.settings import Role, Settings
+from icefield_s3.settings import Role, Settings, settings_of
 
 _SMALL: Final = 1024 * 1024  # aiohttp warns of more in one piece
 
@@ -79,9 +82,27 @@ def config_of(settings: Settings) -> dict[str, Any]:
     return options
 
 
-def session_of(settings: Settings) -> AioSession:
-    """A session whose credentials are those of the role, if there is one, else of the SDK's chain."""
+class Renewed(AioCredentials):  # type: ignore[misc]
+    """Credentials that a catalog's service gives, and gives anew before they end."""
+
+    def __init__(self, access: FileAccess, settings: Settings) -> None:
+        super().__init__(settings.access_key, settings.secret_key, settings.token, method="vended")
+        self._access = access
+
+    async def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        """What the next request is signed with; to ask the service blocks, and has a thread of its own."""
+        access = self._access
+        given = await asyncio.to_thread(access.properties) if access.due else access.properties()
+        found = settings_of(given)
+        return ReadOnlyCredentials(found.access_key, found.secret_key, found.token)
+
+
+def session_of(settings: Settings, access: FileAccess | None = None) -> AioSession:
+    """A session with the credentials of a service or a role, if there is one, else of the SDK's chain."""
     session = AioSession(profile=settings.profile)
+    if access is not None and settings.access_key is not None and settings.role is None:
+        session._credentials = Renewed(access, settings)
+        return session
     if settings.role is not None and not settings.anonymous:
         # `_credentials` of botocore's session: `set_credentials` takes strings only, not credentials that refresh
         # themselves. This can go when botocore offers a setter for these.

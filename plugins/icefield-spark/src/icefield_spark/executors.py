@@ -24,5 +24,5 @@ def for_executors(context: C) -> C:
         for name, value in io.properties.items()
         if name not in _DRIVERS_NAMES and not name.startswith(_DRIVERS_OWN)
     }
-    made: C = replace(context, io=FileIO(io.plugins, kept, io.base))
+    made: C = replace(context, io=FileIO(io.plugins, kept, io.base, io.access))
     return made

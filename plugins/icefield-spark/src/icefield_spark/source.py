@@ -64,9 +64,10 @@ class Source:
                 raise spark_catalog_refused()
             raise InvalidArgument('name the table: spark.read.format("icefield").load("namespace.table")')
         with self.catalog() as catalog:
-            if version is None:
-                return self.load(catalog)
-            return open_table(version, catalog.properties, plugins=catalog.io.plugins)
+            if version is not None and not catalog.backend.serves_metadata:
+                return open_table(version, catalog.properties, plugins=catalog.io.plugins)
+            found = self.load(catalog)  # a service also gives what opens the table's files
+            return found if version in (None, found.metadata_location) else found.at_metadata_file(version)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
