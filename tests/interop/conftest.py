@@ -22,7 +22,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 @pytest.fixture(scope="session")
 def duck() -> Iterator[Any]:
     """A connection to DuckDB that reads Iceberg tables; skips where the peer is not installed."""
-    pytest.importorskip("duckdb_extension_iceberg")
+    pytest.importorskip("duckdb_extension_httpfs")
     from peers import duckdb_connection
 
     with duckdb_connection() as connection:

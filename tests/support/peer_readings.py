@@ -184,7 +184,7 @@ class PeerReadings:
     def opened(cls) -> Iterator[PeerReadings]:
         """With DuckDB's engine running; skips where a peer is not installed."""
         pytest.importorskip("pyiceberg")
-        pytest.importorskip("duckdb_extension_iceberg")
+        pytest.importorskip("duckdb_extension_httpfs")
         with duckdb_connection() as connection:
             yield cls(connection)
 

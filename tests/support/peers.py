@@ -179,7 +179,7 @@ def duckdb_connection() -> Any:
     import duckdb
 
     connection = duckdb.connect()
-    for name in ("avro", "iceberg"):
+    for name in ("avro", "httpfs", "iceberg"):
         folder = Path(str(files(f"duckdb_extension_{name}"))) / "extensions" / f"v{duckdb.__version__}"
         connection.execute(f"LOAD '{folder / name}.duckdb_extension'")
     connection.execute("SET TimeZone = 'UTC'")
