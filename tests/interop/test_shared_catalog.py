@@ -1,6 +1,6 @@
 """One catalog, two implementations: PyIceberg and Icefield write to each other's tables in turn.
 
-In SQLite, in PostgreSQL and in a Hive Metastore.
+In SQLite, in PostgreSQL and in a Hive Metastore; and PyIceberg through a REST server, Icefield past it in SQLite.
 """
 
 from contextlib import closing, contextmanager
@@ -25,6 +25,7 @@ from peers import (
     pyiceberg_filter,
     sorted_rows,
 )
+from rest_lake import served_here
 from servers.hive import drop_databases
 from servers.postgres import new_database
 
@@ -34,13 +35,19 @@ VERSIONS = pytest.mark.parametrize("format_version", [1, 2])
 ROWS = pa.table({"id": [1, 2, 3], "kind": ["a", "b", None], "value": [0.5, None, float("nan")]})
 
 
-KINDS = ("sqlite", "postgres", "hive")
+KINDS = ("sqlite", "postgres", "hive", "rest")
 
 
 @contextmanager
 def both(kind, folder, request):
     """The same catalog twice: ours, with the namespace ``db``, and PyIceberg's."""
     warehouse = f"file://{folder}/warehouse"
+    if kind == "rest":
+        with served_here(folder) as served, served.past() as catalog:
+            catalog.create_namespace("db")
+            with closing(pyiceberg_catalogs.load_catalog("test", type="rest", uri=served.uri)) as theirs:
+                yield catalog, theirs
+        return
     if kind == "sqlite":
         uri = f"sqlite:///{folder}/catalog.db"
     elif kind == "postgres":
