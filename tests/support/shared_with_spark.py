@@ -26,10 +26,11 @@ class Shared:
     rows: Rows = field(default_factory=dict)
     known: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The row id and last change of each id at the last look."""
+    ours: str = "db.t"
 
     @property
     def table(self) -> Table:
-        return self.catalog.load_table("db.t")
+        return self.catalog.load_table(self.ours)
 
     def sql(self, statement: str) -> None:
         """Run a statement of Spark's on the table, which it names ``{t}``."""

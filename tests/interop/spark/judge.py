@@ -53,16 +53,13 @@ def session(jars, zone):
     return builder.getOrCreate()
 
 
-def catalog(spark, name, warehouse, uri=None):
-    """Attach the Hadoop catalog of a folder, or a JDBC catalog."""
+def catalog(spark, name, properties):
+    """Attach a catalog of Iceberg's, of which nothing is remembered from one statement to the next."""
     prefix = f"spark.sql.catalog.{name}"
     spark.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
-    spark.conf.set(f"{prefix}.type", "hadoop" if uri is None else "jdbc")
-    if uri is not None:
-        spark.conf.set(f"{prefix}.uri", uri)
-        spark.conf.set(f"{prefix}.jdbc.schema-version", "V1")
-    spark.conf.set(f"{prefix}.warehouse", warehouse)
     spark.conf.set(f"{prefix}.cache-enabled", "false")
+    for key, value in properties.items():
+        spark.conf.set(f"{prefix}.{key}", value)
     return {}
 
 

@@ -42,12 +42,20 @@ class SparkRuntime:
         """The name by which statements find the tables of a folder, where Icefield has a directory catalog."""
         self._catalogs += 1
         name = f"c{self._catalogs}"
-        self._ask(do="catalog", name=name, warehouse=f"file://{warehouse}")
+        self._attach(name, type="hadoop", warehouse=f"file://{warehouse}")
         return name
 
     def shared_catalog(self, name: str, uri: str, warehouse: Path | str) -> None:
         """Attach a JDBC catalog, where Icefield has a catalog ``sql``, under a name that is not taken yet."""
-        self._ask(do="catalog", name=name, warehouse=f"file://{warehouse}", uri=uri)
+        properties = {"jdbc.schema-version": "V1", "warehouse": f"file://{warehouse}"}
+        self._attach(name, type="jdbc", uri=uri, **properties)
+
+    def rest_catalog(self, uri: str, **properties: str) -> str:
+        """The name by which statements find the tables of a server of the REST protocol."""
+        self._catalogs += 1
+        name = f"c{self._catalogs}"
+        self._attach(name, type="rest", uri=uri, **properties)
+        return name
 
     def run(self, text: str) -> dict[str, Any]:
         """The ``columns`` of a statement as Spark's JSON says them, and its ``rows`` as lists."""
@@ -57,6 +65,9 @@ class SparkRuntime:
         """The rows of a statement, as in ``plain_rows``."""
         rows: list[dict[str, Any]] = self._ask(do="sql", text=text)["rows"]
         return rows
+
+    def _attach(self, name: str, **properties: str) -> None:
+        self._ask(do="catalog", name=name, properties=properties)
 
     def _ask(self, **request: Any) -> dict[str, Any]:
         return asked(self._process, SparkError, request)
