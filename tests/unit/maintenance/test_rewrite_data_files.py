@@ -15,6 +15,7 @@ from delete_files import commit, data_files, position_deletes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield import load_catalog
+from icefield.abc import WorkRunner
 from icefield.catalog import Table
 from icefield.errors import CommitFailed, InvalidArgument, StorageError
 from icefield.maintenance.compaction import RewriteDataFilesResult, running
@@ -25,6 +26,7 @@ from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices
 from icefield.types.reserved import DELETE_FILE_PATH
 from peers import duckdb_connection, duckdb_rows
+from pickling_runner import PicklingRunner
 from pyiceberg.table import StaticTable
 from tables import again, ids, meddled, new_table, orphans, rows
 
@@ -86,9 +88,16 @@ def lived(seed: int, version: int, raised: bool, kind: str) -> Table:
     strategy=st.sampled_from(STRATEGIES),
     everything=st.booleans(),
     partial=st.booleans(),
+    runner=st.sampled_from([None, PicklingRunner()]),
 )
 def test_rows_and_their_ids_stay_the_same(
-    seed: int, version: tuple[int, bool], kind: str, strategy: dict[str, Any], everything: bool, partial: bool
+    seed: int,
+    version: tuple[int, bool],
+    kind: str,
+    strategy: dict[str, Any],
+    everything: bool,
+    partial: bool,
+    runner: WorkRunner | None,
 ) -> None:
     table = lived(seed, *version, kind)
     table.refresh()
@@ -97,7 +106,13 @@ def test_rows_and_their_ids_stay_the_same(
     before, old = live(table), paths(table)
     specs = set(table.inspect.data_files()["spec_id"].to_pylist())
     planned = compacted(table, **strategy, rewrite_all=everything, dry_run=True)
-    made = compacted(table, **strategy, rewrite_all=everything, partial_progress=partial, remove_dangling_deletes=True)
+    with pytest.MonkeyPatch.context() as patch:
+        if runner is not None:
+            here = Table.maintenance
+            patch.setattr(Table, "maintenance", property(lambda table: here.fget(table).on(runner)))
+        made = compacted(
+            table, **strategy, rewrite_all=everything, partial_progress=partial, remove_dangling_deletes=True
+        )
     assert live(again(table).refresh()) == before
     assert planned.rewritten_data_files == made.rewritten_data_files
     assert made.failed_groups == 0
@@ -182,14 +197,14 @@ def test_partial_progress_commits_what_can_be_rewritten(monkeypatch: pytest.Monk
             table.append(rows([number], kind))
         return table
 
-    run = running.GroupRunner.run
+    do = running.RewriteGroup.do
 
-    def failing(self: Any, group: Any, note: Any) -> Any:
-        if group.partition == "kind=b":
+    def failing(self: Any, item: Any, attempt: Any) -> Any:
+        if item.partition == "kind=b":
             raise StorageError("the disk is full")
-        return run(self, group, note)
+        return do(self, item, attempt)
 
-    monkeypatch.setattr(running.GroupRunner, "run", failing)
+    monkeypatch.setattr(running.RewriteGroup, "do", failing)
     whole, parts = table_of("abcd"), table_of("abcd")
     with pytest.raises(StorageError, match="the disk is full"):
         compacted(whole)

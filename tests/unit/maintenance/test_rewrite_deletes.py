@@ -13,6 +13,7 @@ import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield.abc import WorkRunner
 from icefield.catalog import Table
 from icefield.errors import CommitFailed, InvalidArgument, UnsupportedFeature, ValidationFailed
 from icefield.maintenance.deletes import affected, marks, policy
@@ -22,6 +23,7 @@ from icefield.metadata.snapshots import Operation
 from icefield.transaction.replace import RewriteFiles
 from icefield.writing import WriteContext, write_batches
 from icefield.writing.deletes import vectors
+from pickling_runner import PicklingRunner
 from tables import again, entries, ids, manifests, meddled, new_table, orphans, rows, stored_files
 
 MERGE_ON_READ = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
@@ -114,9 +116,15 @@ def lived(seed: int, version: int, raised: bool, granularity: str = "partition",
     granularity=st.sampled_from(["partition", "file"]),
     upkeep=st.lists(st.sampled_from([rewrite, rewrite_all, remove_dangling, convert]), min_size=1, max_size=3),
     memory=st.sampled_from([1, 1 << 20]),
+    runner=st.sampled_from([None, PicklingRunner()]),
 )
 def test_rows_stay_the_same(
-    seed: int, version: tuple[int, bool], granularity: str, upkeep: list[Upkeep], memory: int
+    seed: int,
+    version: tuple[int, bool],
+    granularity: str,
+    upkeep: list[Upkeep],
+    memory: int,
+    runner: WorkRunner | None,
 ) -> None:
     table = lived(seed, *version, granularity)
     before = live(table)
@@ -124,6 +132,10 @@ def test_rows_stay_the_same(
     lineage = sorted(map(str, table.scan(selected_fields=columns).to_arrow().to_pylist()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(marks, "_HELD_POSITIONS", memory)
+        patch.setattr(marks, "_FEWEST_IN_A_LOT", 1)
+        if runner is not None:
+            here = Table.maintenance
+            patch.setattr(Table, "maintenance", property(lambda table: here.fget(table).on(runner)))
         for one in upkeep:
             old = deletes(table)
             made = one(table)

@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield.abc import WorkRunner
 from icefield.catalog import Table
 from icefield.errors import CommitFailed, InvalidArgument, NoSuchSnapshot
 from icefield.maintenance.manifests import clustering
 from icefield.manifest import EntryStatus, ManifestContent
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Operation
+from pickling_runner import PicklingRunner
 from tables import again, entries, ids, manifests, meddled, new_table, orphans, rows, stored_files
 
 SEPARATE = {"commit.manifest-merge.enabled": "false"}
@@ -74,15 +76,19 @@ def lived(seed: int, version: int, steps: int = 8, **properties: str) -> Table:
     version=st.sampled_from([1, 2, 3]),
     target=st.sampled_from([3500, 5000, 8 << 20]),
     memory=st.sampled_from([1, clustering.HELD_BYTES]),
+    runner=st.sampled_from([None, PicklingRunner(), PicklingRunner(slots=1)]),
 )
-def test_rows_and_entries_stay_the_same(seed: int, version: int, target: int, memory: int) -> None:
+def test_rows_and_entries_stay_the_same(
+    seed: int, version: int, target: int, memory: int, runner: WorkRunner | None
+) -> None:
     table = lived(seed, version, **{"commit.manifest.target-size-bytes": str(target)})
     before, entries_before = ids(table), held(table)
     listed = len(manifests(table))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clustering, "HELD_BYTES", memory)
         planned = table.maintenance.rewrite_manifests(dry_run=True)
-        made = table.maintenance.rewrite_manifests()
+        upkeep = table.maintenance if runner is None else table.maintenance.on(runner)
+        made = upkeep.rewrite_manifests()
     assert ids(again(table).refresh()) == before
     assert held(table) == entries_before
     assert (made.rewritten_manifests, made.added_manifests) == (planned.rewritten_manifests, planned.added_manifests)

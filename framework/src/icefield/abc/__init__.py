@@ -24,8 +24,10 @@ from icefield.abc.file_system import (
 from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
 from icefield.abc.storage import Storage
 from icefield.abc.views import CurrentView, ViewProposal
+from icefield.abc.work import Attempt, Done, Note, Traces, Work, WorkRunner
 
 __all__ = [
+    "Attempt",
     "CatalogAbility",
     "CatalogBackend",
     "CommitConflict",
@@ -35,6 +37,7 @@ __all__ = [
     "Conflict",
     "Current",
     "CurrentView",
+    "Done",
     "Event",
     "FileAccess",
     "FileFormat",
@@ -50,6 +53,7 @@ __all__ = [
     "ManifestReadRequest",
     "NamespaceName",
     "NewTable",
+    "Note",
     "OutputStream",
     "Page",
     "Pointer",
@@ -61,8 +65,11 @@ __all__ = [
     "Storage",
     "TableChange",
     "TableName",
+    "Traces",
     "UnsignedRequest",
     "UpkeepProgress",
     "ViewProposal",
+    "Work",
+    "WorkRunner",
     "WrittenFile",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
+from icefield.abc import WorkRunner
 from icefield.errors import NoSuchSnapshot
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.maintenance import partition_stats_file as stats_file
@@ -56,6 +58,15 @@ class MaintenanceTable:
         name: tuple[str, ...] = (),
     ) -> None:
         self._target = Target(metadata, io, begin, metadata_location, newest, name)
+
+    def on(self, runner: WorkRunner) -> Self:
+        """The same upkeep, whose reading and writing of many files a runner does: the tasks of a cluster, say.
+
+        Planning and commits stay here. What has no items to share out is done here, too.
+        """
+        other = copy(self)
+        other._target = replace(self._target, runner=runner)
+        return other
 
     def expire_snapshots(
         self,
@@ -181,7 +192,7 @@ class MaintenanceTable:
         wanted = table_stats.sketched_columns(schema, columns)
         if snapshot is None:
             return None
-        table_stats.sketch(metadata, self._target.io, snapshot, wanted)
+        table_stats.sketch(metadata, self._target.io, snapshot, wanted, self._target.runner)
         location = table_stats.new_location(metadata, snapshot.snapshot_id)
         known = next((each for each in metadata.statistics if each.snapshot_id == snapshot.snapshot_id), None)
         with self._target.begin() as tx:
@@ -297,7 +308,13 @@ class MaintenanceTable:
             spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, tuple(cluster_by)
         )
         choice.check(self._target.metadata)
-        begin = partial(RewriteManifests, choice=choice, branch=branch, snapshot_properties=snapshot_properties)
+        begin = partial(
+            RewriteManifests,
+            choice=choice,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            runner=self._target.runner,
+        )
         return done(self._target, begin, branch, dry_run=dry_run)
 
     def rewrite_position_delete_files(
@@ -324,7 +341,13 @@ class MaintenanceTable:
         table, ``CommitFailed`` where others commit faster.
         """
         policy = RewritePolicy(_expression(where), target_file_size, min_input_files, rewrite_all)
-        begin = partial(RewritePositionDeletes, policy=policy, branch=branch, snapshot_properties=snapshot_properties)
+        begin = partial(
+            RewritePositionDeletes,
+            policy=policy,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            runner=self._target.runner,
+        )
         return done(self._target, begin, branch, dry_run=dry_run)
 
     def remove_dangling_deletes(
@@ -363,6 +386,7 @@ class MaintenanceTable:
             row_filter=_expression(where),
             branch=branch,
             snapshot_properties=snapshot_properties,
+            runner=self._target.runner,
         )
         return done(self._target, begin, branch, dry_run=dry_run)
 

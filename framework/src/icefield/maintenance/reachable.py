@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.abc import Attempt, Work, WorkRunner
 from icefield.errors import IcefieldError
 from icefield.maintenance.deleting import is_remote
 from icefield.maintenance.places import Places, PlaceSet
@@ -35,6 +37,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.matching import lots
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.types import StructType
@@ -138,22 +141,56 @@ def _together(lists: Iterable[ManifestList]) -> Iterator[list[ManifestList]]:
         yield found
 
 
-def live_paths(io: FileIO, manifests: Sequence[ManifestFile]) -> Iterator[pa.StringArray]:
+def live_paths(
+    io: FileIO, manifests: Sequence[ManifestFile], runner: WorkRunner | None = None
+) -> Iterator[pa.StringArray]:
     """The locations of the live files of manifests, as they are stated. Raises ``FileMissing``, ``InvalidMetadata``."""
+    if _is_shared(manifests, runner):
+        yield from (locations for locations, _ in files(io, manifests, live=True, lenient=False, runner=runner))
+        return
     for group in _groups(io, manifests, _PATHS, lenient=False):
         yield pa.concat_arrays([_live(part).column(f.FILE_PATH) for part in group])
 
 
 def files(
-    io: FileIO, manifests: Sequence[ManifestFile], *, live: bool, lenient: bool = True
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    *,
+    live: bool,
+    lenient: bool = True,
+    runner: WorkRunner | None = None,
 ) -> Iterator[tuple[pa.StringArray, Kinds]]:
     """The files of manifests with their kinds: the live ones, or with those that are marked as deleted.
 
-    A manifest that cannot be read is logged and left out when ``lenient``.
+    A manifest that cannot be read is logged and left out when ``lenient``. ``runner`` reads manifests that are large.
     """
+    if runner is not None and _is_shared(manifests, runner):
+        for found in runner.run(ListFiles(io, live, lenient), lots(manifests, runner.slots)):
+            yield from found
+        return
     for group in _groups(io, manifests, _PATHS_AND_KINDS, lenient=lenient):
         parts = [_live(part) for part in group] if live else group
         yield pa.concat_arrays([part.column(f.FILE_PATH) for part in parts]), np.concatenate([*map(_kinds, parts)])
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]):
+    """Gives the files of lots of manifests; see ``files``."""
+
+    io: FileIO
+    live: bool
+    lenient: bool
+
+    def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[tuple[pa.StringArray, Kinds]]:
+        """The locations and kinds of a lot."""
+        found = [*files(self.io, item, live=self.live, lenient=self.lenient)]
+        # Arrays of their own: a slice would be pickled with all that it is of.
+        return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
+
+
+def _is_shared(manifests: Sequence[ManifestFile], runner: WorkRunner | None) -> bool:
+    size = sum(max(0, one.manifest_length) for one in manifests)
+    return runner is not None and size >= runner.least_manifest_bytes
 
 
 def _groups(

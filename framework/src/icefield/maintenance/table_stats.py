@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from icefield.abc import Attempt, Done, Work, WorkRunner
 from icefield.errors import IcefieldError, InvalidArgument
+from icefield.maintenance.local_runner import LocalRunner
 from icefield.metadata import BlobMetadata, StatisticsFile, TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.puffin import Blob, BlobType, PuffinReader, PuffinWriter, ThetaSketch, writer_name
-from icefield.scan import TableScan
+from icefield.scan import FileScanTask, ScanContext, TableScan
+from icefield.scan.reading import read_tasks
 from icefield.schema import Schema
 from icefield.storage import FileIO, LocationProvider
 from icefield.types import (
@@ -81,7 +84,31 @@ def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[_Colum
     return list(columns.values())
 
 
-def sketch(metadata: TableMetadata, io: FileIO, snapshot: Snapshot, columns: Sequence[_Column]) -> None:
+class SketchRows(Work[Sequence[FileScanTask], list[ThetaSketch]]):
+    """Takes the values of columns into sketches, a list of files after another."""
+
+    def __init__(self, context: ScanContext, columns: Sequence[_Column]) -> None:
+        self._context, self._columns = context, columns
+
+    def do(self, item: Sequence[FileScanTask], attempt: Attempt) -> list[ThetaSketch]:
+        """A sketch of each column."""
+        columns = [replace(column, sketch=ThetaSketch()) for column in self._columns]
+        for batch in read_tasks(item, self._context, workers=attempt.threads):
+            for column in columns:
+                column.add(batch)
+        for column in columns:
+            column.sketch.settle()  # small when it is sent
+        return [column.sketch for column in columns]
+
+
+def sketch(
+    metadata: TableMetadata,
+    io: FileIO,
+    snapshot: Snapshot,
+    columns: Sequence[_Column],
+    runner: WorkRunner | None = None,
+    done: Done | None = None,
+) -> None:
     """Read the rows of a snapshot once, without those that are deleted, into the sketches of the columns."""
     texts = [one.name for one in columns if len(one.path) == 1 and isinstance(one.kind, StringType | BinaryType)]
     scan = TableScan(
@@ -91,9 +118,11 @@ def sketch(metadata: TableMetadata, io: FileIO, snapshot: Snapshot, columns: Seq
         snapshot_id=snapshot.snapshot_id,
         dictionary_columns=tuple(texts),
     )
-    for batch in scan.to_arrow_batch_reader():
-        for column in columns:
-            column.add(batch)
+    lots = [list(scan.plan_files())] if runner is None else scan.plan_tasks()
+    work = SketchRows(scan.context, [replace(column, sketch=ThetaSketch()) for column in columns])
+    for made in (runner or LocalRunner()).run(work, lots, done=done):
+        for column, found in zip(columns, made, strict=True):
+            column.sketch.merge(found)
 
 
 def write_sketches(

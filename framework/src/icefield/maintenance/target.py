@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from icefield.abc import WorkRunner
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
@@ -23,3 +24,5 @@ class Target:
     """Loads the version that is current now, with where its metadata file is. None where nothing can be changed."""
 
     name: tuple[str, ...] = ()
+    runner: WorkRunner | None = None
+    """Does the work; None: this process does, as suits each kind."""

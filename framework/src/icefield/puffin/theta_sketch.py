@@ -47,17 +47,30 @@ class ThetaSketch:
         self._waiting.append(hashes)
         self._count += len(hashes)
         if self._count > _WAITING:
-            self._settle()
+            self.settle()
+
+    def merge(self, other: ThetaSketch) -> None:
+        """Take in what another sketch of as many entries has seen."""
+        other.settle()
+        if other._theta < self._theta:
+            self.settle()
+            self._theta = other._theta
+            self._hashes = self._hashes[self._hashes < np.uint64(self._theta)]
+        hashes = other._hashes[other._hashes < np.uint64(self._theta)]
+        self._waiting.append(hashes)
+        self._count += len(hashes)
+        if self._count > _WAITING:
+            self.settle()
 
     @property
     def estimate(self) -> float:
         """The number of distinct values."""
-        self._settle()
+        self.settle()
         return float(len(self._hashes)) * (_MAX_THETA / self._theta)
 
     def to_bytes(self) -> bytes:
         """The compact, ordered form: little endian, as every library of DataSketches reads it."""
-        self._settle()
+        self.settle()
         count = len(self._hashes)
         flags = _READ_ONLY | _COMPACT | _ORDERED
         exact = self._theta == _MAX_THETA
@@ -71,7 +84,8 @@ class ThetaSketch:
             head += struct.pack("<q", self._theta)
         return head + self._hashes.astype("<u8").tobytes()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Merge what waits, so that the sketch is small."""
         if not self._waiting:
             return
         hashes = np.unique(np.concatenate([self._hashes, *self._waiting]))

@@ -7,10 +7,10 @@ numbers are null and inherited), so a retry costs a manifest list and no manifes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -26,8 +26,10 @@ from icefield.manifest.writer import ManifestWriter
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import MANIFEST_MIN_COUNT_TO_MERGE, MANIFEST_TARGET_SIZE, get_int
 from icefield.metadata.table_metadata import schema_of_spec
+from icefield.partitioning import PartitionSpec
 from icefield.scan.manifest_filter import manifest_workers
-from icefield.storage import LocationProvider
+from icefield.schema import Schema
+from icefield.storage import FileIO, LocationProvider
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 
@@ -59,6 +61,38 @@ class _Target:
     base: TableMetadata
     context: ActionContext
     snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestForm:
+    """What new manifests of one spec and content are written with. Picklable. ``mark`` is in their names."""
+
+    io: FileIO
+    locations: LocationProvider
+    mark: str
+    spec: PartitionSpec
+    schema: Schema
+    format_version: int
+    snapshot_id: int
+    content: ManifestContent
+    schemas: tuple[Schema, ...]
+
+    def location(self, number: int | str) -> str:
+        """Where one goes."""
+        return self.locations.metadata_location(f"{self.mark}-m{number}.avro")
+
+    def writer(self, location: str) -> ManifestWriter:
+        """What writes one."""
+        return ManifestWriter(
+            self.io,
+            location,
+            self.spec,
+            self.schema,
+            self.format_version,
+            self.snapshot_id,
+            self.content,
+            schemas=self.schemas,
+        )
 
 
 class ManifestAssembler:
@@ -132,6 +166,17 @@ class ManifestAssembler:
                     publishing.add(number, writer, at_once=False)
                 publishing.finish()
             self._made[key] = tuple(manifest for number in sorted(made) for manifest in made[number])
+        return [*self._made[key]]
+
+    def of_work(
+        self, key: Any, spec_id: int, content: ManifestContent, write: Callable[[ManifestForm], Iterable[ManifestFile]]
+    ) -> list[ManifestFile]:
+        """As ``of_existing``, where others write the manifests, in the form that they are given."""
+        key = self._key("existing", key, spec_id, content)
+        self._used.add(key)
+        if key not in self._made:
+            form = self._form(spec_id, content)
+            self._made[key] = tuple(write(replace(form, mark=f"{form.mark}-w{next(self._numbers)}")))
         return [*self._made[key]]
 
     def remaining(
@@ -224,21 +269,25 @@ class ManifestAssembler:
         return self._made[key]
 
     def _writer(self, spec_id: int, content: ManifestContent) -> ManifestWriter:
+        form = self._form(spec_id, content)
+        location = form.location(next(self._numbers))
+        # Noted before it is written: should the write fail half-way, nothing is left behind.
+        self._now.context.written.add(location)
+        return form.writer(location)
+
+    def _form(self, spec_id: int, content: ManifestContent) -> ManifestForm:
         base, context = self._now.base, self._now.context
         spec = base.spec_by_id(spec_id)
-        name = f"{context.marker}{self._uuid}-m{next(self._numbers)}.avro"
-        location = LocationProvider.from_metadata(base).metadata_location(name)
-        # Noted before it is written: should the write fail half-way, nothing is left behind.
-        context.written.add(location)
-        return ManifestWriter(
+        return ManifestForm(
             context.io,
-            location,
+            LocationProvider.from_metadata(base),
+            f"{context.marker}{self._uuid}",
             spec,
             schema_of_spec(base, spec),
             base.format_version,
             self._now.snapshot_id,
             content,
-            schemas=base.schemas,
+            tuple(base.schemas),
         )
 
     def _write_added(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
@@ -11,15 +10,12 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from icefield.abc import FormatWriter, OutputStream, WrittenFile
+from icefield.abc import FormatWriter, Note, OutputStream, WrittenFile
 from icefield.errors import FileExists, IcefieldError
 from icefield.manifest import DataFile
 from icefield.metadata.metrics import MetricsConfig, apply_modes
 from icefield.storage import FileIO, LocationProvider
 from icefield.writing.context import WriteContext
-
-Note = Callable[[str], None]
-"""Called with the location of each file before it is begun."""
 
 
 class NewFiles:

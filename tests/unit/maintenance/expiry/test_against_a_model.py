@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from icefield.abc import WorkRunner
 from icefield.catalog import Table
 from icefield.errors import IcefieldError
 from naive_reachability import files_of, kept_snapshots
+from pickling_runner import PicklingRunner
 from tables import ids, memory_catalog, new_table, orphans, rows, stored_files
 
 MARKED = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
@@ -73,10 +75,16 @@ def shown(table: Table, snapshot_id: int) -> list[int] | str:
     st.integers(1, 3),
     st.sampled_from(["1", "2", "3"]),
     st.booleans(),
+    st.sampled_from([None, PicklingRunner()]),
 )
 @settings(max_examples=60, deadline=None)
 def test_what_is_deleted_is_what_only_expired_snapshots_refer_to(
-    history: list[tuple[str, int, str | None]], cut: int, least: int, version: str, marked: bool
+    history: list[tuple[str, int, str | None]],
+    cut: int,
+    least: int,
+    version: str,
+    marked: bool,
+    runner: WorkRunner | None,
 ) -> None:
     properties = {"format-version": version, "commit.manifest.min-count-to-merge": "3"}
     if marked and version != "1":
@@ -93,7 +101,8 @@ def test_what_is_deleted_is_what_only_expired_snapshots_refer_to(
         stay = files_of(table, [each for each in snapshots if each.snapshot_id in kept])
         expected = files_of(table, [each for each in snapshots if each.snapshot_id not in kept]) - stay
         planned = table.maintenance.expire_snapshots(older_than, least, dry_run=True)
-        done = table.maintenance.expire_snapshots(older_than, least)
+        upkeep = table.maintenance if runner is None else table.maintenance.on(runner)
+        done = upkeep.expire_snapshots(older_than, least)
         assert {each.snapshot_id for each in table.snapshots()} == kept
         assert set(table.refs()) == refs
         assert before - stored_files(table) == expected

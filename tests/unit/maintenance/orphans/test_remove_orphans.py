@@ -24,6 +24,7 @@ from icefield.maintenance.orphans.result import SCHEMA as LISTED
 from icefield.maintenance.places import Places
 from icefield.schema import Schema
 from icefield.types import LongType, NestedField
+from pickling_runner import PicklingRunner
 from tables import again
 
 DAY = 86_400.0
@@ -352,6 +353,8 @@ def test_any_life_of_a_table_leaves_all_files_but_the_strays(steps, strays, tmp_
     made = {put(folder(table), f"data/stray-{number}.parquet").name for number in range(strays)}
     age(folder(table), 10)
     before, fresh = table.scan().to_arrow(), again(table)
+    elsewhere = fresh.maintenance.on(PicklingRunner()).remove_orphan_files()
+    assert {Path(each).name for each in elsewhere.orphans["location"].to_pylist()} == made
     assert found(fresh, dry_run=False) == made
     assert fresh.scan().to_arrow().equals(before)
     for snapshot in fresh.snapshots():

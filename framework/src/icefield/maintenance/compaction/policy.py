@@ -23,6 +23,9 @@ _LARGE: Final = 1.8
 STREAMED_GROUP_BYTES: Final = 10 << 30
 """What is packed streams through bounded memory: the bound limits the work that a lost race costs."""
 
+TASK_GROUP_BYTES: Final = 1 << 30
+"""What one task of a cluster packs, so that others have their share."""
+
 SORTED_GROUP_BYTES: Final = 2 << 30
 """What is sorted goes through temporary files, where it takes several times its size as data files."""
 
@@ -86,8 +89,11 @@ class RewriteDataPolicy:
         """Files that may hold rows of it are candidates."""
         return AlwaysTrue() if self.row_filter is None else self.row_filter
 
-    def sizes(self, metadata: TableMetadata) -> Sizes:
-        """The sizes for a table. Raises ``InvalidArgument`` where they contradict each other."""
+    def sizes(self, metadata: TableMetadata, *, is_shared: bool = False) -> Sizes:
+        """The sizes for a table; ``is_shared``: groups go to the tasks of a cluster.
+
+        Raises ``InvalidArgument`` where they contradict each other.
+        """
         target = self.target_bytes or get_int(metadata.properties, WRITE_TARGET_FILE_SIZE)
         least = int(_SMALL * target) if self.min_bytes is None else self.min_bytes
         most = max(target + 1, int(_LARGE * target)) if self.max_bytes is None else self.max_bytes
@@ -96,7 +102,8 @@ class RewriteDataPolicy:
                 f"min_file_size_bytes ({least}) must be at most target_file_size_bytes ({target}), and "
                 f"max_file_size_bytes ({most}) greater than it"
             )
-        group = STREAMED_GROUP_BYTES if self.strategy == "binpack" else SORTED_GROUP_BYTES
+        streamed = TASK_GROUP_BYTES if is_shared else STREAMED_GROUP_BYTES
+        group = streamed if self.strategy == "binpack" else SORTED_GROUP_BYTES
         return Sizes(target, least, most, self.max_group_bytes or max(group, most))
 
     def spec(self, metadata: TableMetadata) -> PartitionSpec:

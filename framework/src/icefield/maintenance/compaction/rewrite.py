@@ -6,27 +6,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 
-from icefield.abc import UpkeepProgress
-from icefield.errors import CommitFailed, CommitStateUnknown, IcefieldError
+from icefield.abc import Note, UpkeepProgress
+from icefield.errors import CommitFailed, CommitStateUnknown
 from icefield.maintenance.compaction.committing import RewriteGroups
 from icefield.maintenance.compaction.planning import FileGroup, RewritePlan
-from icefield.maintenance.compaction.policy import RewriteDataPolicy
+from icefield.maintenance.compaction.policy import RewriteDataPolicy, Sizes
 from icefield.maintenance.compaction.result import RewriteDataFilesResult, RewrittenGroup
-from icefield.maintenance.compaction.running import GroupRunner, WrittenGroup
+from icefield.maintenance.compaction.running import RewriteGroup, WrittenGroup
 from icefield.maintenance.compaction.strategies import chosen_strategy
+from icefield.maintenance.local_runner import LocalRunner
 from icefield.maintenance.target import Target
 from icefield.metadata import TableMetadata
 from icefield.metadata.encryption import refuse_plain_files
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan import TableScan
 from icefield.transaction.history import head_of
-from icefield.writing.files import Note
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ class _Rewrite:
     def plan(self, metadata: TableMetadata, only: pa.Array | None) -> list[FileGroup]:
         """The groups of a version of the table."""
         refuse_plain_files(metadata)
-        sizes, spec = self.policy.sizes(metadata), self.policy.spec(metadata)
+        sizes, spec = self._sizes(metadata), self.policy.spec(metadata)
         chosen_strategy(self.policy, metadata)
         if head_of(metadata, self.branch) is None:
             return []
@@ -150,14 +149,14 @@ class _Rewrite:
     def _committed(
         self, metadata: TableMetadata, since: Snapshot, groups: Sequence[FileGroup], failed: list[FileGroup]
     ) -> tuple[RewriteGroups | None, list[FileGroup]]:
-        runner = GroupRunner(
+        work = RewriteGroup(
             self._scan(metadata),
             self.policy.spec(metadata),
-            self.policy.sizes(metadata),
+            self._sizes(metadata),
             chosen_strategy(self.policy, metadata),
         )
         with self.target.begin() as tx:
-            written = self._written(runner, groups, tx.context.written.add, failed)
+            written = self._written(work, groups, tx.context.written.add, failed)
             if not written:
                 return None, []
             action = RewriteGroups(
@@ -177,33 +176,30 @@ class _Rewrite:
         self.target.io.plugins.emit(event)
 
     def _written(
-        self, runner: GroupRunner, groups: Sequence[FileGroup], note: Note, failed: list[FileGroup]
+        self, work: RewriteGroup, groups: Sequence[FileGroup], note: Note, failed: list[FileGroup]
     ) -> list[WrittenGroup]:
         """Write groups, several at once. One that fails is among the ``failed``, or ends all of them."""
+        runner = self.target.runner or LocalRunner(self.policy.max_concurrent_groups)
+        keep_going = self.policy.partial_progress
         written: list[WrittenGroup] = []
-        with ThreadPoolExecutor(self.policy.max_concurrent_groups, thread_name_prefix="icefield-rewrite") as pool:
-            running = [pool.submit(runner.run, group, note) for group in groups]
-            try:
-                for group, each in zip(groups, running, strict=True):
-                    try:
-                        written.append(each.result())
-                    except (IcefieldError, OSError) as error:
-                        if not self.policy.partial_progress:
-                            raise
-                        _log.warning("a group of %d files could not be rewritten: %s", len(group.tasks), error)
-                        failed.append(group)
-                        self.last_error = error
-                    self._notify()
-            finally:
-                for each in running:
-                    each.cancel()
+        results = runner.attempts(work, groups, note, keep_going=keep_going, done=self._notify)
+        for group, result in zip(groups, results, strict=True):
+            if isinstance(result, Exception):
+                _log.warning("a group of %d files could not be rewritten: %s", len(group.tasks), result)
+                failed.append(group)
+                self.last_error = result
+            else:
+                written.append(WrittenGroup(group, result))
         if not written:
             self.failed_commits += 1
         return written
+
+    def _sizes(self, metadata: TableMetadata) -> Sizes:
+        return self.policy.sizes(metadata, is_shared=self.target.runner is not None)
 
     def _note_failed_commit(self, error: Exception) -> None:
         self.failed_commits += 1
         self.last_error = error
 
     def _scan(self, metadata: TableMetadata) -> TableScan:
-        return TableScan(metadata=metadata, io=self.target.io, ref=self.branch)
+        return TableScan(metadata=metadata, io=self.target.io, ref=self.branch, runner=self.target.runner)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
 import pyarrow as pa
 
+from icefield.abc import Attempt, Traces, Work
 from icefield.maintenance.compaction.planning import FileGroup
 from icefield.maintenance.compaction.policy import Sizes
 from icefield.maintenance.compaction.result import RewrittenGroup
@@ -22,7 +22,7 @@ from icefield.schema import schema_to_arrow
 from icefield.schema.row_lineage import with_lineage
 from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
-from icefield.writing.files import FileSet, Note
+from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter
 
 
@@ -45,43 +45,48 @@ class WrittenGroup:
         )
 
 
-class GroupRunner:
-    """Reads groups of one version of a table, without deleted rows, and writes them in the order of a strategy.
+class RewriteGroup(Work[FileGroup, tuple[DataFile, ...]]):
+    """Reads a group of one version of a table, without deleted rows, and writes it in the order of a strategy.
 
-    Threads may share it.
+    Rows keep their ids and when they last changed.
     """
 
     def __init__(self, scan: TableScan, spec: PartitionSpec, sizes: Sizes, ordering: Ordering) -> None:
-        self._scan, self._sizes, self._ordering = scan, sizes, ordering
+        self._reading, self._sizes, self._ordering = scan.context, sizes, ordering
         self._writing = WriteContext.from_metadata(
             scan.metadata, scan.io, spec=spec, sort_order_id=ordering.sort_order_id, operation_id=str(uuid4())
         )
-        self._numbers = itertools.count(1)
 
-    def run(self, group: FileGroup, note: Note) -> WrittenGroup:
-        """Write a group. ``note`` is called with the location of each file before it is begun.
-
-        Rows keep their ids and when they last changed. On an error no file of the group is left.
-        """
-        writing = replace(self._writing, target_file_bytes=self._sizes.output(group.nbytes))
-        reading = self._scan.context
-        if any(task.file.first_row_id is not None for task in group.tasks):
+    def do(self, item: FileGroup, attempt: Attempt) -> tuple[DataFile, ...]:
+        """The new files of a group. On an error no file of it is left."""
+        writing = replace(self._writing, target_file_bytes=self._sizes.output(item.nbytes), workers=attempt.threads)
+        reading = self._reading
+        if any(task.file.first_row_id is not None for task in item.tasks):
             writing = writing.with_row_lineage()
             reading = replace(reading, projection=with_lineage(reading.schema))
-        writer = OrderedWriter(writing, FileSet(writing, next(self._numbers), 0, note))
+        writer = OrderedWriter(writing, FileSet(writing, attempt.item, attempt.number, attempt.note))
         schema = schema_to_arrow(reading.projection)
         try:
-            batches = _conformed(writing, read_tasks(group.tasks, reading))
-            for batch in self._ordering.rows(batches, schema, partial(self._columns, group)):
+            batches = _conformed(writing, read_tasks(item.tasks, reading, workers=attempt.threads))
+            for batch in self._ordering.rows(batches, schema, partial(self._columns, item, attempt)):
                 writer.add(batch)
-            return WrittenGroup(group, tuple(writer.close()))
+            return tuple(writer.close())
         except BaseException:
             writer.abandon()
             raise
 
-    def _columns(self, group: FileGroup, ids: Collection[int]) -> Iterator[pa.RecordBatch]:
-        reading = self._scan.context
-        return read_tasks(group.tasks, replace(reading, projection=reading.schema.select_ids(ids)))
+    def files(self, result: tuple[DataFile, ...]) -> Iterable[str]:
+        """The new files."""
+        return [file.file_path for file in result]
+
+    @property
+    def traces(self) -> Traces:
+        """Among the table's data."""
+        return Traces(self._writing.io, self._writing.locations.data_folder, self._writing.operation_id)
+
+    def _columns(self, group: FileGroup, attempt: Attempt, ids: Collection[int]) -> Iterator[pa.RecordBatch]:
+        only = replace(self._reading, projection=self._reading.schema.select_ids(ids))
+        return read_tasks(group.tasks, only, workers=attempt.threads)
 
 
 def _conformed(writing: WriteContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from icefield.abc import WorkRunner
 from icefield.errors import UnsupportedFeature
 from icefield.expressions import BooleanExpression
 from icefield.maintenance.deletes.action import DeleteUpkeep
 from icefield.maintenance.deletes.affected import Affected, pieces
-from icefield.maintenance.deletes.marks import Marks, MarkWriter
+from icefield.maintenance.deletes.marks import Marks, MarkWriter, Read
 from icefield.maintenance.deletes.results import ConvertEqualityDeletesResult
 from icefield.maintenance.deletes.rewrite import size_of
 from icefield.maintenance.deletes.survey import DeleteSurvey
 from icefield.manifest import DataFile, ManifestEntries
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.puffin.roaring import Positions
-from icefield.scan import FileScanTask
+from icefield.scan import FileScanTask, ScanContext
+from icefield.scan.deletes.store import DeleteStore
 from icefield.scan.reading import TaskReader
 from icefield.schema import Schema
 from icefield.transaction.action import Action, ActionContext
@@ -43,10 +45,11 @@ class ConvertEqualityDeletes(DeleteUpkeep):
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
+        runner: WorkRunner | None = None,
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
         self._filter = row_filter
-        self._writer = MarkWriter()
+        self._writer = MarkWriter(runner)
         self.result = ConvertEqualityDeletesResult()
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -54,8 +57,8 @@ class ConvertEqualityDeletes(DeleteUpkeep):
         survey, chosen, parts = self.plan(head)
         if not chosen.any():
             return FileChanges()
-        reading = _Reading(head)
-        marks = self._writer.write(head, context, pieces(survey, parts, _is_any), reading.positions)
+        found = pieces(survey, parts, _is_any)
+        marks = self._writer.write(head, context, found, MissingRows.of(head), affected=sum(map(len, parts)))
         self._count(survey, chosen, parts, marks)
         return FileChanges(marks.files, survey.masks(chosen | _replaced(survey, marks)), marks.numbers)
 
@@ -102,20 +105,36 @@ def _is_any(delete: DataFile) -> bool:
     return True
 
 
-class _Reading:
-    """Finds the rows of data files that are deleted."""
+@dataclass(frozen=True, slots=True)
+class MissingRows(Read):
+    """The rows of data files that a scan does not give. ``whole``: all of them, and not only what equality deletes."""
 
-    def __init__(self, head: Head) -> None:
-        deletes = HeadDeletes(head)
+    scan: ScanContext
+    whole: bool
+
+    @classmethod
+    def of(cls, head: Head) -> MissingRows:
+        """For the files of a head. Raises ``UnsupportedFeature`` for a table with a column ``_pos``."""
         schema = head.metadata.schema()
         if schema.has_field(POS.name):
             raise UnsupportedFeature(
                 f"the table has a column '{POS.name}', the name of the positions by which rows are found; rename it",
                 field_id=schema.find_field(POS.name).field_id,
             )
-        self._store = deletes.store
-        self._reader = TaskReader(replace(deletes.scan, projection=Schema(POS)), deletes.store)
-        self._whole = head.metadata.format_version >= 3
+        return cls(replace(HeadDeletes(head).scan, projection=Schema(POS)), head.metadata.format_version >= 3)
+
+    def reader(self) -> Callable[[Affected], Positions | None]:
+        """Reads each delete file once, and each data file."""
+        return _Reading(self).positions
+
+
+class _Reading:
+    """Finds the rows of data files that are deleted."""
+
+    def __init__(self, asked: MissingRows) -> None:
+        self._store = DeleteStore(asked.scan)
+        self._reader = TaskReader(asked.scan, self._store)
+        self._whole = asked.whole
 
     def positions(self, affected: Affected) -> Positions | None:
         """The rows that equality deletes delete and no other does, or in version 3 all that are deleted.

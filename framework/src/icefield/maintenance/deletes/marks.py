@@ -5,18 +5,22 @@ What was written for a data file, or a partition, serves every attempt of a comm
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from functools import partial
+from itertools import islice
 from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
 
+from icefield.abc import Attempt, Traces, Work, WorkRunner
 from icefield.maintenance.deletes.affected import MOST_IN_A_PIECE, Affected
 from icefield.maintenance.deletes.survey import Ints
 from icefield.maintenance.deletes.vector_copies import VectorCopies
+from icefield.maintenance.local_runner import LocalRunner
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
 from icefield.puffin import encode_vectors
@@ -35,10 +39,15 @@ _HELD_POSITIONS: Final = 8 << 20
 _READ_AHEAD: Final = 4
 """Data files, for each thread, whose positions are found together."""
 
-Read = Callable[[Affected], Positions | None]
-"""The positions to write for a data file; None for none."""
-
 Numbers = dict[tuple[str, int | None], int]
+Parcel = list[Affected]
+"""Data files whose positions are written together, all of one partition."""
+
+Found = Callable[[Parcel], Iterator[tuple[Affected, Positions | None]]]
+
+_FEWEST_IN_A_LOT: Final = 16
+_MOST_IN_A_LOT: Final = 1 << 16
+"""Data files whose positions are found and written as one item of work."""
 
 
 def most_lots(positions: Ints, data_files: Ints) -> Ints:
@@ -65,23 +74,103 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """What a piece became: files, the positions in them, and the data files that have any."""
+class Made:
+    """What a parcel became: files, the positions in them, and the data files that have any."""
 
     files: tuple[DataFile, ...]
     rows: int
     marked: tuple[str, ...]
 
 
+class Read(ABC):
+    """Finds the positions to write for a data file. Picklable."""
+
+    @abstractmethod
+    def reader(self) -> Callable[[Affected], Positions | None]:
+        """What finds them, by several threads; None for none. It keeps what it read of delete files."""
+
+
+class MarkParcels(Work[list[Parcel], list[Made]]):
+    """Finds the positions of parcels, and writes them: a parcel becomes delete files of its own."""
+
+    def __init__(self, writing: DeleteContext, read: Read) -> None:
+        self._writing, self._read = writing, read
+
+    def do(self, item: list[Parcel], attempt: Attempt) -> list[Made]:
+        """What each parcel became. On an error no file of them is left but those that are noted."""
+        read = partial(_found, read=self._read.reader(), threads=attempt.threads)
+        write = self._position_files if self._writing.format_version < 3 else self._vectors
+        return write(item, attempt, read)
+
+    def files(self, result: list[Made]) -> Iterable[str]:
+        """The delete files."""
+        return {file.file_path for made in result for file in made.files}
+
+    @property
+    def traces(self) -> Traces:
+        """Among the table's data."""
+        return Traces(self._writing.io, self._writing.locations.data_folder, self._writing.operation_id)
+
+    # -- version 2 ------------------------------------------------------------------------------------------------
+
+    def _position_files(self, parcels: list[Parcel], attempt: Attempt, read: Found) -> list[Made]:
+        waiting = _Waiting(self._writing, attempt)
+        made: list[Made] = []
+        for parcel in parcels:
+            rows: list[DeletedRows] = []
+            early: list[DataFile] = []
+            size = total = 0
+            marked = []
+            for each, positions in read(parcel):
+                if positions is None:
+                    continue
+                rows.append(DeletedRows(each.task.file, positions))
+                marked.append(each.task.file.file_path)
+                size, total = size + len(positions), total + len(positions)
+                if size > _HELD_POSITIONS:
+                    early += waiting.write(rows)
+                    rows, size = [], 0
+            if waiting.size + size > _HELD_POSITIONS or parcel[0].partition in waiting.parcels:
+                waiting.flush(made)
+            waiting.parcels[parcel[0].partition] = (len(made), rows)
+            waiting.size += size
+            made.append(Made(tuple(early), total, tuple(marked)))
+        waiting.flush(made)
+        return made
+
+    # -- version 3 ------------------------------------------------------------------------------------------------
+
+    def _vectors(self, parcels: list[Parcel], attempt: Attempt, read: Found) -> list[Made]:
+        rows: list[tuple[str, int] | None] = []
+        files = puffins(self._writing, attempt)
+        try:
+            for each, positions in read([each for parcel in parcels for each in parcel]):
+                if positions is None:
+                    rows.append(None)
+                    continue
+                file = each.task.file
+                (data,) = encode_vectors([positions])
+                files.add(file.file_path, file.spec_id, file.partition, len(positions), data)
+                rows.append((file.file_path, len(positions)))
+            files.close()
+        except BaseException:
+            files.abandon()
+            raise
+        written = iter(files.written)
+        return [_NOTHING if one is None else Made((next(written),), one[1], (one[0],)) for one in rows]
+
+
+_NOTHING: Final = Made((), 0, ())
+
+
 class MarkWriter:
     """Writes delete files for the attempts of one action."""
 
-    def __init__(self, target_bytes: int | None = None) -> None:
+    def __init__(self, runner: WorkRunner | None = None, target_bytes: int | None = None) -> None:
         """``target_bytes``: the size of new files; None: what the table says."""
+        self._runner = LocalRunner() if runner is None else runner
         self._target_bytes = target_bytes
-        self._uuid = str(uuid4())
-        self._tasks = count()
-        self._made: dict[Any, _Made] = {}
+        self._made: dict[Any, Made] = {}
         self._copies: dict[Any, DataFile] = {}
 
     def write(
@@ -91,18 +180,18 @@ class MarkWriter:
         pieces: Iterator[list[Affected]],
         read: Read,
         vectors: Sequence[tuple[DataFile, int]] = (),
+        *,
+        affected: int,
     ) -> Marks:
-        """The delete files for pieces of affected data files, and ``vectors`` (each with its data sequence number)
-        copied into new Puffin files. What was written for other attempts is retired.
+        """The delete files for pieces of affected data files, so many in all, and ``vectors`` (each with its data
+        sequence number) copied into new Puffin files. What was written for other attempts is retired.
         """
-        writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=self._uuid)
+        writing = DeleteContext.from_metadata(head.metadata, context.io, operation_id=str(uuid4()))
         if self._target_bytes is not None:
             writing = replace(writing, target_file_bytes=self._target_bytes)
         marks, used = Marks(), set[str]()
-        if head.metadata.format_version < 3:
-            self._position_files(writing, context, pieces, read, marks)
-        else:
-            self._vectors(writing, context, pieces, read, marks)
+        self._parcels(writing, context, pieces, read, marks, affected)
+        if vectors:
             self._copied(writing, context, vectors, marks)
         used.update(file.file_path for file in marks.files)
         written = [*self._copies.values(), *(file for made in self._made.values() for file in made.files)]
@@ -110,83 +199,43 @@ class MarkWriter:
         context.written.retire(*{file.file_path for file in written} - used)
         return marks
 
-    # -- version 2 ------------------------------------------------------------------------------------------------
-
-    def _position_files(
-        self, writing: DeleteContext, context: ActionContext, pieces: Iterator[list[Affected]], read: Read, marks: Marks
-    ) -> None:
-        waiting = _Waiting()
-        for piece in pieces:
-            key = (2, *(each.key for each in piece))
-            waiting.order.append((key, max(each.number for each in piece)))
-            if key in self._made:
-                continue
-            rows: list[DeletedRows] = []
-            early: list[DataFile] = []
-            size = total = 0
-            marked = []
-            for each, positions in _read(piece, read):
-                if positions is None:
-                    continue
-                rows.append(DeletedRows(each.task.file, positions))
-                marked.append(each.task.file.file_path)
-                size, total = size + len(positions), total + len(positions)
-                if size > _HELD_POSITIONS:
-                    early += self._write(writing, context, rows)
-                    rows, size = [], 0
-            made = _Made(tuple(early), total, tuple(marked))
-            if waiting.size + size > _HELD_POSITIONS or piece[0].partition in waiting.pieces:
-                self._flush(writing, context, waiting)
-            waiting.pieces[piece[0].partition] = (key, made, rows)
-            waiting.size += size
-        self._flush(writing, context, waiting)
-        for key, number in waiting.order:
-            _count(marks, self._made[key], number)
-
-    def _flush(self, writing: DeleteContext, context: ActionContext, waiting: _Waiting) -> None:
-        """Write the pieces that wait, each of another partition, by several threads."""
-        rows = [row for _, _, some in waiting.pieces.values() for row in some]
-        written = self._write(writing, context, rows) if rows else []
-        by_partition: dict[Any, list[DataFile]] = {}
-        for file in written:
-            by_partition.setdefault(_partition(file), []).append(file)
-        for key, made, some in waiting.pieces.values():
-            files = by_partition.get(_partition(some[0].file), []) if some else []
-            self._made[key] = _Made((*made.files, *files), made.rows, made.marked)
-        waiting.pieces.clear()
-        waiting.size = 0
-
-    def _write(self, writing: DeleteContext, context: ActionContext, rows: Sequence[DeletedRows]) -> list[DataFile]:
-        return write_position_deletes(writing, rows, task_id=next(self._tasks), note=context.written.add)
-
-    # -- version 3 ------------------------------------------------------------------------------------------------
-
-    def _vectors(
-        self, writing: DeleteContext, context: ActionContext, pieces: Iterator[list[Affected]], read: Read, marks: Marks
+    def _parcels(
+        self,
+        writing: DeleteContext,
+        context: ActionContext,
+        pieces: Iterator[list[Affected]],
+        read: Read,
+        marks: Marks,
+        affected: int,
     ) -> None:
         order: list[tuple[Any, int]] = []
-        pending: list[tuple[Any, str, int]] = []
-        files = self._puffins(writing, context)
-        try:
-            for piece in pieces:
-                order += [((3, each.key), each.number) for each in piece]
-                missing = [each for each in piece if (3, each.key) not in self._made]
-                for each, positions in _read(missing, read):
-                    if positions is None:
-                        self._made[3, each.key] = _Made((), 0, ())
-                        continue
-                    file = each.task.file
-                    (data,) = encode_vectors([positions])
-                    files.add(file.file_path, file.spec_id, file.partition, len(positions), data)
-                    pending.append(((3, each.key), file.file_path, len(positions)))
-            files.close()
-        except BaseException:
-            files.abandon()
-            raise
-        for (key, path, rows), vector in zip(pending, files.written, strict=True):
-            self._made[key] = _Made((vector,), rows, (path,))
+        missing: list[Any] = []
+
+        def lots() -> Iterator[list[Parcel]]:
+            most = min(_MOST_IN_A_LOT, max(_FEWEST_IN_A_LOT, -(-affected // self._runner.slots)))
+            lot: list[Parcel] = []
+            size = 0
+            for parcel in _parcels_of(pieces, writing.format_version):
+                key = (writing.format_version, *(each.key for each in parcel))
+                order.append((key, max(each.number for each in parcel)))
+                if key in self._made:
+                    continue
+                missing.append(key)
+                lot.append(parcel)
+                size += len(parcel)
+                if size >= most:
+                    yield lot
+                    lot, size = [], 0
+            if lot:
+                yield lot
+
+        results = self._runner.run(MarkParcels(writing, read), lots(), context.written.add)
+        self._made.update(zip(missing, (made for lot in results for made in lot), strict=True))
         for key, number in order:
-            _count(marks, self._made[key], number)
+            made = self._made[key]
+            marks.add(made.files, number)
+            marks.rows += made.rows
+            marks.marked.update(made.marked)
 
     def _copied(
         self,
@@ -197,7 +246,7 @@ class MarkWriter:
     ) -> None:
         missing = [vector for vector, _ in vectors if _vector_key(vector) not in self._copies]
         if missing:
-            files = self._puffins(writing, context)
+            files = puffins(writing, Attempt(0, note=context.written.add))
             try:
                 for vector, (data, positions) in VectorCopies(context.io).read(missing):
                     path = str(vector.referenced_data_file)
@@ -211,25 +260,49 @@ class MarkWriter:
         for vector, number in vectors:
             marks.add([self._copies[_vector_key(vector)]], number)
 
-    def _puffins(self, writing: DeleteContext, context: ActionContext) -> VectorFiles:
-        prefix = file_prefix(next(self._tasks), 0, writing.operation_id)
-        new = NewFiles(context.io, writing.locations, prefix, context.written.add, suffix=SUFFIX)
-        return VectorFiles(writing, new)
-
 
 @dataclass(slots=True)
 class _Waiting:
-    """Pieces whose positions were found, to be written together; ``order`` are all pieces with their numbers."""
+    """Parcels, each of another partition, whose positions were found, to be written together; with their places."""
 
-    pieces: dict[int, tuple[Any, _Made, list[DeletedRows]]] = field(default_factory=dict)
+    writing: DeleteContext
+    attempt: Attempt
+    parcels: dict[int, tuple[int, list[DeletedRows]]] = field(default_factory=dict)
     size: int = 0
-    order: list[tuple[Any, int]] = field(default_factory=list)
+    calls: int = 0
+
+    def flush(self, made: list[Made]) -> None:
+        """Write them, by several threads."""
+        rows = [row for _, some in self.parcels.values() for row in some]
+        by_partition: dict[Any, list[DataFile]] = {}
+        for file in self.write(rows) if rows else []:
+            by_partition.setdefault(_partition(file), []).append(file)
+        for place, some in self.parcels.values():
+            files = by_partition.get(_partition(some[0].file), []) if some else []
+            made[place] = replace(made[place], files=(*made[place].files, *files))
+        self.parcels.clear()
+        self.size = 0
+
+    def write(self, rows: Sequence[DeletedRows]) -> list[DataFile]:
+        """Delete files of rows; each call has other names for them."""
+        self.calls += 1
+        writing = replace(self.writing, operation_id=f"{self.writing.operation_id}-{self.calls}")
+        attempt = self.attempt
+        return write_position_deletes(writing, rows, task_id=attempt.item, attempt=attempt.number, note=attempt.note)
 
 
-def _count(marks: Marks, made: _Made, number: int) -> None:
-    marks.add(made.files, number)
-    marks.rows += made.rows
-    marks.marked.update(made.marked)
+def puffins(writing: DeleteContext, attempt: Attempt) -> VectorFiles:
+    """The Puffin files of an attempt."""
+    prefix = file_prefix(attempt.item, attempt.number, writing.operation_id)
+    return VectorFiles(writing, NewFiles(writing.io, writing.locations, prefix, attempt.note, suffix=SUFFIX))
+
+
+def _parcels_of(pieces: Iterator[list[Affected]], version: int) -> Iterator[Parcel]:
+    """A vector concerns one data file, a position delete file all of a piece."""
+    if version < 3:
+        yield from pieces
+    else:
+        yield from ([each] for piece in pieces for each in piece)
 
 
 def _partition(file: DataFile) -> tuple[Any, ...]:
@@ -240,9 +313,11 @@ def _vector_key(vector: DataFile) -> tuple[str, int | None]:
     return vector.file_path, vector.content_offset
 
 
-def _read(affected: Sequence[Affected], read: Read) -> Iterator[tuple[Affected, Positions | None]]:
+def _found(
+    affected: Sequence[Affected], read: Callable[[Affected], Positions | None], threads: int | None
+) -> Iterator[tuple[Affected, Positions | None]]:
     """The positions of each data file, found by threads a few ahead."""
-    workers = min(default_workers(), len(affected))
+    workers = min(threads or default_workers(), len(affected))
     if workers < 2:
         yield from ((each, read(each)) for each in affected)
         return

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from icefield.abc import WorkRunner
 from icefield.maintenance.deletes.action import DeleteUpkeep
 from icefield.maintenance.deletes.affected import Affected, pieces
-from icefield.maintenance.deletes.marks import Marks, MarkWriter
+from icefield.maintenance.deletes.marks import Marks, MarkWriter, Read
 from icefield.maintenance.deletes.policy import RewritePolicy
 from icefield.maintenance.deletes.results import RewriteDeletesResult
 from icefield.maintenance.deletes.survey import DeleteSurvey
@@ -17,12 +19,24 @@ from icefield.manifest import DataFile, DataFileContent
 from icefield.manifest import schemas as f
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.puffin.roaring import Positions
+from icefield.scan import ScanContext
 from icefield.scan.deletes.store import DeleteStore
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.matching import Mask
 from icefield.transaction.row_level.head_deletes import HeadDeletes
 from icefield.transaction.snapshot_producer import FileChanges
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPositions(Read):
+    """The positions that delete files hold."""
+
+    scan: ScanContext
+
+    def reader(self) -> Callable[[Affected], Positions | None]:
+        """Reads each delete file once."""
+        return partial(_positions, DeleteStore(self.scan))
 
 
 class RewritePositionDeletes(DeleteUpkeep):
@@ -39,10 +53,11 @@ class RewritePositionDeletes(DeleteUpkeep):
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
+        runner: WorkRunner | None = None,
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
         self._policy = policy
-        self._writer = MarkWriter(policy.target_bytes)
+        self._writer = MarkWriter(runner, policy.target_bytes)
         self.result = RewriteDeletesResult()
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
@@ -54,12 +69,17 @@ class RewritePositionDeletes(DeleteUpkeep):
         names = {file.file_path for file in survey.files(chosen & survey.is_position & used)}
         # In version 3 a vector takes the place of every position delete file of its data file.
         whole = head.metadata.format_version >= 3
-        read = partial(_positions, HeadDeletes(head).store)
+        read = RecordedPositions(HeadDeletes(head).scan)
         copied = chosen & survey.is_vector & used
         numbers = survey.sequences[copied].tolist()
         vectors = [*zip(survey.files(copied), numbers, strict=True)]
         marks = self._writer.write(
-            head, context, pieces(survey, parts, partial(_is_wanted, None if whole else names)), read, vectors
+            head,
+            context,
+            pieces(survey, parts, partial(_is_wanted, None if whole else names)),
+            read,
+            vectors,
+            affected=sum(map(len, parts)),
         )
         self._count(survey, chosen, marks)
         return FileChanges(marks.files, survey.masks(chosen), marks.numbers)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import UpkeepProgress
+from icefield.abc import UpkeepProgress, WorkRunner
 from icefield.errors import IcefieldError
 from icefield.maintenance.deleting import delete_files
 from icefield.maintenance.expiry.action import ExpireSnapshots, changes_of
@@ -45,7 +45,7 @@ def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool
     if not clean_files:
         return result_of(before, action.expired)
     try:
-        found = _found(after.io, before, after.metadata, after.metadata_location)
+        found = _found(after.io, before, after.metadata, after.metadata_location, target.runner)
     except IcefieldError as error:
         error.add_note("The snapshots have expired, and no file was deleted: expire again when this can be read.")
         raise
@@ -59,14 +59,16 @@ def _foreseen(target: Target, asked: Retention, clean_files: bool) -> ExpireSnap
     after = apply_updates(before, changes.updates)
     if after is not before and target.metadata_location is not None:
         after = with_metadata_log(after, target.metadata_location, before.last_updated_ms)
-    found = _found(io, before, after, target.metadata_location) if clean_files else None
+    found = _found(io, before, after, target.metadata_location, target.runner) if clean_files else None
     return result_of(before, expired, found, dry_run=True)
 
 
-def _found(io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None) -> Unreachable:
+def _found(
+    io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None, runner: WorkRunner | None
+) -> Unreachable:
     gone = Gone.between(before, after)
     gone.add(left_behind(io, after, before.snapshots.positions.keys()))
-    return unreachable(io, after, gone, location)
+    return unreachable(io, after, gone, location, runner)
 
 
 def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:

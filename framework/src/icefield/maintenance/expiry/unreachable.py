@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from icefield.abc import WorkRunner
 from icefield.maintenance.candidates import Candidates
 from icefield.maintenance.places import Places, PlaceSet
 from icefield.maintenance.reachable import FileKind, Kinds, files, live_paths, manifests_of
@@ -80,8 +81,11 @@ class Unreachable:
         return self.content.counts() + self.naming.counts()
 
 
-def unreachable(io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: str | None) -> Unreachable:
-    """The files that only what is gone refers to. ``metadata_location`` is that of ``kept``.
+def unreachable(
+    io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: str | None, runner: WorkRunner | None = None
+) -> Unreachable:
+    """The files that only what is gone refers to. ``metadata_location`` is that of ``kept``; ``runner`` reads manifests
+    where they are large.
 
     What cannot be read of an expired snapshot is logged, and its files are left. Raises ``FileMissing`` and
     ``InvalidMetadata`` for what cannot be read of a kept one: nobody knows then what it refers to.
@@ -93,7 +97,7 @@ def unreachable(io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: 
     seen = PlaceSet()
     kept_manifests = manifests_of(io, kept, kept.snapshots, places, seen, lenient=False)
     doomed = manifests_of(io, kept, gone.snapshots, places, seen, lenient=True)
-    for locations, kinds in files(io, [one for one in doomed if _may_hold_files(one)], live=True):
+    for locations, kinds in files(io, [one for one in doomed if _may_hold_files(one)], live=True, runner=runner):
         found.content.add(locations, kinds)
     naming = found.naming
     naming.add_all(gone.statistics, FileKind.STATISTICS)
@@ -106,7 +110,7 @@ def unreachable(io: FileIO, kept: TableMetadata, gone: Gone, metadata_location: 
     naming.protect(in_use)
     if len(found.content):
         found.content.protect(in_use)
-        _protect_live_files(io, found.content, kept_manifests)
+        _protect_live_files(io, found.content, kept_manifests, runner)
     return found
 
 
@@ -123,10 +127,12 @@ def _metadata_files(
     return pa.array(named, pa.string())
 
 
-def _protect_live_files(io: FileIO, content: Candidates, manifests: Sequence[ManifestFile]) -> None:
+def _protect_live_files(
+    io: FileIO, content: Candidates, manifests: Sequence[ManifestFile], runner: WorkRunner | None
+) -> None:
     # What was merged and rewritten last holds most of what is in question.
     order = sorted(manifests, key=lambda manifest: manifest.sequence_number, reverse=True)
-    for locations in live_paths(io, [one for one in order if _may_hold_files(one)]):
+    for locations in live_paths(io, [one for one in order if _may_hold_files(one)], runner):
         content.protect(locations)
         if not len(content):
             return

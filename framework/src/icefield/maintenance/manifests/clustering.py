@@ -9,10 +9,10 @@ rest is read when the new manifests are written, as many of these at a time as f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,13 @@ _KEYS: Final = frozenset({f.STATUS, f.PARTITION})
 
 _FULL_ENOUGH: Final = 0.6
 """Manifests of so much of the target size are not worth rewriting for their size."""
+
+
+class EntryReader(Protocol):
+    """Reads manifests of one table: a ``Head``, or what serves on executors."""
+
+    def read(self, manifests: Sequence[ManifestFile], columns: Iterable[int]) -> Iterator[ManifestEntries]:
+        """The entries of several manifests, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,23 @@ class Clustering:
         most = 1 if self.added == 1 else self.added / _FULL_ENOUGH
         return ranges == len(counts) and _FULL_ENOUGH * self.added <= len(counts) <= most
 
-    def entries(self, head: Head) -> Iterator[ManifestEntries]:
+    def part(self, first: int, last: int) -> Clustering:
+        """What becomes of the entries of some of the new manifests, from one to before another; nothing is held."""
+        order = self.order[self.bounds[first] : self.bounds[last]]
+        owners = self._owners(order)
+        wanted = np.unique(owners)
+        starts = np.cumsum([0, *np.diff(self.starts)[wanted]])
+        return replace(
+            self,
+            manifests=tuple(self.manifests[owner] for owner in wanted.tolist()),
+            order=order - self.starts[owners] + starts[np.searchsorted(wanted, owners)],
+            starts=starts,
+            bounds=self.bounds[first : last + 1] - self.bounds[first],
+            live_bytes=self.live_bytes * (last - first) // self.added,
+            held=[],
+        )
+
+    def entries(self, head: EntryReader) -> Iterator[ManifestEntries]:
         """The entries of each new manifest, in their order."""
         for first, last in self._passes():
             numbers = np.sort(self.order[self.bounds[first] : self.bounds[last]])
@@ -89,7 +112,7 @@ class Clustering:
     def _bytes_each(self) -> int:
         return max(1, self.live_bytes // max(1, self.added))
 
-    def _read(self, head: Head, numbers: Ints) -> ManifestEntries:
+    def _read(self, head: EntryReader, numbers: Ints) -> ManifestEntries:
         """The entries of these numbers, which ascend. What is held is given up with it."""
         owners = self._owners(numbers)
         wanted = np.unique(owners).tolist()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from icefield.abc import Note, WorkRunner
 from icefield.maintenance.manifests.choice import GroupKey, ManifestChoice
 from icefield.maintenance.manifests.clustering import Clustering, cluster
+from icefield.maintenance.manifests.work import WriteExisting, parts
 from icefield.manifest import ManifestFile
 from icefield.metadata.properties import MANIFEST_TARGET_SIZE, get_int
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Operation
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
-from icefield.transaction.manifests import ManifestAssembler
+from icefield.transaction.manifests import ManifestForm
 from icefield.transaction.snapshot_producer import FileChanges, SnapshotProducer
 from icefield.transaction.summary import ChangeCounter
 
@@ -53,16 +55,20 @@ class RewriteManifests(SnapshotProducer):
         *,
         branch: str | None = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
+        runner: WorkRunner | None = None,
     ) -> None:
         super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
         self._choice = choice
+        self._runner = runner
         self._plans: dict[GroupKey, Clustering] = {}
         self._is_planned = False
+        self._note: Note = _unnoted
         self.result = RewriteManifestsResult()
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """Choose the manifests; no file comes or goes."""
-        self.plan(head, hold=True)
+        self.plan(head, hold=self._runner is None)
+        self._note = context.written.add
         return FileChanges()
 
     def operation(self, changes: FileChanges) -> Operation:
@@ -101,9 +107,22 @@ class RewriteManifests(SnapshotProducer):
     def _remaining(self, head: Head, changes: FileChanges, counter: ChangeCounter, new: int) -> list[ManifestFile]:
         replaced = {_identity(manifest) for plan in self._plans.values() for manifest in plan.manifests}
         kept = [manifest for manifest in head.manifests if _identity(manifest) not in replaced]
-        added = [manifest for plan in self._plans.values() for manifest in _written(self._assembler, head, plan)]
+        added = [manifest for plan in self._plans.values() for manifest in self._written(head, plan)]
         self._count(head, added)
         return [*kept, *added]
+
+    def _written(self, head: Head, plan: Clustering) -> list[ManifestFile]:
+        names = tuple(_identity(manifest) for manifest in plan.manifests)
+        runner = self._runner
+        if runner is None:
+            return self._assembler.of_existing(names, plan.spec_id, plan.content, lambda: plan.entries(head))
+
+        def write(form: ManifestForm) -> Iterator[ManifestFile]:
+            work = WriteExisting(form, head.partition_type(plan.spec_id))
+            for made in runner.run(work, parts(plan, runner.slots), self._note):
+                yield from made
+
+        return self._assembler.of_work(names, plan.spec_id, plan.content, write)
 
     def _count(self, head: Head, added: list[ManifestFile] | None = None) -> None:
         plans = self._plans.values()
@@ -121,10 +140,9 @@ class RewriteManifests(SnapshotProducer):
         )
 
 
-def _written(assembler: ManifestAssembler, head: Head, plan: Clustering) -> list[ManifestFile]:
-    names = tuple(_identity(manifest) for manifest in plan.manifests)
-    return assembler.of_existing(names, plan.spec_id, plan.content, lambda: plan.entries(head))
-
-
 def _identity(manifest: ManifestFile) -> tuple[str, int]:
     return manifest.manifest_path, manifest.sequence_number
+
+
+def _unnoted(*locations: str) -> None:
+    """Where locations go before there is anything to note."""

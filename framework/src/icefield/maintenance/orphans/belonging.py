@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from icefield.abc import WorkRunner
 from icefield.errors import InvalidArgument
 from icefield.maintenance.orphans.prefixes import Prefixes, path_of
 from icefield.maintenance.places import Mask, Places, PlaceSet
@@ -27,6 +28,7 @@ class Belonging:
     io: FileIO
     places: Places
     prefixes: Prefixes
+    runner: WorkRunner | None = None
     _held: PlaceSet = field(default_factory=PlaceSet)
     _paths: PlaceSet = field(default_factory=PlaceSet)
     _manifests: PlaceSet = field(default_factory=PlaceSet)
@@ -44,7 +46,7 @@ class Belonging:
         new = [each for each in metadata.snapshots if (each.manifest_list or str(each.snapshot_id)) not in self._lists]
         manifests = manifests_of(self.io, metadata, new, self.places, self._manifests, lenient=False)
         named += [manifest.manifest_path for manifest in manifests]
-        for locations, _ in files(self.io, manifests, live=False, lenient=False):
+        for locations, _ in files(self.io, manifests, live=False, lenient=False, runner=self.runner):
             self._note(locations)
         self._lists.update(each.manifest_list or str(each.snapshot_id) for each in new)
         named += [each.manifest_list for each in new if each.manifest_list]

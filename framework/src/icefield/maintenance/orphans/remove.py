@@ -51,7 +51,7 @@ def remove_orphans(
         limit = min(limit, limit - (now - clock.store_now_ms(io, root.rstrip("/"))))
     places = Places(io, target.metadata.location, follows_links=True)
     listing = Listing(root, limit, is_own=_is_own(places, root, target.metadata))
-    held = Belonging(io, places, prefixes)
+    held = Belonging(io, places, prefixes, target.runner)
     held.add(target.metadata, target.metadata_location)
     batches = []
     for batch in listing.candidates(io.list_files(root)):

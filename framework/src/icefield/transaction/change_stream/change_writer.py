@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from icefield.abc import Note
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.manifest.data_file import DataFile
 from icefield.partitioning.tuples import tuple_groups
@@ -27,7 +28,7 @@ from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.deletes import DeleteContext, DeletedRows, write_deletion_vectors, write_position_deletes
 from icefield.writing.deletes.equality_files import EqualityColumns, EqualityFiles, equality_context
-from icefield.writing.files import FileSet, Note
+from icefield.writing.files import FileSet
 from icefield.writing.ordered_writer import OrderedWriter
 
 INDEX_BYTES: Final = 256 << 20

@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from icefield.abc import WrittenFile
+from icefield.abc import Note, WrittenFile
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.partitioning import PartitionSpec
@@ -23,7 +23,7 @@ from icefield.writing.conforming import Conforming
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import pieces_of, write_conformed
 from icefield.writing.deletes.context import DeleteContext
-from icefield.writing.files import FileSet, Note, OpenFile
+from icefield.writing.files import FileSet, OpenFile
 
 SUFFIX: Final = "-equality-deletes"
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import FormatWriter, WrittenFile
+from icefield.abc import FormatWriter, Note, WrittenFile
 from icefield.errors import UnsupportedFeature
 from icefield.manifest import DataFile, DataFileContent
 from icefield.partitioning.spec import normalised_key
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
-from icefield.writing.files import FileSet, Note, OpenFile, Partition
+from icefield.writing.files import FileSet, OpenFile, Partition
 from icefield.writing.rolling import RollingWriter
 from icefield.writing.threads import Threads, default_workers
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from icefield.abc import OutputStream
+from icefield.abc import Note, OutputStream
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
 from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.manifest import DataFile, DataFileContent
@@ -21,7 +21,7 @@ from icefield.puffin import Blob, BlobType, PuffinWriter, encode_vectors, writer
 from icefield.types.reserved import POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
-from icefield.writing.files import NewFiles, Note, file_prefix, take_back
+from icefield.writing.files import NewFiles, file_prefix, take_back
 
 Ints = npt.NDArray[np.int64]
 
