@@ -20,6 +20,7 @@ from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
 from naive_filters import COLUMNS, TRANSFORMS, expressions, naive, rows, spec_of, to_batch
 from naive_filters import SCHEMA as WIDE
+from pickling_runner import PicklingRunner
 from planned_tables import SCHEMA, CountingIO, PlannedTable, name_of, spec
 
 BY_ID = spec((1, "identity", "id"))
@@ -389,7 +390,9 @@ def test_no_file_with_a_matching_row_is_lost_and_residuals_match_the_rows_that_t
     for start in range(0, len(files), 3):
         table.add([file for file, _ in list(files.values())[start : start + 3]])
     table.commit()
-    tasks = {name_of(task.file.file_path): task for task in table.scan(row_filter).plan_files()}
+    scan = table.scan(row_filter)
+    tasks = {name_of(task.file.file_path): task for task in scan.plan_files()}
+    assert list(scan.planned_on(PicklingRunner()).plan_files()) == list(scan.plan_files())
     bound = bind(WIDE, row_filter)
     for name, (_, members) in files.items():
         matching = [row for row in members if naive(bound, row)]
@@ -399,6 +402,20 @@ def test_no_file_with_a_matching_row_is_lost_and_residuals_match_the_rows_that_t
             assert [row for row in members if naive(tasks[name].residual, row)] == matching
     if isinstance(bound, AlwaysTrue):
         assert set(tasks) == set(files)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 30])
+def test_a_runner_reads_manifests_of_data_files_where_they_are_large(least: int) -> None:
+    table = PlannedTable(specs=[BY_ID])
+    for number in range(6):
+        table.add([table.file(partition=(number,), bounds={"id": (number, number)}, nulls={"id": 0})])
+    table.commit()
+    runner = PicklingRunner()
+    runner.least_manifest_bytes = least
+    scan = table.scan("id > 2")
+    assert list(scan.planned_on(runner).plan_files(include_stats=True)) == list(scan.plan_files(include_stats=True))
+    assert bool(runner.items) is (least == 0)
+    assert scan.planned_on(runner).count() == scan.count()
 
 
 def test_a_plan_as_a_table_holds_what_the_tasks_hold() -> None:

@@ -75,7 +75,7 @@ class ManifestFilter:
         self.types = filter_types(row_filter)
         self._metadata = metadata
         self._schema = schema
-        self._workers = manifest_workers() if workers is None else max(1, workers)
+        self.workers = manifest_workers() if workers is None else max(1, workers)
         self._specs: dict[int, SpecPlan] = {}
 
     @property
@@ -110,7 +110,7 @@ class ManifestFilter:
     def groups(self, manifests: Sequence[ManifestFile], request: ManifestRequest) -> Iterator[list[ManifestEntries]]:
         """The entries of each manifest, in order, read ahead of the consumer; see ``manifest_groups``."""
         typed = [(one, self.spec_plan(one.partition_spec_id).partition_type) for one in manifests]
-        return manifest_groups(self.reader, typed, request, self._workers)
+        return manifest_groups(self.reader, typed, request, self.workers)
 
     def matching(
         self, manifests: Sequence[ManifestFile], row_filter: BooleanExpression, request: ManifestRequest

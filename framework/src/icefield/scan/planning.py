@@ -8,20 +8,19 @@ Nothing is asked of storage for a data file.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from icefield.abc import ScanPlanned
-from icefield.expressions import AlwaysTrue, BooleanExpression, strict_metrics
+from icefield.abc import ScanPlanned, WorkRunner
+from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.manifest import (
     ALL_COLUMNS,
     PLAN_COLUMNS,
     EntryStatus,
     ManifestContent,
-    ManifestEntries,
     ManifestFile,
     ManifestList,
     ManifestRequest,
@@ -35,10 +34,9 @@ from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.duplicates import DistinctPaths
 from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.matching import Matched, MatchManifests, lots
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
-    EntryGroup,
-    Mask,
     decisive_statistics,
     equality_deletes_that_may_match,
     needed_statistics,
@@ -86,7 +84,8 @@ class ScanPlanner:
 
     ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files carry all their statistics.
     ``prove``: whether to find out which files match whole by their statistics. ``identifier``: the table's name, for
-    listeners. ``workers``: threads that read manifests.
+    listeners. ``workers``: threads that read manifests. ``runner``: what reads those of data files instead, where they
+    are large.
     """
 
     def __init__(
@@ -101,7 +100,9 @@ class ScanPlanner:
         prove: bool = False,
         identifier: tuple[str, ...] = (),
         workers: int | None = None,
+        runner: WorkRunner | None = None,
     ) -> None:
+        self._runner = runner
         self._metadata = metadata
         self._io = io
         self._snapshot = snapshot
@@ -129,19 +130,20 @@ class ScanPlanner:
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         key, deletes = self._delete_index()
         chosen = self._choose(ManifestContent.DATA)
-        for group, plan in self._manifests.matching_groups(chosen, self._filter, self._request):
-            entries = [self._chosen(part, mask) for part, mask in group]
-            whole = [mask is None for _, mask in group]
-            assigned = deletes.assign_all(entries, whole) if deletes else [None] * len(group)
-            for (part, mask), kept, applying in zip(group, entries, assigned, strict=True):
-                self.report.files_planned += len(kept)
-                self.report.files_skipped += len(part) - len(kept)
-                if not len(kept):
+        for group in self._matched(chosen):
+            residuals = self._manifests.spec_plan(group[0].entries.spec_id).residuals
+            entries = [each.entries for each in group]
+            assigned = (
+                deletes.assign_all(entries, [each.is_whole for each in group]) if deletes else [None] * len(group)
+            )
+            for each, applying in zip(group, assigned, strict=True):
+                self.report.files_planned += len(each.entries)
+                self.report.files_skipped += each.total - len(each.entries)
+                if not len(each.entries):
                     continue
                 if distinct is not None:
-                    distinct.add(kept)
-                proven = self._proven(part, mask) if self._prove else None
-                yield PlannedFiles(kept, plan.residuals, applying, proven)
+                    distinct.add(each.entries)
+                yield PlannedFiles(each.entries, residuals, applying, each.proven)
         if distinct is not None:
             distinct.check()
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
@@ -158,17 +160,22 @@ class ScanPlanner:
         self.report.manifests_skipped += of_content - len(chosen)
         return manifests.select(chosen, summaries=False)
 
-    def _chosen(self, part: ManifestEntries, mask: Mask | None) -> ManifestEntries:
-        if mask is None:
-            return part.select(self._columns)
-        rows = np.flatnonzero(mask)
-        if not len(rows):
-            return ManifestEntries(part.manifest, 0, {})
-        return part.select(self._columns).take(rows)
-
-    def _proven(self, part: ManifestEntries, mask: Mask | None) -> Mask:
-        whole = strict_metrics(self._filter, EntryGroup([part], self._manifests.types))
-        return whole if mask is None else whole[mask]
+    def _matched(self, manifests: Sequence[ManifestFile]) -> Iterator[list[Matched]]:
+        """What the filter leaves of manifests of data files, several of one spec at a time."""
+        specs = {one.partition_spec_id for one in manifests}
+        work = MatchManifests(
+            self._io,
+            {each: self._manifests.spec_plan(each) for each in specs},
+            self._filter,
+            self._request,
+            self._columns,
+            self._prove,
+        )
+        size = sum(one.manifest_length for one in manifests)
+        if self._runner is None or size < self._runner.least_manifest_bytes:
+            yield from work.groups(manifests, self._manifests.workers, self._manifests.reader)
+        else:
+            yield from self._runner.run(work, lots(manifests, self._runner.slots))
 
     def _delete_index(self) -> tuple[Hashable | None, DeleteIndex | None]:
         """The index of the delete files, and what it is to be kept under."""

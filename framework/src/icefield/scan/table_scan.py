@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from icefield.abc import WorkRunner
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import bind
 from icefield.metadata.refs import MAIN_BRANCH
@@ -25,11 +26,13 @@ class TableScan(FileScan):
     state the version; neither is the head of ``main``. A snapshot and a tag are read with the snapshot's schema, a
     branch with the current one. ``limit`` is the most rows that are read. ``options``: ``split-size``,
     ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``. ``dictionary_columns``: see
-    ``with_dictionaries``. The scan keeps to the metadata that it was made with, whatever is committed meanwhile.
+    ``with_dictionaries``. ``runner``: see ``planned_on``. The scan keeps to the metadata that it was made with,
+    whatever is committed meanwhile.
     """
 
     snapshot_id: int | None = None
     ref: str | None = None
+    runner: WorkRunner | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.snapshot_id is not None and self.ref is not None:
@@ -51,6 +54,10 @@ class TableScan(FileScan):
         ``NoSuchSnapshot`` when the log does not reach back so far, ``InvalidArgument`` for what is no time.
         """
         return self._at(snapshot_id=self.metadata.snapshot_as_of(as_milliseconds(timestamp_ms)).snapshot_id)
+
+    def planned_on(self, runner: WorkRunner) -> TableScan:
+        """The same rows; where its manifests are large, a runner reads them: the tasks of a cluster, say."""
+        return replace(self, runner=runner)
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
@@ -96,6 +103,7 @@ class TableScan(FileScan):
             statistics=include_stats,
             prove=prove,
             identifier=self.identifier,
+            runner=self.runner,
         )
 
     def _at(self, **version: Any) -> TableScan:

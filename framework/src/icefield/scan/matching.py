@@ -1,0 +1,116 @@
+"""Manifests whose entries are judged by a filter: by the planner itself, or as work for the tasks of a cluster."""
+
+# See docs/decisions/0130.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from icefield.abc import Attempt, Work
+from icefield.expressions import BooleanExpression, strict_metrics
+from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
+from icefield.scan.manifest_filter import SpecPlan, manifest_workers
+from icefield.scan.manifest_reads import manifest_groups
+from icefield.scan.pruning import EntryGroup, Mask, filter_types, matching_rows
+from icefield.storage import FileIO
+
+_LOT_BYTES: Final = 8 << 20
+"""Of manifests that one item of work reads at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What a filter leaves of a manifest. ``total`` counts its entries; ``proven`` are the files that match whole."""
+
+    entries: ManifestEntries
+    total: int
+    proven: Mask | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no entry was left out."""
+        return len(self.entries) == self.total
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Columns of manifests that were decoded together are slices, which would be pickled with all that they are of.
+        entries = self.entries
+        numbers = list(entries.columns)
+        batch = pa.RecordBatch.from_arrays([entries.columns[each] for each in numbers], names=list(map(str, numbers)))
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd" if pa.Codec.is_available("zstd") else None)
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+            writer.write_batch(batch)
+        data = sink.getvalue().to_pybytes()
+        return _rebuild, (entries.manifest, len(entries), data, entries.read, self.total, self.proven)
+
+
+def _rebuild(
+    manifest: ManifestFile, count: int, data: bytes, read: frozenset[int], total: int, proven: Mask | None
+) -> Matched:
+    with pa.ipc.open_stream(data) as reader:
+        batch = reader.read_next_batch()
+    columns = {int(name): batch.column(place) for place, name in enumerate(batch.schema.names)}
+    return Matched(ManifestEntries(manifest, count, columns, read=read), total, proven)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
+    """Leaves of manifests the entries that are live and may match, with some ``columns`` of them.
+
+    ``plans``: what the filter means for the partition specs of the manifests. ``prove``: whether to find out which
+    files match whole.
+    """
+
+    io: FileIO
+    plans: Mapping[int, SpecPlan]
+    row_filter: BooleanExpression
+    request: ManifestRequest
+    columns: frozenset[int]
+    prove: bool
+
+    def do(self, item: Sequence[ManifestFile], attempt: Attempt) -> list[Matched]:
+        """What is left of each manifest, in their order."""
+        return [each for group in self.groups(item, attempt.threads or manifest_workers()) for each in group]
+
+    def groups(
+        self, manifests: Sequence[ManifestFile], workers: int, reader: ManifestReader | None = None
+    ) -> Iterator[list[Matched]]:
+        """What is left of each manifest, in their order; those of one spec that are at hand together."""
+        types = filter_types(self.row_filter)
+        typed = [(one, self.plans[one.partition_spec_id].partition_type) for one in manifests]
+        for parts in manifest_groups(reader or ManifestReader(self.io), typed, self.request, workers):
+            plan = self.plans[parts[0].spec_id]
+            masks = matching_rows(parts, plan.partition_filter, self.row_filter, types)
+            yield [self._matched(part, mask, types) for part, mask in zip(parts, masks, strict=True)]
+
+    def _matched(self, part: ManifestEntries, mask: Mask | None, types: Any) -> Matched:
+        if mask is None:
+            kept = part.select(self.columns)
+        elif mask.any():
+            kept = part.select(self.columns).take(np.flatnonzero(mask))
+        else:
+            return Matched(ManifestEntries(part.manifest, 0, {}), len(part))
+        if not self.prove:
+            return Matched(kept, len(part))
+        whole = strict_metrics(self.row_filter, EntryGroup([part], types))
+        return Matched(kept, len(part), whole if mask is None else whole[mask])
+
+
+def lots(manifests: Sequence[ManifestFile], slots: int) -> list[list[ManifestFile]]:
+    """Manifests in lots of about equal bytes, in their order and of one spec each, for so many that work at once."""
+    every = sum(max(0, one.manifest_length) for one in manifests)
+    most = max(_LOT_BYTES, every // (2 * slots))
+    found: list[list[ManifestFile]] = []
+    held = 0
+    for one in manifests:
+        if not found or held >= most or found[-1][0].partition_spec_id != one.partition_spec_id:
+            found.append([])
+            held = 0
+        found[-1].append(one)
+        held += max(0, one.manifest_length)
+    return found
