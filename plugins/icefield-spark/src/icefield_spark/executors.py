@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
-from typing import Any, TypeVar
+from io import BytesIO
+from typing import Any, Final, TypeVar
 
 from icefield import FileIO
+from pyspark.cloudpickle import CloudPickler
+from pyspark.sql import SparkSession
 
 C = TypeVar("C", bound=Any)
+_BROADCAST_FROM_BYTES: Final = 1 << 20
 # Only the driver, which plans and commits, asks a metastore, a lock or a REST service.
 _DRIVERS_OWN = (
     *("lock.", "dynamodb.", "hive.", "iceberg.hive."),
@@ -18,11 +23,38 @@ _DRIVERS_NAMES = frozenset({"uri", "token", "credential", "oauth2-server-uri"})
 
 def for_executors(context: C) -> C:
     """A scan's or a write's context without the properties that only the driver needs, their credentials among them."""
-    io: FileIO = context.io
+    made: C = replace(context, io=_for_executors(context.io))
+    return made
+
+
+def dumps(value: Any) -> bytes:
+    """What executors are sent, pickled: whatever opens files there does so without what only the driver needs."""
+    sink = BytesIO()
+    _Pickler(sink, pickle.HIGHEST_PROTOCOL).dump(value)  # type: ignore[no-untyped-call]
+    return sink.getvalue()
+
+
+class _Pickler(CloudPickler):
+    """Pickles as Spark does with functions."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, FileIO):
+            return _for_executors(obj).__reduce__()
+        return super().reducer_override(obj)  # type: ignore[no-untyped-call]
+
+
+def shared(spark: SparkSession, chunks: list[bytes]) -> Any:
+    """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""
+    context = getattr(spark, "_sc", None)  # not there with Spark Connect
+    if context is None or sum(map(len, chunks)) < _BROADCAST_FROM_BYTES:
+        return chunks
+    return context.broadcast(chunks)
+
+
+def _for_executors(io: FileIO) -> FileIO:
     kept = {
         name: value
         for name, value in io.properties.items()
         if name not in _DRIVERS_NAMES and not name.startswith(_DRIVERS_OWN)
     }
-    made: C = replace(context, io=FileIO(io.plugins, kept, io.base, io.access))
-    return made
+    return FileIO(io.plugins, kept, io.base, io.access)

@@ -21,8 +21,8 @@ from pyspark.sql import types as spark
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.chunks import ChunkContext
 from icefield_spark.ending import whole
+from icefield_spark.executors import shared
 from icefield_spark.keys import KeyFilter
-from icefield_spark.planned import shared
 from icefield_spark.types import to_spark_schema
 
 Positions = np.ndarray[Any, Any]

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from icefield import Schema
 from icefield.errors import UnsupportedFeature
@@ -17,12 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
+from icefield_spark.executors import shared
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, wanted_of
 from icefield_spark.roads.columns import Unfit
 from icefield_spark.roads.lane import lane_frame
 from icefield_spark.types import to_spark_schema
+from icefield_spark.upkeep import SparkRunner
 
-_BROADCAST_FROM_BYTES = 1 << 20
 _ESTIMATED_ROWS = 1 << 22
 """Rows up to which Spark is given a size: with more, no table is broadcast by itself."""
 
@@ -61,6 +61,7 @@ def planned(
     road: Road | None = None,
 ) -> Planned:
     """The frame of a scan, and why it is as it is; see ``planned_frame``."""
+    scan = scan.planned_on(SparkRunner(spark))
     schema = to_spark_schema(_in_order(scan.projection, columns, scan.case_sensitive))
     tasks = [task for task in scan.plan_files() if only is None or only(task)]
     roads, frames = _on_roads(spark, scan, schema, tasks, road)
@@ -77,6 +78,7 @@ def planned(
 
 def count_rows(spark: SparkSession, scan: TableScan) -> int:
     """How many rows a scan gives: by metadata for files that match whole and have no deletes, else by a job."""
+    scan = scan.planned_on(SparkRunner(spark))
     counted, others = 0, set()
     for task in scan.plan_files():
         if isinstance(task.residual, AlwaysTrue) and not task.delete_files and task.file.record_count > 0:
@@ -124,14 +126,6 @@ def _arrow_frame(
         numbers = numbers.where(f"id % {step} = 0")
     reader = ChunkReader(ChunkContext.of(scan, schema), shared(spark, chunks), step)
     return numbers.mapInArrow(reader, schema)
-
-
-def shared(spark: SparkSession, chunks: list[bytes]) -> Any:
-    """Chunks as executors get them: broadcast where there are many bytes and a Spark context."""
-    context = getattr(spark, "_sc", None)  # not there with Spark Connect
-    if context is None or sum(map(len, chunks)) < _BROADCAST_FROM_BYTES:
-        return chunks
-    return context.broadcast(chunks)
 
 
 def _in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:

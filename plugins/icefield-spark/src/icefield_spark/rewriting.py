@@ -21,9 +21,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from icefield_spark.chunks import ChunkContext
+from icefield_spark.executors import shared
 from icefield_spark.jobs import run_writers
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
-from icefield_spark.planned import shared
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writing import MESSAGE_SCHEMA, Message, Outcome
 

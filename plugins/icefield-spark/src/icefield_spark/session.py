@@ -10,6 +10,7 @@ from typing import Any
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
+from icefield.maintenance import MaintenanceTable
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
 from icefield.writing import WriteContext
@@ -27,6 +28,7 @@ from icefield_spark.row_level import Target, delete_where, replace_where
 from icefield_spark.sql import Statements
 from icefield_spark.sql.parsing import quoted
 from icefield_spark.types import from_spark_schema
+from icefield_spark.upkeep import maintenance_of
 from icefield_spark.writing import (
     CASE_SENSITIVE,
     MESSAGE_SCHEMA,
@@ -323,6 +325,13 @@ class IcefieldSession:
         merge = self.merge(frame, identifier, list(join_cols), branch=branch)
         merge.when_matched_update_all().when_not_matched_insert_all().commit()
         return self.catalog.load_table(identifier)
+
+    def maintenance(self, identifier: str) -> MaintenanceTable:
+        """The upkeep of a table, as ``table.maintenance`` has it, whose files executors read and write.
+
+        Planning and commits stay on the driver. ``UpkeepProgress`` events tell how far it has come.
+        """
+        return maintenance_of(self.spark, self.catalog.load_table(identifier))
 
     def _named(self, identifier: str, branch: str) -> str:
         """A table and its branch as SQL names them."""

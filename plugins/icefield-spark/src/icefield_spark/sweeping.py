@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+from icefield.abc import Traces
 from icefield.errors import IcefieldError
 from icefield.writing import DataFile, WriteContext
 
@@ -17,11 +18,20 @@ def sweep(context: WriteContext, kept: Iterable[DataFile] = ()) -> None:
     It lists the table's data, so that it is for jobs some task of which failed or was tried twice. A worker that is
     killed cannot clean up, and Spark does not pass on what failed tasks reported.
     """
-    names = {_name(file.file_path) for file in kept}
+    sweep_traces(_traces(context), (file.file_path for file in kept))
+
+
+def sweep_traces(traces: Traces, kept: Iterable[str] = ()) -> None:
+    """Delete every file of the traces that is not kept; as ``sweep``."""
+    names = {_name(location) for location in kept}
     with suppress(IcefieldError, OSError):
-        found = [info.location for info in context.io.list_files(f"{context.locations.data_folder}/")]
-        lost = [each for each in found if context.operation_id in _name(each) and _name(each) not in names]
-        context.io.delete_many(lost)
+        found = [info.location for info in traces.io.list_files(f"{traces.folder}/")]
+        lost = [each for each in found if traces.mark in _name(each) and _name(each) not in names]
+        traces.io.delete_many(lost)
+
+
+def _traces(context: WriteContext) -> Traces:
+    return Traces(context.io, context.locations.data_folder, context.operation_id)
 
 
 def _name(location: str) -> str:

@@ -15,6 +15,7 @@ from icefield_spark.sql.changelog import create_changelog_view
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
+from icefield_spark.upkeep import maintenance_of
 
 Rows = Sequence[Sequence[Any]]
 
@@ -35,6 +36,8 @@ _REWRITE_OPTIONS: dict[str, tuple[str, type]] = {
     "rewrite-all": ("rewrite_all", bool),
     "use-starting-sequence-number": ("use_starting_sequence_number", bool),
     "remove-dangling-deletes": ("remove_dangling_deletes", bool),
+    "partial-progress.max-failed-commits": ("max_failed_commits", int),
+    "rewrite-job-order": ("rewrite_job_order", str),
     "output-spec-id": ("output_spec_id", int),
 }
 _DELETE_OPTIONS: dict[str, tuple[str, type]] = {
@@ -42,7 +45,7 @@ _DELETE_OPTIONS: dict[str, tuple[str, type]] = {
     "min-input-files": ("min_input_files", int),
     "rewrite-all": ("rewrite_all", bool),
 }
-_IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites", "rewrite-job-order", "partial-progress.max-failed-commits")
+_IGNORED_OPTIONS = ("max-concurrent-file-group-rewrites",)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ def _ancestors(context: Context, table: Table, given: dict[str, Any]) -> Rows:
 
 
 def _expire(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = table.maintenance.expire_snapshots(
+    made = maintenance_of(context.spark, table).expire_snapshots(
         given.get("older_than"), given.get("retain_last"), given.get("snapshot_ids") or ()
     )
     return [
@@ -158,7 +161,7 @@ def _expire(context: Context, table: Table, given: dict[str, Any]) -> Rows:
 
 def _orphans(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     mismatch = given.get("prefix_mismatch_mode", "error").lower()
-    made = table.maintenance.remove_orphan_files(
+    made = maintenance_of(context.spark, table).remove_orphan_files(
         given.get("older_than"),
         given.get("location"),
         dry_run=given.get("dry_run", False),
@@ -183,7 +186,7 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
             chosen["sort_order"] = [item.rest() for item in Cursor(Statement(order)).items()]
     if "branch" in given:
         chosen["branch"] = given["branch"]
-    made = table.maintenance.rewrite_data_files(strategy, where=given.get("where"), **chosen)
+    made = maintenance_of(context.spark, table).rewrite_data_files(strategy, where=given.get("where"), **chosen)
     return [
         [
             made.rewritten_data_files,
@@ -203,13 +206,13 @@ def _zorder(order: str) -> list[str]:
 
 
 def _rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = table.maintenance.rewrite_manifests(given.get("spec_id"))
+    made = maintenance_of(context.spark, table).rewrite_manifests(given.get("spec_id"))
     return [[made.rewritten_manifests, made.added_manifests]]
 
 
 def _rewrite_deletes(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
-    made = table.maintenance.rewrite_position_delete_files(given.get("where"), **chosen)
+    made = maintenance_of(context.spark, table).rewrite_position_delete_files(given.get("where"), **chosen)
     return [
         [
             made.rewritten_position_delete_files + made.rewritten_deletion_vectors,
@@ -221,12 +224,12 @@ def _rewrite_deletes(context: Context, table: Table, given: dict[str, Any]) -> R
 
 
 def _table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = table.maintenance.compute_table_stats(given.get("columns"), given.get("snapshot_id"))
+    made = maintenance_of(context.spark, table).compute_table_stats(given.get("columns"), given.get("snapshot_id"))
     return [] if made is None else [[made.statistics_path]]
 
 
 def _partition_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = table.maintenance.compute_partition_stats(given.get("snapshot_id"))
+    made = maintenance_of(context.spark, table).compute_partition_stats(given.get("snapshot_id"))
     return [] if made is None else [[made.statistics_path]]
 
 
