@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import pyarrow as pa
 from icefield.writing import WriteContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +30,10 @@ def run_writers(
     log = None if spark_context is None else spark_context.accumulator([], Paths())
     lost: list[str] = []
     try:
-        rows = frame.mapInArrow(writer(log), columns).collect()
+        task, names = writer(log), frame.columns
+        if any("." in name or "`" in name for name in names):  # mapInArrow takes such a name for a path
+            task, frame = Named(task, names), frame.toDF(*(f"c{place}" for place in range(len(names))))
+        rows = frame.mapInArrow(task, columns).collect()
     except BaseException as failure:
         sweep(context)
         error = original(failure) if isinstance(failure, PySparkException) else None
@@ -46,6 +50,20 @@ def run_writers(
     transaction.context.written.add(*(file.file_path for file in outcome.files))
     outcome.sweep(context)
     return outcome, [row for row in rows if row.message is None]
+
+
+class Named:
+    """What ``mapInArrow`` runs where columns were given other names: a writer, which gets their own."""
+
+    def __init__(self, task: Any, names: list[str]) -> None:
+        self._task = task
+        self._names = names
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self._task(batch.rename_columns(self._names) for batch in batches)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
+        return "icefield"
 
 
 def settings_of(task: Any, names: tuple[str, ...]) -> Mapping[str, str]:
