@@ -9,9 +9,29 @@ from __future__ import annotations
 
 from typing import Final
 
+from icefield import Schema
 from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.types import (
+    FixedType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+    TimeType,
+    UnknownType,
+    UUIDType,
+    VariantType,
+)
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
+
+from icefield_spark.arrow import spelt_as
+from icefield_spark.types import to_spark_type
 
 POLICY: Final = "spark.sql.storeAssignmentPolicy"
 _ANSI, _STRICT, _LEGACY = "ANSI", "STRICT", "LEGACY"
@@ -23,6 +43,20 @@ _DIGITS: dict[type[spark.DataType], int] = {
     spark.IntegerType: 10,
     spark.LongType: 20,
 }
+_NESTED = (spark.ArrayType, spark.MapType, spark.StructType)
+_JUDGED_BY_THE_WRITER = (
+    UUIDType,
+    FixedType,
+    TimeType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+    VariantType,
+    GeometryType,
+    GeographyType,
+    UnknownType,
+)
+"""Spark has no type of its own for them, or takes none but it."""
+
 _TIMES = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
 
 
@@ -49,6 +83,57 @@ def stored_as(session: SparkSession, frame: DataFrame, columns: spark.StructType
     return frame.to(spark.StructType([spark.StructField(each.name, each.dataType, True) for each in columns.fields]))
 
 
+def stored_in(session: SparkSession, frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> DataFrame:
+    """A frame whose columns, found by name, have the types in which a table stores them; see ``stored_as``.
+
+    Only types are brought into line: columns and nested fields that the table has not, and values that Spark has
+    another type for than the table (``uuid``, ``fixed``, nanoseconds), stay as they are, for the writer to judge.
+    Raises ``InvalidArgument`` for a type that is not stored in that of the column.
+    """
+    known = {field.name: field.field_type for field in schema.fields}
+    spelt = spelt_as(known, frame.columns, case_sensitive)
+    if len(set(spelt)) < len(spelt):
+        return frame  # refused by name
+    columns = frame.schema
+    fields = [
+        spark.StructField(given.name, _stored(given.dataType, known.get(name), case_sensitive), given.nullable)
+        for name, given in zip(spelt, columns.fields, strict=True)
+    ]
+    if [field.dataType for field in fields] == [field.dataType for field in columns.fields]:
+        return frame
+    try:
+        made = stored_as(session, frame, spark.StructType(fields))
+        made.schema  # noqa: B018 -- with Spark Connect it is looked at only now
+    except AnalysisException as error:
+        raise InvalidArgument(f"a column cannot be stored as the table has it: {error.getMessage()}") from error
+    return made
+
+
+def _stored(given: spark.DataType, kind: IcebergType | None, case_sensitive: bool) -> spark.DataType:
+    """A type of Spark with the leaves of a table's, where both have the same form."""
+    if isinstance(given, spark.StructType) and isinstance(kind, StructType):
+        known = {field.name: field.field_type for field in kind.fields}
+        names = spelt_as(known, given.names, case_sensitive)
+        return spark.StructType(
+            [
+                spark.StructField(each.name, _stored(each.dataType, known.get(name), case_sensitive), each.nullable)
+                for name, each in zip(names, given.fields, strict=True)
+            ]
+        )
+    if isinstance(given, spark.ArrayType) and isinstance(kind, ListType):
+        element = _stored(given.elementType, kind.element.field_type, case_sensitive)
+        return spark.ArrayType(element, given.containsNull)
+    if isinstance(given, spark.MapType) and isinstance(kind, MapType):
+        key = _stored(given.keyType, kind.key.field_type, case_sensitive)
+        value = _stored(given.valueType, kind.value.field_type, case_sensitive)
+        return spark.MapType(key, value, given.valueContainsNull)
+    leaves = not isinstance(given, _NESTED) and kind is not None and not kind.is_nested
+    if not leaves or isinstance(given, spark.NullType) or isinstance(kind, _JUDGED_BY_THE_WRITER):
+        return given
+    assert kind is not None
+    return to_spark_type(kind)
+
+
 def fits_strictly(given: spark.DataType, kind: spark.DataType) -> bool:
     """Whether every value of a type has one in another that is the same, as Spark's up-cast says."""
     if given == kind or isinstance(given, spark.NullType):
@@ -64,8 +149,7 @@ def fits_strictly(given: spark.DataType, kind: spark.DataType) -> bool:
             return False
         pairs = zip(given.fields, kind.fields, strict=True)
         return all((b.nullable or not a.nullable) and fits_strictly(a.dataType, b.dataType) for a, b in pairs)
-    nested = (spark.ArrayType, spark.MapType, spark.StructType)
-    if isinstance(given, nested) or isinstance(kind, nested):
+    if isinstance(given, _NESTED) or isinstance(kind, _NESTED):
         return False
     if isinstance(kind, spark.StringType):
         return True

@@ -17,6 +17,7 @@ from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
+from icefield_spark.assignment import stored_in
 from icefield_spark.distributing import distributed
 from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.jobs import run_writers
@@ -29,6 +30,7 @@ from icefield_spark.sql import Statements
 from icefield_spark.sql.parsing import quoted
 from icefield_spark.types import from_spark_schema
 from icefield_spark.upkeep import maintenance_of
+from icefield_spark.wap import branch_read, place_of_write
 from icefield_spark.writing import (
     CASE_SENSITIVE,
     MESSAGE_SCHEMA,
@@ -156,7 +158,10 @@ class IcefieldSession:
         if columns is not None and (isinstance(columns, str) or not columns):
             raise InvalidArgument("columns is a list of at least one name; leave it out for all")
         snapshot_id, ref, as_of = version
-        return self.catalog.load_table(identifier).scan(
+        table = self.catalog.load_table(identifier)
+        if version == (None, None, None):
+            ref = branch_read(self.spark, table)
+        return table.scan(
             row_filter=AlwaysTrue() if where is None else where,
             selected_fields=tuple(columns) if columns is not None else ("*",),
             case_sensitive=self._is_case_sensitive() if case_sensitive is None else case_sensitive,
@@ -276,8 +281,9 @@ class IcefieldSession:
         meanwhile what was read.
         """
         table = self.catalog.load_table(identifier)
+        target, strings = place_of_write(self.spark, table, branch, snapshot_properties)
         delete_where(
-            self.spark, Target(table, branch, "delete"), check_target(table, where), strings=snapshot_properties
+            self.spark, Target(table, target or MAIN_BRANCH, "delete"), check_target(table, where), strings=strings
         )
         return table
 
@@ -361,6 +367,8 @@ class IcefieldSession:
         distribution: str | None,
     ) -> Table:
         table = self.catalog.load_table(identifier)
+        branch, snapshot_properties = place_of_write(self.spark, table, branch, snapshot_properties)
+        frame = stored_in(self.spark, frame, table.schema(), case_sensitive=self._is_case_sensitive())
         with table.transaction() as transaction:
             transaction.expect_branch(branch)
             if merge_schema:

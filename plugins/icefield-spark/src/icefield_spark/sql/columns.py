@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from icefield import Schema, Table
+from icefield import Schema
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, EqualTo, IsNull, conjunction
 from sqlglot import exp, parse_one
@@ -24,18 +24,6 @@ _EXACT = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In)
 def is_case_sensitive(context: Context) -> bool:
     """Whether names that differ by case are different names."""
     return setting(context.spark, "spark.sql.caseSensitive") == "true"
-
-
-def staged_as(context: Context, table: Table) -> str | None:
-    """The id under which what is written to a table is only staged: ``spark.wap.id``, where the table allows it.
-
-    Raises ``UnsupportedFeature`` for ``spark.wap.branch``, by which Java would read and write another branch.
-    """
-    if table.properties.get("write.wap.enabled", "false").lower() != "true":
-        return None
-    if context.spark.conf.get("spark.wap.branch", None):
-        raise UnsupportedFeature("spark.wap.branch is not supported: name the branch, as in db.t.branch_audit")
-    return context.spark.conf.get("spark.wap.id", None)
 
 
 def column_of(context: Context, schema: Schema, name: str) -> str:

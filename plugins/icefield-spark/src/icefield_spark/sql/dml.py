@@ -13,7 +13,6 @@ from pyspark.sql import types as spark
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import ROW, Positions
 from icefield_spark.row_level import Target, delete_where
-from icefield_spark.sql.columns import staged_as
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
@@ -27,6 +26,7 @@ from icefield_spark.sql.row_changes import (
     places_in,
 )
 from icefield_spark.sql.sources import Names, Source
+from icefield_spark.wap import staged_as
 
 TARGET = "icefield_target"
 """The name of the table that is changed, in the queries that are made of a statement."""
@@ -34,14 +34,14 @@ TARGET = "icefield_target"
 
 def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | None:
     """The table that a statement changes; None for what is Spark's."""
-    source = context.names.find(parts)
+    source = context.names.written(parts)
     if source is None:
         if context.names.is_known(parts):
             raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}'", table=parts)
         return None
     if source.about is not None or source.snapshot_id is not None:
         raise InvalidArgument(f"'{'.'.join(parts)}' cannot be changed")
-    if source.ref is None and staged_as(context, source.table):
+    if source.ref is None and staged_as(context.spark, source.table):
         raise UnsupportedFeature(
             f"{kind.upper()} cannot be staged by spark.wap.id; write to a branch: db.t.branch_audit"
         )
@@ -57,7 +57,7 @@ def queries_on(
     """
     ref = None if target.branch == "main" else target.branch
     source = Source((TARGET,), target.table, ref=ref, plan=target.plan, found=found, keys=keys)
-    return Queries(context.spark, Names(context.catalog, context.names.namespace, {TARGET: source}))
+    return Queries(context.spark, Names(context.spark, context.catalog, context.names.namespace, {TARGET: source}))
 
 
 def alias_of(cursor: Cursor, parts: tuple[str, ...], *ends: str) -> str:

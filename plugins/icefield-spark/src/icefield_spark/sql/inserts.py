@@ -14,10 +14,11 @@ from pyspark.sql import types as spark
 
 from icefield_spark.assignment import stored_as
 from icefield_spark.distributing import distributed
-from icefield_spark.sql.columns import column_of, equal_to, exact_filter, partition_of, staged_as
+from icefield_spark.sql.columns import column_of, equal_to, exact_filter, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.types import to_spark_schema
+from icefield_spark.wap import staged_as
 from icefield_spark.writing import PARTITIONS, Replaced, check_fits, spark_write_context, stage
 
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
@@ -31,13 +32,13 @@ def insert(context: Context, cursor: Cursor, before: str = "") -> DataFrame:
         cursor.takes("INTO")
     cursor.takes("TABLE")
     parts = cursor.names("the name of a table")
-    source = context.names.find(parts)
+    source = context.names.written(parts)
     if source is None:
         return context.passed(cursor)
     if source.about is not None or source.snapshot_id is not None:
         raise InvalidArgument(f"'{'.'.join(parts)}' cannot be written to")
     table = source.table
-    staged = None if source.ref else staged_as(context, table)
+    staged = None if source.ref else staged_as(context.spark, table)
     branch = None if staged else source.ref or MAIN_BRANCH
     summary = {"wap.id": staged} if staged else None
     partition = partition_of(cursor)

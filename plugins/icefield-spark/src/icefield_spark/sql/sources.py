@@ -11,9 +11,11 @@ from icefield import Catalog, Schema, Table
 from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable, NotSupportedByCatalog
 from icefield.expressions import BooleanExpression
 from icefield.scan import TableScan
+from pyspark.sql import SparkSession
 
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import Plan, Positions
+from icefield_spark.wap import branch_read, branch_written
 
 METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
 
@@ -34,6 +36,8 @@ class Source:
     table: Table
     snapshot_id: int | None = None
     ref: str | None = None
+    by_session: bool = False
+    """Whether no name says the ref, but ``spark.wap.branch``."""
     about: str | None = None
     plan: Plan | None = None
     """Where the files of the frames of it are noted, whose rows then come with their places."""
@@ -41,6 +45,11 @@ class Source:
     """The rows of the plan's files that are read; all, unless given."""
     keys: KeyFilter | None = None
     """What a column must hold for a row to be read."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a table at no version that was named."""
+        return self.snapshot_id is None and self.ref is None and self.about is None and self.plan is None
 
     def scan(self, where: BooleanExpression | None = None, columns: Sequence[str] | None = None) -> TableScan:
         """The scan of the table at this version."""
@@ -65,6 +74,8 @@ class Source:
 
     def at(self, version: int | str | None, time_ms: int | None) -> Source:
         """It at a snapshot id, a branch, a tag or a time. Raises ``InvalidArgument`` where it states one already."""
+        if self.by_session:
+            return replace(self, ref=None, by_session=False).at(version, time_ms)
         if self.snapshot_id is not None or self.ref is not None:
             raise InvalidArgument(f"table '{'.'.join(self.name)}' names a version already")
         if time_ms is not None:
@@ -77,7 +88,14 @@ class Source:
 class Names:
     """Finds the tables that a statement names; each is loaded once, so that all of a statement reads one version."""
 
-    def __init__(self, catalog: Catalog, namespace: tuple[str, ...] = (), given: Mapping[str, Source] | None = None):
+    def __init__(
+        self,
+        session: SparkSession,
+        catalog: Catalog,
+        namespace: tuple[str, ...] = (),
+        given: Mapping[str, Source] | None = None,
+    ) -> None:
+        self._session = session
         self._catalog = catalog
         self.namespace = namespace
         self._given = dict(given or {})
@@ -95,7 +113,21 @@ class Names:
         return (*self.namespace, *parts) if len(parts) == 1 else parts
 
     def find(self, parts: tuple[str, ...]) -> Source | None:
-        """What a name stands for; None when it is none of the catalog's tables."""
+        """What a name stands for, to be read; None when it is none of the catalog's tables."""
+        found = self._find(parts)
+        if found is None or not found.is_plain:
+            return found
+        branch = branch_read(self._session, found.table)
+        return found if branch is None else replace(found, ref=branch, by_session=True)
+
+    def written(self, parts: tuple[str, ...]) -> Source | None:
+        """What a name stands for, to be written to; None when it is none of the catalog's tables."""
+        found = self._find(parts)
+        if found is None or not found.is_plain:
+            return found
+        return replace(found, ref=branch_written(self._session, found.table))
+
+    def _find(self, parts: tuple[str, ...]) -> Source | None:
         if len(parts) == 1 and parts[0] in self._given:
             return self._given[parts[0]]
         name = self.local(parts)
@@ -109,7 +141,7 @@ class Names:
 
     def table(self, parts: tuple[str, ...]) -> Table:
         """The table of a name. Raises ``NoSuchTable``."""
-        found = self.find(parts)
+        found = self._find(parts)
         if found is None:
             raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{self._catalog.name}'", table=parts)
         if found.about is not None or found.snapshot_id is not None or found.ref is not None:

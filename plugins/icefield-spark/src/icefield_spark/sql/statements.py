@@ -51,7 +51,7 @@ class Statements:
         """Run one statement: the frame of what it gives."""
         statement = Statement(string)
         cursor = Cursor(statement)
-        names = Names(self._catalog, self._namespace)
+        names = Names(self._spark, self._catalog, self._namespace)
         queries = Queries(self._spark, names)
         if cursor.takes("EXPLAIN"):
             kind = cursor.takes_one_of(*_EXPLAINS)
