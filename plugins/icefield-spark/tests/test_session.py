@@ -253,7 +253,7 @@ def test_files_of_every_shape_that_a_table_had_are_read_in_its_present_one(ice: 
 def test_a_large_plan_travels_as_a_broadcast_variable(
     ice: Any, people: icefield.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icefield_spark.planned._BROADCAST_FROM_BYTES", 1)
+    monkeypatch.setattr("icefield_spark.executors._BROADCAST_FROM_BYTES", 1)
     people.append(pa.table({"id": pa.array([4], pa.int64())}))
     assert ids(ice.table("db.people")) == [1, 2, 3, 4]
 
