@@ -45,10 +45,12 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, workers: in
         "ICEFIELD_CATALOG__LAKE__WAREHOUSE": f"file://{tmp_path}/warehouse",
     }
     command = [sys.executable, "-m", "icefield_cli.main", "serve", "--catalog", "lake", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--workers", str(workers)], env={**os.environ, **settings}, stderr=subprocess.PIPE, text=True
-    )
+    command += ["--workers", str(workers)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, env={**os.environ, **settings}, text=True, **pipes)
     try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"serving catalog lake on 127.0.0.1:{port}\n"  # while it still runs
         uri = f"http://127.0.0.1:{port}"
         deadline = time.monotonic() + 60
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 import click
@@ -33,4 +34,5 @@ def run(context: Context, **options: object) -> None:
     context.say(
         f"serving catalog {context.catalog.name} on {chosen.host}:{chosen.port}", host=chosen.host, port=chosen.port
     )
+    sys.stdout.flush()  # what reads it from a file or a pipe need not wait until the server ends
     server.serve(chosen, **context.catalog_properties)
