@@ -51,6 +51,9 @@ def checked_names(listing: str, names: Iterable[str]) -> list[str]:
     left = MAX_LISTED_CHARACTERS
     for name in names:
         left -= len(name)
+        if left >= 0 and len(name) <= MAX_NAME_LENGTH and len(found) < MAX_LISTED_NAMES:
+            found.append(name)
+            continue
         for what, passed, most in (
             ("more names than", len(found) >= MAX_LISTED_NAMES, MAX_LISTED_NAMES),
             ("a name of more characters than", len(name) > MAX_NAME_LENGTH, MAX_NAME_LENGTH),
@@ -61,5 +64,4 @@ def checked_names(listing: str, names: Iterable[str]) -> list[str]:
                     f"{listing} hold {what} {most:,}, the most that are listed: look what was written there and remove "
                     "it, or load tables by their names"
                 )
-        found.append(name)
     return found

@@ -158,7 +158,7 @@ class SqlBackend(CatalogBackend):
             names = checked_names(f"the {what} of {'.'.join(namespace)} in catalog '{self.name}'", rows)
             if not names:
                 self._require(connection, namespace)
-        return _page(sorted((*namespace, name) for name in names), token, size)
+        return _page([(*namespace, name) for name in sorted(names)], token, size)
 
     def table_location(self, table: TableName) -> str:
         properties = self.namespace_properties(table[:-1])
