@@ -83,6 +83,10 @@ def test_the_operation_says_what_was_added(version: int) -> None:
     assert operation() is Operation.DELETE
     delta(table).add_rows(*new_rows(table, 51)).add_deletes(*deletes_of(table, {second: [0]})).commit()
     assert operation() is Operation.OVERWRITE
+    delta(table).remove_rows(first.file_path).commit()
+    assert operation() is Operation.DELETE
+    delta(table).add_rows(*new_rows(table, 52)).remove_rows(second.file_path).commit()
+    assert operation() is Operation.OVERWRITE
 
 
 @pytest.mark.parametrize("version", [2, 3])

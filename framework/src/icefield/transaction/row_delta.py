@@ -143,10 +143,10 @@ class RowDelta(ValidatedChange):
         return FileChanges([*self._rows.files(), *kept], merged_masks(rows, deletes))
 
     def operation(self, changes: FileChanges) -> Operation:
-        """Append where only rows come, delete where only deletes come, else overwrite."""
+        """Append where only rows come, delete where only deletes come or only files of rows go, else overwrite."""
         rows = any(file.content is DataFileContent.DATA for file in changes.added)
         deletes = any(file.content is not DataFileContent.DATA for file in changes.added)
-        if deletes and not rows:
+        if not rows and (deletes or self._removed_rows):
             return Operation.DELETE
         return Operation.APPEND if rows and not deletes and not changes.removed else Operation.OVERWRITE
 
