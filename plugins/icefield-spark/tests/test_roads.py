@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -329,6 +330,25 @@ def test_a_file_that_sparks_reader_would_leave_out_is_read_in_arrow(catalog: Cat
     assert ice.table("db.hidden").count() == 8
     with pytest.raises(UnsupportedFeature, match=r"_hidden\.parquet: Spark leaves out files of such a name"):
         ice.table("db.hidden", road="spark")
+
+
+def test_footers_go_through_the_guards_of_the_format(catalog: Catalog, ice: Any) -> None:
+    columns = pa.schema([("a", pa.int64())])
+    table = catalog.create_table("db.guarded", columns)
+    for first in (0, 10, 20):
+        table.append(pa.table({"a": range(first, first + 10)}, schema=columns))
+    paths = [path.removeprefix("file://") for path in table.inspect.data_files()["file_path"].to_pylist()]
+    with_ids = pa.schema([pa.field("a", pa.int64(), metadata={"PARQUET:field_id": "1"})])
+    pq.write_table(pa.table({"a": range(7)}, schema=with_ids), paths[0])
+    with open(paths[1], "r+b") as file:
+        file.seek(-40, os.SEEK_END)
+        file.write(b"\xff" * 30)
+    reasons = {file.location.removeprefix("file://"): file.reason for file in ice.explain("db.guarded").files}
+    assert reasons == {
+        paths[0]: "it holds 7 rows, and its manifest says 10",
+        paths[1]: "its footer cannot be read",
+        paths[2]: "",
+    }
 
 
 def test_a_table_of_a_known_size_is_broadcast_when_it_is_small_and_never_when_it_is_large(

@@ -10,7 +10,7 @@ Field ids travel as Arrow field metadata under the key ``PARQUET:field_id``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -118,6 +118,14 @@ class FormatReader(ABC):
     def split_offsets(self) -> list[int] | None:
         """Where the file may be split, ascending, or None."""
         return None
+
+    @property
+    def stored_types(self) -> Sequence[str]:
+        """How each leaf of ``schema`` is stored, in the format's own words, in their order; empty where none differ.
+
+        Engines with readers of their own ask, for what the Arrow type does not show: a timestamp in ``INT96``.
+        """
+        return ()
 
     @abstractmethod
     def close(self) -> None:

@@ -56,6 +56,12 @@ class TestDecimals:
 
 
 class TestTimes:
+    def test_a_reader_says_that_a_timestamp_is_stored_in_int96(self):
+        data = forge("required int96 v = 1; required int64 w (TIMESTAMP(true,MICROS)) = 2;", [{"v": bytes(12), "w": 1}])
+        with reader_of(data) as reader:
+            assert list(reader.stored_types) == ["INT96", "INT64"]
+            assert [str(field.type) for field in reader.schema] == ["timestamp[us]", "timestamp[us, tz=UTC]"]
+
     @pytest.mark.spec("PARQ-16")
     def test_int96_reads_as_either_kind_of_timestamp(self):
         nanos = (17 * 3600 + 10 * 60 + 34) * 10**9 + 123_456_000

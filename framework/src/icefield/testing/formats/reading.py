@@ -44,6 +44,16 @@ FILTERS: Final[dict[str, Callable[[Row], bool]]] = {
 class ReadingChecks(FormatChecks):
     """Checks of what a reader is asked for."""
 
+    def test_stored_types_are_one_for_each_leaf_or_none(self, file_format: FileFormat) -> None:
+        """If this fails, ``stored_types`` has another number of items than the schema has leaves."""
+        schema, table = flat_table(1)
+        location, _ = self.write(file_format, schema, table)
+        with self.open(file_format, location) as reader:
+            stored = reader.stored_types
+            leaves = sum(_leaves(field.type) for field in reader.schema)
+            assert len(stored) in (0, leaves), f"{len(stored)} stored types of {leaves} leaves"
+            assert all(isinstance(each, str) for each in stored)
+
     def test_columns_are_pruned_at_every_level(self, file_format: FileFormat) -> None:
         """If this fails, ``ReadRequest.columns`` with fewer children, or in another order, is not honoured."""
         schema, table = flat_table(100)
@@ -201,3 +211,7 @@ def _double() -> Any:
 def _matching(table: pa.Table, string: str) -> set[int]:
     """The row numbers that a filter matches, found without the library."""
     return {row["n"] for row in table.to_pylist() if FILTERS[string](row)}
+
+
+def _leaves(kind: pa.DataType) -> int:
+    return sum(_leaves(kind.field(at).type) for at in range(kind.num_fields)) if kind.num_fields else 1

@@ -113,6 +113,11 @@ class ParquetReader(FormatReader):
         with self._reading("the footer"):
             return sorted(self._starts()) or None
 
+    @property
+    def stored_types(self) -> Sequence[str]:
+        schema = self._footer.schema
+        return [schema.column(at).physical_type for at in range(len(schema))]
+
     def metrics(self) -> Metrics:
         with self._reading("the statistics"):
             self._check_chunks(range(self._footer.num_columns))

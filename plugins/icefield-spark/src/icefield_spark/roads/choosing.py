@@ -18,7 +18,7 @@ from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
 from pyspark.sql import SparkSession
 
 from icefield_spark.roads.columns import Held, ShapeColumns, Unfit, children_of, unfit_type
-from icefield_spark.roads.footers import FOOTERS, FileShape
+from icefield_spark.roads.footers import FOOTERS, FileShape, Footer
 from icefield_spark.roads.reach import reach_of
 
 FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED = (
@@ -160,9 +160,9 @@ class Chooser:
         sizes = [(task.file.file_path, task.file.file_size_in_bytes) for task in fit]
         groups: dict[Any, Group] = {}
         members: dict[int, Group] = {}
-        for task, shape in zip(fit, FOOTERS.shapes(io, sizes), strict=True):
+        for task, footer in zip(fit, FOOTERS.read(io, sizes), strict=True):
             try:
-                members[id(task)] = self._member(task, shape, groups)
+                members[id(task)] = self._member(task, footer, groups)
             except Unfit as unfit:
                 reasons[id(task)] = str(unfit)
         kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
@@ -183,12 +183,15 @@ class Chooser:
         times = Counter(task.file.file_path for task in files)
         return {id(task): _reason(task, times[task.file.file_path]) for task in files}
 
-    def _member(self, task: FileScanTask, shape: FileShape | None, groups: dict[Any, Group]) -> Group:
+    def _member(self, task: FileScanTask, footer: Footer | None, groups: dict[Any, Group]) -> Group:
         """The group of a file, which is put into it."""
         file = task.file
-        if shape is None:
+        if footer is None:
             # Nor is Spark asked: it would go to hosts that the configuration does not name.
             raise Unfit("its footer cannot be read")
+        if 0 <= file.record_count != footer.rows:
+            raise Unfit(f"it holds {footer.rows} rows, and its manifest says {file.record_count}")
+        shape = footer.shape
         try:
             path = self._reach.path(self._spark, self._scan.io.resolve(file.file_path))
         except IcefieldError as error:

@@ -100,7 +100,7 @@ class ShapeColumns:
         kind = field.field_type
         if isinstance(kind, iceberg.StructType) and pa.types.is_struct(held):
             return self._struct(field, kind, held, leaf, constants)
-        if isinstance(kind, iceberg.ListType) and pa.types.is_list(held):
+        if isinstance(kind, iceberg.ListType) and (pa.types.is_list(held) or pa.types.is_large_list(held)):
             _check_id(kind.element, held.value_field)
             return spark.ArrayType(self._asked(kind.element, held.value_type, leaf, constants))
         if isinstance(kind, iceberg.MapType) and pa.types.is_map(held):
@@ -195,6 +195,12 @@ def _shown(kind: object) -> str:
 _STRINGS: list[tuple[pa.DataType, spark.DataType]] = [
     (pa.string(), spark.StringType()),
     (pa.large_string(), spark.StringType()),
+    (pa.string_view(), spark.StringType()),
+]
+_BYTES: list[tuple[pa.DataType, spark.DataType]] = [
+    (pa.binary(), spark.BinaryType()),
+    (pa.large_binary(), spark.BinaryType()),
+    (pa.binary_view(), spark.BinaryType()),
 ]
 _LEAVES: dict[type[iceberg.IcebergType], list[tuple[pa.DataType, spark.DataType]]] = {
     iceberg.BooleanType: [(pa.bool_(), spark.BooleanType())],
@@ -204,7 +210,7 @@ _LEAVES: dict[type[iceberg.IcebergType], list[tuple[pa.DataType, spark.DataType]
     iceberg.DoubleType: [(pa.float64(), spark.DoubleType()), (pa.float32(), spark.FloatType())],
     iceberg.DateType: [(pa.date32(), spark.DateType())],
     iceberg.StringType: _STRINGS,
-    iceberg.BinaryType: [(pa.binary(), spark.BinaryType()), (pa.large_binary(), spark.BinaryType())],
+    iceberg.BinaryType: _BYTES,
     iceberg.DecimalType: [],
     iceberg.TimestampType: [],
     iceberg.TimestamptzType: [],

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from icefield import FileIO
 from icefield.errors import IcefieldError
 
@@ -18,7 +16,8 @@ _REMEMBERED = 100_000
 """Files of which the shape is kept."""
 
 _READERS = 8
-_OLD_CALENDARS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_OLD_CALENDARS = ("org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96")
+_UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,52 +29,59 @@ class FileShape:
 
     schema: pa.Schema
     physical: tuple[str, ...]
-    parquet: Any
     is_rebased: bool
     """Whether Spark wrote dates or times of its older calendar, which it turns round when it reads them."""
 
-    def equals(self, schema: pa.Schema, parquet: Any, is_rebased: bool) -> bool:
-        """Whether a footer says the same."""
-        same = self.is_rebased == is_rebased and self.parquet.equals(parquet)
-        return bool(same and self.schema.equals(schema, check_metadata=True))
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What a footer says: the file's shape, and how many rows it has."""
+
+    shape: FileShape
+    rows: int
 
 
 class Footers:
-    """Reads the shapes of files, several at once, and keeps them: data files never change."""
+    """Reads footers by the format's own reader, with its guards, several at once, and keeps what they say: data files
+    never change.
+    """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, int], FileShape | None] = OrderedDict()
-        self._shapes: list[FileShape] = []
+        self._known: OrderedDict[tuple[str, int], Footer | None] = OrderedDict()
+        self._shapes: dict[tuple[bytes, tuple[str, ...], bool], FileShape] = {}
         self._lock = Lock()
 
-    def shapes(self, io: FileIO, files: Iterable[tuple[str, int]]) -> Iterator[FileShape | None]:
-        """The shape of each file, given by location and size, in their order; None for one that cannot be read."""
+    def read(self, io: FileIO, files: Iterable[tuple[str, int]]) -> Iterator[Footer | None]:
+        """The footer of each file, given by location and size, in their order; None for one that cannot be read."""
         wanted = list(files)
         unknown = [file for file in wanted if file not in self._known]
         if len(unknown) > 1:
             with ThreadPoolExecutor(_READERS) as threads:
-                list(threads.map(lambda file: self._shape(io, file), unknown))
-        return (self._shape(io, file) for file in wanted)
+                list(threads.map(lambda file: self._footer(io, file), unknown))
+        return (self._footer(io, file) for file in wanted)
 
-    def _shape(self, io: FileIO, file: tuple[str, int]) -> FileShape | None:
+    def forget(self) -> None:
+        """Keep nothing of what is known."""
+        with self._lock:
+            self._known.clear()
+            self._shapes.clear()
+
+    def _footer(self, io: FileIO, file: tuple[str, int]) -> Footer | None:
         with self._lock:
             if file in self._known:
                 self._known.move_to_end(file)
                 return self._known[file]
+        location, size = file
         try:
-            with io.open_input(file[0]) as data:
-                metadata = pq.read_metadata(data.arrow_file())
-            schema = metadata.schema.to_arrow_schema().remove_metadata()
+            with io.file_format("parquet").open_reader(io.open_input(location), location, size=size) as reader:
+                schema, physical, rows = reader.schema, tuple(reader.stored_types), reader.record_count
+                is_rebased = not reader.metadata.keys().isdisjoint(_OLD_CALENDARS)
         except (IcefieldError, pa.ArrowException, OSError):
             return None  # whoever reads it says what is wrong with it
-        is_rebased = any(key in (metadata.metadata or {}) for key in _OLD_CALENDARS)
+        key = (schema.serialize().to_pybytes(), physical, is_rebased)
         with self._lock:
-            found = next((each for each in self._shapes if each.equals(schema, metadata.schema, is_rebased)), None)
-            if found is None:
-                physical = tuple(metadata.schema.column(at).physical_type for at in range(len(metadata.schema)))
-                found = FileShape(schema, physical, metadata.schema, is_rebased)
-                self._shapes.append(found)
-            self._known[file] = found
+            shape = self._shapes.setdefault(key, FileShape(schema, physical, is_rebased))
+            found = self._known[file] = Footer(shape, _UNKNOWN if rows is None else rows)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return found
