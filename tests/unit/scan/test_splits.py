@@ -134,3 +134,18 @@ def test_a_scan_plans_by_the_table_s_properties_or_its_own_options() -> None:
     assert planned(**{"split-file-open-cost": str(50 * MIB)}) == [[(0, 256)], [(0, 0)]]
     with pytest.raises(InvalidArgument):
         planned(**{"split-size": "0"})
+
+
+def test_splits_are_smaller_where_more_groups_are_asked_for_and_the_table_lets_them_be() -> None:
+    table = PlannedTable()
+    offsets = tuple(at * 8 * MIB + 4 for at in range(32))
+    table.add([table.file("big", file_size_in_bytes=256 * MIB, split_offsets=offsets)])
+    table.commit()
+
+    def count(at_least: int, **options: str) -> int:
+        return len(list(table.scan(options=options).plan_tasks(at_least)))
+
+    assert [count(each) for each in (1, 2, 4, 8, 16, 1000)] == [2, 2, 4, 8, 16, 16]
+    assert count(8, **{"split-size": str(64 * MIB)}) == 4
+    table.properties = {"read.split.adaptive-size.enabled": "false"}
+    assert count(8) == 2

@@ -223,7 +223,7 @@ SPLIT_TARGET_SIZE = _property("read.split.target-size", int, 128 * MIB, "Size in
 SPLIT_METADATA_TARGET_SIZE = _unread("read.split.metadata-target-size", int, 32 * MIB, "The same for metadata tables.", minimum=1)
 SPLIT_PLANNING_LOOKBACK = _property("read.split.planning-lookback", int, 10, "Open tasks that a split may still be put into.", minimum=1)
 SPLIT_OPEN_FILE_COST = _property("read.split.open-file-cost", int, 4 * MIB, "Least weight of a file, in bytes, when splits are combined.", minimum=0)
-SPLIT_ADAPTIVE_SIZE_ENABLED = _unread("read.split.adaptive-size.enabled", bool, True, "Whether engines may adapt the target size.")
+SPLIT_ADAPTIVE_SIZE_ENABLED = _property("read.split.adaptive-size.enabled", bool, True, "Whether engines may ask for smaller splits, so that each core has one.")
 PARQUET_VECTORIZATION_ENABLED = _unread("read.parquet.vectorization.enabled", bool, True, "Whether the JVM reads Parquet in batches.")
 PARQUET_BATCH_SIZE = _unread("read.parquet.vectorization.batch-size", int, 5_000, "Rows of such a batch.", minimum=1)
 ORC_VECTORIZATION_ENABLED = _unread("read.orc.vectorization.enabled", bool, False, "Whether the JVM reads ORC in batches.")

@@ -14,9 +14,11 @@ from icefield.abc import FormatAbility
 from icefield.expressions import AlwaysFalse, AlwaysTrue
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
+    SPLIT_ADAPTIVE_SIZE_ENABLED,
     SPLIT_OPEN_FILE_COST,
     SPLIT_PLANNING_LOOKBACK,
     SPLIT_TARGET_SIZE,
+    get_bool,
     get_int,
 )
 from icefield.scan.base_scan import BaseScan
@@ -27,6 +29,9 @@ from icefield.scan.splits import combine_tasks, split_task
 from icefield.scan.tasks import FileScanTask
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.arrow.types import with_dictionaries
+
+_LEAST_SPLIT = 16 << 20
+"""Bytes below which to open a file takes more than reading in parallel gains."""
 
 
 class FilePlanner(Protocol):
@@ -65,14 +70,21 @@ class FileScan(BaseScan):
         """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together."""
         return PlanTable(self._united_partition, statistics=include_stats).table(self._planned(include_stats))
 
-    def plan_tasks(self) -> Iterator[tuple[FileScanTask, ...]]:
+    def plan_tasks(self, at_least: int = 1) -> Iterator[tuple[FileScanTask, ...]]:
         """The plan in groups of about equal size: large files divided where they may be, small ones put together.
 
-        By the table's ``read.split.*`` properties, or the scan's ``options``.
+        By the table's ``read.split.*`` properties, or the scan's ``options``. ``at_least``: how many groups there are
+        to be if that leaves 16 MiB for each; unless ``options`` say a size, or the table wants none but its own.
         """
         target = self._number("split-size", SPLIT_TARGET_SIZE)
+        files = self.plan_files()
+        adapts = at_least > 1 and "split-size" not in self.options
+        if adapts and get_bool(self.metadata.properties, SPLIT_ADAPTIVE_SIZE_ENABLED):
+            known = list(files)
+            size = sum(task.file.file_size_in_bytes for task in known)
+            target, files = min(target, max(size // at_least, _LEAST_SPLIT)), iter(known)
         return combine_tasks(
-            (piece for task in self.plan_files() for piece in self._pieces(task, target)),
+            (piece for task in files for piece in self._pieces(task, target)),
             target,
             lookback=self._number("split-lookback", SPLIT_PLANNING_LOOKBACK),
             open_file_cost=self._number("split-file-open-cost", SPLIT_OPEN_FILE_COST),

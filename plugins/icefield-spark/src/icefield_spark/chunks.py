@@ -34,15 +34,15 @@ class ChunkContext:
 
 
 def plan_chunks(
-    scan: TableScan | IncrementalAppendScan, only: Callable[[FileScanTask], bool] | None = None
+    scan: TableScan | IncrementalAppendScan, only: Callable[[FileScanTask], bool] | None = None, at_least: int = 1
 ) -> list[bytes]:
     """The scan's tasks, divided and put together by ``read.split.*``, pickled a chunk at a time.
 
-    ``only``: which of the tasks are read; all, unless given.
+    ``only``: which of the tasks are read; all, unless given. ``at_least``: see ``plan_tasks``.
     """
     if only is None:
-        return [pickle.dumps(group) for group in scan.plan_tasks()]
-    groups = (tuple(task for task in group if only(task)) for group in scan.plan_tasks())
+        return [pickle.dumps(group) for group in scan.plan_tasks(at_least)]
+    groups = (tuple(task for task in group if only(task)) for group in scan.plan_tasks(at_least))
     return [pickle.dumps(group) for group in groups if group]
 
 

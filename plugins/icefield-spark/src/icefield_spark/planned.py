@@ -26,6 +26,9 @@ from icefield_spark.upkeep import SparkRunner
 _ESTIMATED_ROWS = 1 << 22
 """Rows up to which Spark is given a size: with more, no table is broadcast by itself."""
 
+_TASKS_A_CORE = 3
+_TASKS_UNKNOWN = 200
+
 Only = Callable[[FileScanTask], bool]
 
 
@@ -115,7 +118,7 @@ def _on_roads(
 def _arrow_frame(
     spark: SparkSession, scan: TableScan, schema: StructType, only: Only | None, rows: int
 ) -> DataFrame | None:
-    chunks = plan_chunks(scan, only)
+    chunks = plan_chunks(scan, only, _tasks(spark))
     if not chunks:
         return None
     # Spark takes the size of its range for that of the table: each chunk is one row of many, so that a large table is
@@ -126,6 +129,15 @@ def _arrow_frame(
         numbers = numbers.where(f"id % {step} = 0")
     reader = ChunkReader(ChunkContext.of(scan, schema), shared(spark, chunks), step)
     return numbers.mapInArrow(reader, schema)
+
+
+def _tasks(spark: SparkSession) -> int:
+    """How many tasks a scan is worth if it is large enough: a few for each core, so that none waits long for another.
+
+    Through Spark Connect nobody says how many cores there are.
+    """
+    context = getattr(spark, "_sc", None)
+    return _TASKS_UNKNOWN if context is None else _TASKS_A_CORE * int(context.defaultParallelism)
 
 
 def _in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:
