@@ -45,7 +45,7 @@ def run(number: int, parts: list[str], runs: int) -> bool:
                     "java": lambda name=name: frame.writeTo(f"java.db.java_{name}").append(),
                     "parquet": native,
                 }
-                good &= compare(f"{number:,} rows, {name}", runs, works, WITHIN)
+                good &= compare(f"{number:,} rows, {name}", runs, works, {"icefield": WITHIN})
                 files = [_files(spark, f"{who}_{name}") for who in ("ours", "java")]
                 print(f"  files of a write: icefield {files[0]}, java {files[1]}")
                 good &= name == "plain" or files[0] <= files[1]

@@ -10,7 +10,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,8 @@ def on_the_runtimes_spark() -> None:
     from java_programs import java_17, maven_jars
     from servers import spark_runtime
 
-    python = spark_runtime._environment()
+    (packages,) = spark_runtime.spark_environment().glob("lib/python*/site-packages")
     (jar,) = maven_jars(spark_runtime.RUNTIME.split(":", 1)[1].replace(":", "-"), [spark_runtime.RUNTIME]).glob("*.jar")
-    (packages,) = python.parent.parent.glob("lib/python*/site-packages")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     environment |= {
         JAR: str(jar),
@@ -98,13 +97,15 @@ class Taken:
     wall: float
 
 
-def compare(name: str, runs: int, works: dict[str, Callable[[], Any]], bound: float | None = None) -> bool:
-    """Time works in turns, warm, and print medians and the ratios to Java's. The first work is Icefield's.
+def compare(
+    name: str, runs: int, works: Mapping[str, Callable[[], Any]], bounds: Mapping[str, float], *, by_wall: bool = False
+) -> bool:
+    """Time works in turns, after one turn that warms all of them, and print medians and the ratios to the peers'.
 
-    Whether the CPU that Icefield takes is within ``bound`` times of Java's.
+    ``bounds``: by the names of our own works, how many times Java's CPU (or wall) each may take. Whether all keep that.
     """
     found: dict[str, list[Taken]] = {which: [] for which in works}
-    for turn in range(-1 if runs > 1 else 0, runs):
+    for turn in range(-1, runs):
         order = list(works.items())
         for which, work in order[:: 1 if turn % 2 == 0 else -1]:
             taken = _timed(work)
@@ -114,12 +115,22 @@ def compare(name: str, runs: int, works: dict[str, Callable[[], Any]], bound: fl
         which: Taken(statistics.median(one.cpu for one in all_), statistics.median(one.wall for one in all_))
         for which, all_ in found.items()
     }
-    ours, java = medians["icefield"], medians["java"]
-    ratio, wall = ours.cpu / java.cpu, ours.wall / java.wall
-    shown = "  ".join(f"{which} {one.cpu:6.1f} /{one.wall:6.1f}" for which, one in medians.items())
-    verdict = "" if bound is None else f"  {'PASS' if ratio <= bound else 'FAIL'} ({bound})"
-    print(f"{name:<38} {shown}  of Java's cpu {ratio:.2f} wall {wall:.2f}{verdict}", flush=True)
-    return bound is None or ratio <= bound
+    print(f"{name}: CPU s / wall s", flush=True)
+    good = True
+    for which, one in medians.items():
+        ratios = [
+            f"{one.cpu / peer.cpu:5.2f} /{one.wall / peer.wall:5.2f} of {who}"
+            for who, peer in medians.items()
+            if who not in bounds and who != which and which in bounds
+        ]
+        verdict = ""
+        if which in bounds:
+            java = medians["java"]
+            ratio = one.wall / java.wall if by_wall else one.cpu / java.cpu
+            good &= ratio <= bounds[which]
+            verdict = f"{'PASS' if ratio <= bounds[which] else 'FAIL'} ({bounds[which]})"
+        print(f"  {which:<9} {one.cpu:6.2f} /{one.wall:6.2f}  {'  '.join([*ratios, verdict])}".rstrip(), flush=True)
+    return good
 
 
 def _timed(work: Callable[[], Any]) -> Taken:
