@@ -23,7 +23,9 @@ from icefield_spark.options import CATALOG, SUMMARY, canonical, spark_catalog_re
 S = TypeVar("S", bound=Any)
 _VERSIONS = ("snapshot-id", "ref", "branch", "tag", "as-of-timestamp")
 _ONLY_READS = ("where", "snapshot-id", "ref", "tag", "as-of-timestamp")
-_SPLITS = ("split-size", "lookback", "file-open-cost")
+_SPLITS = {"split-size": "split-size", "lookback": "split-lookback", "file-open-cost": "split-file-open-cost"}
+"""The options by which tasks are cut, with the names that a scan has for them."""
+
 # What Spark's setting spark.redaction.regex says unless it is set: options of these names are hidden in plans.
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access\.?key")
 
@@ -103,7 +105,7 @@ class Source:
     @property
     def splits(self) -> dict[str, str]:
         """The options of a scan by which its tasks are cut."""
-        return {name: self.options[name] for name in _SPLITS if name in self.options}
+        return {ours: self.options[name] for name, ours in _SPLITS.items() if name in self.options}
 
     def number(self, name: str) -> int | None:
         """An option that is a number, of a snapshot for example; None where it is not given."""
