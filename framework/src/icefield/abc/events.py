@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from icefield.expressions import BooleanExpression
 
 
 @dataclass(frozen=True, slots=True)
 class ScanPlanned:
-    """A scan was planned to its end."""
+    """A scan was planned to its end.
+
+    ``expression`` is the filter that ``row_filter`` shows, bound; ``projected`` are the ids and names of the columns.
+    """
 
     table: tuple[str, ...]
     snapshot_id: int | None
@@ -17,11 +25,16 @@ class ScanPlanned:
     files_planned: int
     files_skipped: int
     seconds: float
+    catalog: str | None = None
+    table_uuid: str | None = None
+    schema_id: int = 0
+    projected: tuple[tuple[int, str], ...] = ()
+    expression: BooleanExpression | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMade:
-    """A commit became visible, after ``attempts`` attempts."""
+    """A commit became visible, after ``attempts`` attempts; ``summary`` is that of the snapshot, if it has one."""
 
     table: tuple[str, ...]
     metadata_location: str
@@ -29,6 +42,10 @@ class CommitMade:
     operation: str | None
     attempts: int
     seconds: float
+    catalog: str | None = None
+    table_uuid: str | None = None
+    sequence_number: int | None = None
+    summary: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

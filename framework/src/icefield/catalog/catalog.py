@@ -399,7 +399,7 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
             local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
         else:
             split_location(found["warehouse"])
-    return Catalog(backend(called, found, FileIO(plugins, found)))
+    return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
 
 
 def _plugins(given: Plugins | None, properties: Mapping[str, str]) -> Plugins:

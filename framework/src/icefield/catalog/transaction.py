@@ -182,6 +182,10 @@ class CatalogTransaction:
                     operation=last.summary.get("operation") if last is not None else None,
                     attempts=attempts,
                     seconds=seconds,
+                    catalog=part.handle.io.catalog,
+                    table_uuid=str(part.state.metadata.table_uuid),
+                    sequence_number=last.sequence_number if last is not None else None,
+                    summary=last.summary if last is not None else {},
                 )
             )
 

@@ -161,6 +161,10 @@ def _committed(run: _Run, state: TableState) -> TableState:
         operation=snapshot.summary.get("operation") if snapshot is not None else None,
         attempts=run.attempt,
         seconds=run.elapsed,
+        catalog=run.handle.io.catalog,
+        table_uuid=str(state.metadata.table_uuid),
+        sequence_number=snapshot.sequence_number if snapshot is not None else None,
+        summary=snapshot.summary if snapshot is not None else {},
     )
     run.handle.io.plugins.emit(event)
     return state

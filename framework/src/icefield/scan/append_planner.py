@@ -66,7 +66,8 @@ class AppendPlanner:
                 proven = strict_metrics(self._filter, EntryGroup([part], self._matching.types)) if self._prove else None
                 yield PlannedFiles(kept, plan.residuals, None, None if proven is None else proven[np.flatnonzero(mask)])
         newest = self._snapshots[-1].snapshot_id if self._snapshots else -1
-        self.report.emit(self._io, self._identifier, newest, self._filter)
+        schema_id = self._metadata.current_schema_id
+        self.report.emit(self._io, self._identifier, newest, self._filter, self._metadata, schema_id)
 
     def _manifests(self, ids: set[int]) -> list[ManifestFile]:
         """The manifests that the appends wrote, each once: later lists name those of earlier ones as well."""

@@ -55,7 +55,16 @@ class PlanReport:
     files_skipped: int = 0
     started: float = field(default_factory=time.perf_counter)
 
-    def emit(self, io: FileIO, table: tuple[str, ...], snapshot_id: int, row_filter: BooleanExpression) -> None:
+    def emit(
+        self,
+        io: FileIO,
+        table: tuple[str, ...],
+        snapshot_id: int,
+        row_filter: BooleanExpression,
+        metadata: TableMetadata,
+        schema_id: int,
+        projected: Schema | None = None,
+    ) -> None:
         """Let the listeners know of the plan, which is done; ``snapshot_id`` is -1 where none was planned."""
         io.plugins.emit(
             ScanPlanned(
@@ -67,6 +76,11 @@ class PlanReport:
                 files_planned=self.files_planned,
                 files_skipped=self.files_skipped,
                 seconds=time.perf_counter() - self.started,
+                catalog=io.catalog,
+                table_uuid=str(metadata.table_uuid),
+                schema_id=schema_id,
+                projected=tuple((each.field_id, each.name) for each in projected.fields) if projected else (),
+                expression=row_filter,
             )
         )
 
@@ -86,6 +100,7 @@ class ScanPlanner:
     ``prove``: whether to find out which files match whole by their statistics. ``identifier``: the table's name, for
     listeners. ``workers``: threads that read manifests. ``runner``: what reads those of data files instead, where they
     are large.
+    listeners, as ``projected``, the columns that are read. ``workers``: threads that read manifests.
     """
 
     def __init__(
@@ -101,6 +116,7 @@ class ScanPlanner:
         identifier: tuple[str, ...] = (),
         workers: int | None = None,
         runner: WorkRunner | None = None,
+        projected: Schema | None = None,
     ) -> None:
         self._runner = runner
         self._metadata = metadata
@@ -110,6 +126,7 @@ class ScanPlanner:
         self._filter = row_filter
         self._columns = ALL_COLUMNS if statistics else PLAN_COLUMNS
         self._prove = prove
+        self._projected = projected
         self._identifier = identifier
         self._manifests = ManifestFilter(metadata, io, schema, row_filter, workers)
         self._statistics = needed_statistics(row_filter)
@@ -149,7 +166,10 @@ class ScanPlanner:
             manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
         if key is not None and deletes is not None:
             DELETE_INDEXES.put(key, deletes)
-        self.report.emit(self._io, self._identifier, self._snapshot.snapshot_id, self._filter)
+        snapshot_id = self._snapshot.snapshot_id
+        self.report.emit(
+            self._io, self._identifier, snapshot_id, self._filter, self._metadata, self._schema_id, self._projected
+        )
 
     def _choose(self, content: ManifestContent) -> list[ManifestFile]:
         """The manifests that may hold live files that match, in the order of the list."""

@@ -104,6 +104,7 @@ class TableScan(FileScan):
             prove=prove,
             identifier=self.identifier,
             runner=self.runner,
+            projected=self.projection,
         )
 
     def _at(self, **version: Any) -> TableScan:

@@ -60,6 +60,7 @@ class FileIO:
 
     ``base`` is a table's location: a location without a scheme takes its scheme and authority (versions 1 to 3 of the
     format hold absolute paths only). ``access`` opens what is below some prefixes, with properties of its own.
+    ``catalog``: whose files these are, for listeners.
     """
 
     def __init__(
@@ -68,10 +69,11 @@ class FileIO:
         properties: Mapping[str, str] | None = None,
         base: str | None = None,
         access: Sequence[FileAccess] = (),
+        catalog: str | None = None,
     ) -> None:
         self.plugins = plugins
         self.properties: dict[str, str] = dict(properties or {})
-        self.base = base
+        self.base, self.catalog = base, catalog
         self.access = tuple(sorted(access, key=lambda each: -len(each.prefix)))
         self._origin: FileIO = self
         self._of_the_table: Mapping[str, str] = {}
@@ -85,14 +87,14 @@ class FileIO:
         self._systems: dict[tuple[type[FileSystem], FileAccess | None], FileSystem] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.plugins, self.properties, self.base, self.access)
+        return type(self), (self.plugins, self.properties, self.base, self.access, self.catalog)
 
     def __repr__(self) -> str:  # properties may hold credentials
         return without_userinfo(f"FileIO(base={self.base!r})")
 
     def relative_to(self, base: str) -> FileIO:
         """The same file IO for a table at ``base``; connections are shared."""
-        other = FileIO(self.plugins, self.properties, base, self.access)
+        other = FileIO(self.plugins, self.properties, base, self.access, self.catalog)
         other._systems, other._origin, other._of_the_table = self._systems, self._origin, self._of_the_table
         return other
 
@@ -106,7 +108,7 @@ class FileIO:
         if wanted == self._of_the_table and set(access) == set(self.access):
             return self if base in (None, self.base) else self.relative_to(base)
         whole = {**self._origin.properties, **wanted}
-        other = FileIO(self.plugins, whole, base if base is not None else self.base, access)
+        other = FileIO(self.plugins, whole, base if base is not None else self.base, access, self.catalog)
         other._origin, other._of_the_table = self._origin, wanted
         return other
 

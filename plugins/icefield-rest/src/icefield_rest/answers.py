@@ -74,6 +74,7 @@ def loaded(
         metadata = _decoded(found.metadata, location or what)
         if whole is not None:
             metadata = with_deferred_snapshots(metadata, whole) if can_defer(found.metadata, metadata) else whole()
+    service.follow(str(metadata.table_uuid))
     config = dict(found.config or {})
     credentials = found.storage_credentials or []
     own, access, ends = vended(service, table, config, credentials, metadata.location, time.time())

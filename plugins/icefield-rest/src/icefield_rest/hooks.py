@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from icefield import Provider, hookimpl
+from icefield.abc import Event
+
+from icefield_rest.hearing import HEARERS
 
 
 @hookimpl
 def icefield_catalogs() -> list[Provider]:
     return [Provider(("rest",), "icefield_rest.backend:RestBackend")]
+
+
+@hookimpl
+def icefield_events(event: Event) -> None:
+    HEARERS.heard(event)

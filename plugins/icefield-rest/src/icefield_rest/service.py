@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import msgspec
@@ -15,6 +15,8 @@ from icefield_rest.auth.chosen import authenticator_of
 from icefield_rest.connection import Connection, client_of, joined
 from icefield_rest.endpoints import Endpoint, offered
 from icefield_rest.failures import Refused, Uncertain, error_of
+from icefield_rest.hearing import HEARERS
+from icefield_rest.reporting import ENABLED, Reporter
 from icefield_rest.settings import PLANNING, SEPARATOR, SNAPSHOTS, TRUSTED_HOSTS, URI, Settings, host_of, settings_of
 
 _LIFETIME: Final = "idempotency-key-lifetime"
@@ -66,6 +68,8 @@ class Service:
         self.connection.settings = self.settings
         self.connection.repeats_changes = config.lifetime is not None
         self.endpoints = offered(config.endpoints, views=is_true(self.properties, "view-endpoints-supported"))
+        reports = self.has(Endpoint.REPORT_METRICS) and is_true(self.properties, ENABLED, True)
+        self._reporter = Reporter(self.report) if reports else None
 
     def __repr__(self) -> str:
         return f"Service({self.settings.uri!r})"
@@ -101,8 +105,20 @@ class Service:
         """The path of a view."""
         return self.namespace_path(view[:-1], "views", joined(view[-1]))
 
+    def report(self, table: TableName, body: Mapping[str, Any]) -> None:
+        """Send a report of a scan or a commit. Raises where it did not arrive."""
+        path = self.table_path(table, "metrics")
+        self.connection.ask("POST", path, f"reporting of {'.'.join(table)}", body=body, repeatable=False)
+
+    def follow(self, table_uuid: str) -> None:
+        """Report what happens to a table, if the service takes reports."""
+        if self._reporter is not None:
+            HEARERS.follow(self.name, table_uuid, self._reporter)
+
     def close(self) -> None:
         """Release connections."""
+        if self._reporter is not None:
+            self._reporter.close()
         self.connection.close()
 
     def _config(self, given: Settings) -> _Config:

@@ -57,4 +57,4 @@ def _for_executors(io: FileIO) -> FileIO:
         for name, value in io.properties.items()
         if name not in _DRIVERS_NAMES and not name.startswith(_DRIVERS_OWN)
     }
-    return FileIO(io.plugins, kept, io.base, io.access)
+    return FileIO(io.plugins, kept, io.base, io.access, io.catalog)

@@ -72,7 +72,8 @@ class ChangelogPlanner:
         for ordinal, (snapshot, listed) in enumerate(manifest_lists(self._metadata, self._io, self._snapshots)):
             yield self._of_snapshot(ordinal, snapshot, listed)
         newest = self._snapshots[-1].snapshot_id if self._snapshots else -1
-        self.report.emit(self._io, self._identifier, newest, self._filter)
+        schema_id = self._metadata.current_schema_id
+        self.report.emit(self._io, self._identifier, newest, self._filter, self._metadata, schema_id)
 
     def _of_snapshot(self, ordinal: int, snapshot: Snapshot, listed: ManifestList) -> Iterator[ChangedFile]:
         number = snapshot.snapshot_id
