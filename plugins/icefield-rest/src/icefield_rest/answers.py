@@ -15,6 +15,7 @@ from icefield.toolkit import checked_pointer
 
 from icefield_rest.connection import Answer
 from icefield_rest.service import Service, may_say
+from icefield_rest.signing import SigningConfig, signing
 from icefield_rest.vended import VendedCredential, vended
 
 TOKEN: Final = "token"
@@ -29,6 +30,7 @@ class LoadTableResult(msgspec.Struct, rename="kebab"):
     metadata_location: str | None = None
     config: dict[str, str | None] | None = None
     storage_credentials: list[VendedCredential] | None = None
+    remote_signing_config: SigningConfig | None = None
 
 
 _NEXT_ROW_ID: Final = b'"next-row-id"'
@@ -80,7 +82,10 @@ def loaded(
     own, access, ends = vended(service, table, config, credentials, metadata.location, time.time())
     properties = {**service.given_by_service, **may_say(config), **own}
     pointer = Pointer(location or f"rest:{metadata.table_uuid}/{metadata.last_updated_ms}")
-    current = Current(pointer, metadata, properties, access)
+    signer = signing(service, table, may_say(config) | own, found.remote_signing_config)
+    # A service that signs gives no keys to S3; where it gives some all the same, it signs.
+    opened = (*(each for each in access if signer is None or not each.prefix.startswith("s3")), *filter(None, [signer]))
+    current = Current(pointer, metadata, properties, opened)
     return Loaded(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
 
 

@@ -14,6 +14,7 @@ import re
 import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError, NoCredentialsError
@@ -26,6 +27,7 @@ from icefield_s3 import log_redaction
 from icefield_s3.failures import code_of, is_missing, is_transient, status_of
 from icefield_s3.sessions import config_of, session_of
 from icefield_s3.settings import Settings
+from icefield_s3.signing import signer_of
 
 PARALLEL: Final = 4
 _RANGE: Final = re.compile(r"bytes (\d+)-\d+/(\d+)")
@@ -40,10 +42,11 @@ class Client(S3FileSystem):  # type: ignore[misc]
 
     def __init__(self, settings: Settings, access: FileAccess | None = None) -> None:
         self.settings = settings
+        self._signer = signer_of(settings, access)
         log_redaction.install()
         own = settings.role is None and settings.access_key is not None and access is None
         super().__init__(
-            anon=settings.anonymous,
+            anon=settings.anonymous or self._signer is not None,
             endpoint_url=settings.endpoint,
             key=settings.access_key if own else None,
             secret=settings.secret_key if own else None,
@@ -64,6 +67,8 @@ class Client(S3FileSystem):  # type: ignore[misc]
         store = await super().set_session(refresh)
         if store is not known:
             weakref.finalize(self, _close, os.getpid(), self.loop, self._s3creator)
+            if self._signer is not None:
+                store.meta.events.register("before-send.s3", partial(self._signer, region=store.meta.region_name))
         return store
 
     async def _persist(self, attempt: Callable[[Any], Awaitable[T]]) -> T:

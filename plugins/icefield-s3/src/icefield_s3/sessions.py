@@ -100,15 +100,15 @@ class Renewed(AioCredentials):  # type: ignore[misc]
 def session_of(settings: Settings, access: FileAccess | None = None) -> AioSession:
     """A session with the credentials of a service or a role, if there is one, else of the SDK's chain."""
     session = AioSession(profile=settings.profile)
-    if access is not None and settings.access_key is not None and settings.role is None:
-        session._credentials = Renewed(access, settings)
-        return session
+    own: AioCredentials | None = None
     if settings.role is not None and not settings.anonymous:
+        own = AioDeferredRefreshableCredentials(partial(_assume, settings.role, settings), "assume-role")
+    elif access is not None and settings.access_key is not None:
+        own = Renewed(access, settings)
+    if own is not None:
         # `_credentials` of botocore's session: `set_credentials` takes strings only, not credentials that refresh
         # themselves. This can go when botocore offers a setter for these.
-        session._credentials = AioDeferredRefreshableCredentials(
-            partial(_assume, settings.role, settings), "assume-role"
-        )
+        session._credentials = own
     return session
 
 

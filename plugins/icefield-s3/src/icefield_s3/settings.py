@@ -36,6 +36,8 @@ class Settings:
     token: str | None
     profile: str | None
     anonymous: bool
+    signed_elsewhere: bool
+    """By the service of the catalog: no key is here."""
     role: Role | None
     proxy: str | None
     addressing: str
@@ -75,6 +77,7 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
         token=first("s3.session-token", "client.session-token"),
         profile=first("s3.profile-name", "client.profile-name"),
         anonymous=is_true(properties, "s3.anonymous"),
+        signed_elsewhere=is_true(properties, "s3.remote-signing-enabled"),
         role=_role(first, region),
         proxy=first("s3.proxy-uri"),
         addressing=_addressing(properties),
@@ -93,6 +96,8 @@ def settings_of(properties: Mapping[str, str]) -> Settings:
 
 def given_credentials(settings: Settings) -> str | None:
     """Which credentials the properties give, in words without a secret; None when they leave that to the SDK."""
+    if settings.signed_elsewhere:
+        return "none: the catalog's service signs each request"
     if settings.anonymous:
         return "anonymous, by s3.anonymous"
     if settings.role is not None:
@@ -131,8 +136,6 @@ def _addressing(properties: Mapping[str, str]) -> str:
 
 def _refuse(properties: Mapping[str, str]) -> None:
     """What other libraries would do, and must not be taken for done."""
-    if is_true(properties, "s3.remote-signing-enabled"):
-        raise InvalidArgument("s3.remote-signing-enabled is not supported: requests are signed here")
     if properties.get("s3.delete-enabled", "true").lower() == "false":
         raise InvalidArgument(
             "s3.delete-enabled=false is not supported: files would be deleted all the same; withhold the right to "
