@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import icefield
 import pyarrow as pa
 import pytest
-from icefield_spark.ending import InputCutOff, whole
+from icefield_spark.ending import InputCutOff, is_hung_up, whole
 from pyspark.errors import PySparkException
 
 Found = Callable[[], set[str]]
@@ -64,3 +66,18 @@ def test_input_is_whole_when_spark_says_so_behind_it() -> None:
 
 def test_input_is_whole_outside_of_spark() -> None:
     assert list(whole(iter(()))) == []
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_an_attempt_sees_that_spark_has_hung_up_on_it_with_its_input_unread(is_over: bool) -> None:
+    theirs, ours = socket.socketpair()
+    theirs.sendall(b"\xff\xff\xff\xfc")
+    if is_over:
+        theirs.close()
+    with os.fdopen(ours.detach(), "rb") as stream:
+        assert is_hung_up(stream) is is_over
+    theirs.close()
+
+
+def test_nobody_hangs_up_outside_of_spark() -> None:
+    assert not is_hung_up(None)

@@ -4,16 +4,25 @@ When what computes a task's rows raises, Spark closes the stream to the Python w
 or in a data source's writer sees its input end as though it were whole. Only behind the rows the two differ: after the
 last batch Spark sends an end marker, or nothing. PySpark reads that marker when the function is through, so that it is
 looked at here and left where it is.
+
+An attempt that loses to another one may have all its rows by then. Spark hangs up on it, and it goes on unawares.
 """
 
-# See docs/decisions/0087.
+# See docs/decisions/0087 and 0126.
 
 from __future__ import annotations
 
+import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
+from icefield import FileIO
+from icefield.errors import IcefieldError
+
+_SPECULATION = "spark.speculation"
 
 
 class InputCutOff(RuntimeError):
@@ -33,10 +42,38 @@ def _is_cut_off() -> bool:
     ``pyspark.worker.main(infile, outfile)`` reads the stream in this very thread, further up; outside of a Spark task
     there is no such function.
     """
-    frame = sys._getframe()
+    peek = getattr(_stream(), "peek", None)
+    return peek is not None and not peek(1)
+
+
+def _stream() -> Any:
+    """What Spark sends the worker, or None outside of a task."""
+    frame: Any = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and {"infile", "outfile"} <= frame.f_locals.keys():
-            peek = getattr(frame.f_locals["infile"], "peek", None)
-            return peek is not None and not peek(1)
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
+            return frame.f_locals["infile"]
+        frame = frame.f_back
+    return None
+
+
+def is_contested(task: Any) -> bool:
+    """Whether a task was tried before, or may be tried twice at once: then files of attempts that lost are swept."""
+    return task is not None and (task.attemptNumber() > 0 or task.getLocalProperty(_SPECULATION) == "true")
+
+
+def take_back_if_lost(io: FileIO, locations: Sequence[str]) -> None:
+    """Delete what an attempt wrote that Spark has hung up on, and raise ``InputCutOff``: nobody will name its files."""
+    if is_hung_up(_stream()):
+        with suppress(IcefieldError, OSError):
+            io.delete_many(list(locations))
+        raise InputCutOff("Spark has hung up on the task: it was cancelled, or another attempt was through before")
+
+
+def is_hung_up(stream: Any) -> bool:
+    """Whether nobody sends anything on a stream from here on, whatever of it was not read yet."""
+    if not hasattr(stream, "fileno") or not hasattr(select, "poll"):  # outside of a task, or on Windows
+        return False
+    poll = select.poll()
+    closed = select.POLLHUP | getattr(select, "POLLRDHUP", 0)
+    poll.register(stream.fileno(), closed)
+    return any(event & closed for _, event in poll.poll(0))

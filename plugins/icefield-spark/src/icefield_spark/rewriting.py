@@ -21,6 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from icefield_spark.chunks import ChunkContext
+from icefield_spark.ending import is_contested, take_back_if_lost
 from icefield_spark.executors import shared
 from icefield_spark.jobs import run_writers
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
@@ -47,9 +48,10 @@ class FileRewriter:
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
         files = write_batches(self._writing, self._rows(numbers), task_id=number, attempt=attempt)
+        take_back_if_lost(self._writing.io, [file.file_path for file in files])
         if self._log is not None:
             self._log.add([file.file_path for file in files])
-        message = pickle.dumps(Message(files, 0 if task is None else task.attemptNumber()))
+        message = pickle.dumps(Message(files, is_contested(task)))
         yield pa.RecordBatch.from_pydict({"message": pa.array([message], pa.binary())})
 
     def _rows(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from pyspark import __version__ as spark_version
 from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import from_spark_batch, spark_arrow_schema
-from icefield_spark.ending import whole
+from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.executors import for_executors
 from icefield_spark.sweeping import sweep
 
@@ -44,10 +44,10 @@ Replaced = BooleanExpression | Literal["partitions"] | None
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a task reports: its files, which attempt it was, and what Spark's settings are where it ran."""
+    """What a task reports: its files, whether it may have had rivals, and what Spark's settings are where it ran."""
 
     files: list[DataFile]
-    attempt: int = 0
+    is_contested: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -112,10 +112,11 @@ class ChunkWriter:
         schema = self._context.schema
         converted = (from_spark_batch(batch, schema, case_sensitive=exact) for batch in whole(batches))
         files = write_batches(self._context, converted, task_id=number, attempt=attempt)
+        take_back_if_lost(self._context.io, [file.file_path for file in files])
         if task is None:
             return Message(files)
         settings = {name: task.getLocalProperty(name) for name in _SETTINGS}
-        return Message(files, task.attemptNumber(), {name: value for name, value in settings.items() if value})
+        return Message(files, is_contested(task), {name: value for name, value in settings.items() if value})
 
     def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
         return "icefield"
@@ -137,7 +138,7 @@ class Outcome:
     """What the tasks that won reported together."""
 
     files: list[DataFile]
-    was_retried: bool
+    is_contested: bool
     settings: Mapping[str, str]
 
     @classmethod
@@ -145,7 +146,7 @@ class Outcome:
         """The outcome of a job, by its tasks' messages."""
         found: list[Message] = [pickle.loads(message) for message in messages]
         files = [file for message in found for file in message.files]
-        return cls(files, any(message.attempt for message in found), found[0].settings if found else {})
+        return cls(files, any(message.is_contested for message in found), found[0].settings if found else {})
 
     @property
     def replaces_partitions(self) -> bool:
@@ -153,8 +154,8 @@ class Outcome:
         return self.settings.get(PARTITION_OVERWRITE_MODE, "").lower() == "dynamic"
 
     def sweep(self, context: WriteContext) -> None:
-        """Delete what attempts that lost wrote, as far as is known that there were some."""
-        if self.was_retried:
+        """Delete what attempts that lost wrote, when there may have been some."""
+        if self.is_contested:
             sweep(context, self.files)
 
 

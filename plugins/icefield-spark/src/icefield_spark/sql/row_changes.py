@@ -22,7 +22,7 @@ from pyspark.sql import types as spark
 
 from icefield_spark.arrow import from_spark_batch
 from icefield_spark.distributing import distributed, mode_of
-from icefield_spark.ending import whole
+from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.jobs import run_writers, settings_of
 from icefield_spark.places import FOUND, ROW, Collector, Positions, by_file, collected, reported
 from icefield_spark.row_level import Target, apply_changes
@@ -141,11 +141,12 @@ class _ChangeWriter:
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
         files = write_batches(self._context, self._rows(whole(batches), seen), task_id=number, attempt=attempt)
+        take_back_if_lost(self._context.io, [file.file_path for file in files])
         if self._log is not None:
             self._log.add([file.file_path for file in files])
         message = Message(files)
         if task is not None:
-            message = Message(files, task.attemptNumber(), settings_of(task, (APPLICATION,)))
+            message = Message(files, is_contested(task), settings_of(task, (APPLICATION,)))
         yield _row(pickle.dumps(message), None, None)
         for key, pieces in seen.items():
             positions = np.concatenate([piece[0] for piece in pieces])

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from icefield_spark.arrow import from_spark_batch
-from icefield_spark.ending import whole
+from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.streaming.epochs import Epoch
 from icefield_spark.writing import APPLICATION, CASE_SENSITIVE
 
@@ -36,7 +36,7 @@ class Written(WriterCommitMessage):
 
     epoch: Epoch
     write_id: str
-    attempt: int
+    is_contested: bool
     application: str | None
     files: Sequence[DataFile] = ()
     deletes: Sequence[DataFile] = ()
@@ -76,7 +76,7 @@ class StreamTask:
         exact = task.getLocalProperty(CASE_SENSITIVE) == "true"
         schema = self.context.schema
         rows = (from_spark_batch(batch, schema, case_sensitive=exact) for batch in whole(batches) if batch.num_rows)
-        made = Written(epoch, write_id, task.attemptNumber(), task.getLocalProperty(APPLICATION))
+        made = Written(epoch, write_id, is_contested(task), task.getLocalProperty(APPLICATION))
         context = replace(self.context, operation_id=write_id)
         place = (task.partitionId(), task.taskAttemptId())
         if self.keys:
@@ -84,7 +84,9 @@ class StreamTask:
         held, is_all = _first(rows, self.small_bytes)
         if is_all:
             return replace(made, rows=to_stream(held))
-        return replace(made, files=write_batches(context, chain(held, rows), task_id=place[0], attempt=place[1]))
+        files = write_batches(context, chain(held, rows), task_id=place[0], attempt=place[1])
+        take_back_if_lost(context.io, [file.file_path for file in files])
+        return replace(made, files=files)
 
     def _upsert(
         self, made: Written, context: WriteContext, rows: Iterator[pa.RecordBatch], task: int, attempt: int
@@ -98,6 +100,7 @@ class StreamTask:
                 writer.write(batch, ChangeKind.INSERT)
                 keys.append(batch.select(list(self.keys)))
             found = writer.close()
+        take_back_if_lost(context.io, [file.file_path for file in (*found.data_files, *found.delete_files)])
         return replace(made, files=found.data_files, deletes=found.delete_files, keys=to_stream(_distinct(keys)))
 
     def __repr__(self) -> str:  # the context leads to the catalog's properties

@@ -81,7 +81,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
             is_first = before is None or not epoch.run or before[1].summary.get(RUN_ID) != epoch.run
             try:
                 files = self._append(table, epoch, found)
-                if any(message.attempt for message in found):  # an attempt of a task that did not win left files
+                if any(message.is_contested for message in found):  # an attempt that lost may have left files
                     sweep(replace(self._context, operation_id=found[0].write_id), files)
             except EpochWritten:
                 # What this attempt wrote was deleted with its transaction, unless it is what the table has.
