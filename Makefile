@@ -21,7 +21,7 @@ LONG := server or peer or slow
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
-.PHONY: quickstart test test-all lint types layers packaging bench spec-coverage reference soak clean
+.PHONY: quickstart test test-all spark-matrix lint types layers packaging bench spec-coverage reference soak clean
 
 quickstart: .venv/quickstart.stamp  ## Run the main job: a PySpark pipeline over real data
 	$(RUN) examples/quickstart/quickstart.py
@@ -31,6 +31,9 @@ test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one 
 
 test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, the simulator, fuzzing
 	$(PYTEST) -n $(WORKERS) -m "$(LONG)" $(PYTEST_ARGS)
+
+spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1 and 4.3, each in an environment of its own
+	$(RUN) tests/support/spark_matrix.py $(VERSIONS)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
 	$(BIN)/ruff check .

@@ -23,9 +23,11 @@ SECRET = "PLANTED-SECRET-7351"
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from icefield_spark import ensure_java
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     ensure_java()
+    if not hasattr(DataFrame, "toArrow"):  # Spark 3.5
+        DataFrame.toArrow = lambda frame: pa.Table.from_batches(frame._collect_as_arrow())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local[2,2]")  # a task that fails is tried once more

@@ -15,6 +15,7 @@ from icefield import types as iceberg
 from icefield.errors import UnsupportedFeature
 from icefield_spark import attach, ensure_java
 from icefield_spark.arrow import spark_arrow_schema
+from icefield_spark.streaming import epoch_properties, is_written
 from icefield_spark.types import from_spark_schema, to_spark_type
 for kind in (iceberg.TimeType(), iceberg.VariantType()):
     try:

@@ -13,8 +13,9 @@ import pytest
 from icefield.errors import CommitStateUnknown, InvalidArgument
 from icefield_spark.arrow import spark_arrow_schema
 from icefield_spark.source import Source
-from icefield_spark.streaming import IcefieldStreamWriter, epoch_properties, is_written
+from icefield_spark.streaming import epoch_properties, is_written
 from icefield_spark.streaming import messages as tasks
+from icefield_spark.streaming.stream_writer import IcefieldStreamWriter
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 QUERY = "6f0f0b0e-6c1f-4a53-9d0b-0123456789ab"

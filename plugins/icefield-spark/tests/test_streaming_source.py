@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
 from icefield_spark.source import Source
-from icefield_spark.streaming import IcefieldStreamReader
+from icefield_spark.streaming.stream_reader import IcefieldStreamReader
 from icefield_spark.types import to_spark_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StringType, StructField, StructType

@@ -22,7 +22,8 @@ from icefield_spark.options import STREAM_WRITE, refuse_options, refuse_streamin
 from icefield_spark.projecting import check_columns, selected_fields
 from icefield_spark.reader import IcefieldReader
 from icefield_spark.source import Source
-from icefield_spark.streaming import IcefieldStreamReader, IcefieldStreamWriter
+from icefield_spark.streaming.stream_reader import IcefieldStreamReader
+from icefield_spark.streaming.stream_writer import IcefieldStreamWriter
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writer import IcefieldWriter
 

@@ -6,6 +6,7 @@ from typing import cast
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from pyspark.errors import PySparkException
+from pyspark.sql import types as spark
 from pyspark.sql.types import StructType
 from sqlglot.tokenizer_core import TokenType
 
@@ -16,6 +17,8 @@ _PLAIN = {
     "HOUR": "hour", "HOURS": "hour", "DATE_HOUR": "hour", "IDENTITY": "identity", "VOID": "void",
     "ALWAYSNULL": "void",
 }  # fmt: skip
+# Spark 3.5 has what is public from 4.0 on under another name.
+_parsed = getattr(StructType, "fromDDL", None) or spark._parse_datatype_string
 _WITH_WIDTH = {"BUCKET": "bucket", "TRUNCATE": "truncate"}
 
 
@@ -86,7 +89,7 @@ def column_list(cursor: Cursor) -> tuple[StructType, dict[str, str]]:
 def columns_of(definition: str) -> StructType:
     """The columns of a definition: ``id bigint NOT NULL COMMENT 'x'``, as Spark reads it."""
     try:
-        found = cast(StructType, StructType.fromDDL(definition))
+        found = cast(StructType, _parsed(definition))
     except PySparkException as error:
         message = str(error).strip().splitlines()[0]
         raise InvalidArgument(f"the columns cannot be understood: {definition:.200}: {message}") from error

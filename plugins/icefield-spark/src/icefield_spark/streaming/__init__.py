@@ -1,7 +1,5 @@
-"""Tables as sources and sinks of Structured Streaming."""
+"""Tables as sources and sinks of Structured Streaming. What ``foreachBatch`` takes loads on every Spark, 3.5 too."""
 
 from icefield_spark.streaming.epochs import epoch_properties, is_written
-from icefield_spark.streaming.stream_reader import IcefieldStreamReader
-from icefield_spark.streaming.stream_writer import IcefieldStreamWriter
 
-__all__ = ["IcefieldStreamReader", "IcefieldStreamWriter", "epoch_properties", "is_written"]
+__all__ = ["epoch_properties", "is_written"]

