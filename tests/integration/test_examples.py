@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from repository import ROOT
+from servers.gcs import Gcs
+from servers.s3 import S3
 
 
-def run(example: str, *arguments: str) -> list[str]:
+def run(
+    example: str, *arguments: str, folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> list[str]:
     """The lines that an example prints."""
     command = [sys.executable, str(ROOT / "examples" / example), *arguments]
-    ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
+    given = {**os.environ, **(environment or {})}
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300, cwd=folder, env=given)
     assert ran.returncode == 0, ran.stderr[-4_000:]
     return ran.stdout.splitlines()
 
@@ -39,4 +46,44 @@ def test_changes_of_a_database(tmp_path: Path) -> None:
         "stands at batch 2",
         "net changes since batch 0: 6",
         "rows: 3",
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_pipeline_of_streams_goes_on_where_it_stood(tmp_path: Path) -> None:
+    end = [
+        "6099 flights up to January 7",
+        "  B6: 1107 flights, at worst 366 minutes late",
+        "  UA: 1067 flights, at worst 379 minutes late",
+    ]
+    assert run("streaming/streaming.py", str(tmp_path)) == [
+        "4334 flights up to January 5",
+        "  B6: 802 flights, at worst 252 minutes late",
+        "  UA: 772 flights, at worst 379 minutes late",
+        *end,
+    ]
+    assert run("streaming/streaming.py", str(tmp_path)) == end * 2
+
+
+@pytest.mark.slow
+def test_a_table_in_two_clouds(s3: S3, gcs: Gcs, tmp_path: Path) -> None:
+    properties = {
+        "PRIMARY": {**s3.properties, "warehouse": f"s3://{s3.bucket}/primary"},
+        "COPY": {**gcs.properties, "warehouse": f"gs://{gcs.bucket}/copy"},
+    }
+    given = {
+        f"ICEFIELD_CATALOG__{catalog}__{name.upper().replace('.', '__').replace('-', '_')}": value
+        for catalog, found in properties.items()
+        for name, value in found.items()
+    }
+    given["ICEFIELD_CONFIG"] = str(ROOT / "examples/two-clouds/icefield.toml")
+    assert run("two-clouds/two_clouds.py", folder=tmp_path, environment=given) == [
+        "copied: 500",
+        "copied again: 0",
+        "copied after a new column: 100",
+        "eu 144 5328.0",
+        "us 156 5772.0",
+        "both say so: True",
+        "the copy is in gs",
     ]
