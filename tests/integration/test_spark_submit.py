@@ -6,16 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import icefield
 import pytest
 from icefield_spark import ensure_java
 from repository import ROOT
+from shipped_environment import build_wheels, spark_home
 
 EXAMPLE = ROOT / "examples/spark-submit"
-DISTRIBUTIONS = (".", "plugins/icefield-avro", "plugins/icefield-parquet", "plugins/icefield-spark")
 CLUSTER = "local-cluster[1,1,1024]"
 """A master, a worker and executors that are processes of their own, each in a folder of its own."""
 
@@ -27,9 +26,9 @@ def test_a_packed_environment_runs_a_job_on_executors(tmp_path: Path, monkeypatc
     ensure_java()
     environment = {
         **os.environ,
-        "UV_FIND_LINKS": str(_wheels(tmp_path / "wheels")),
+        "UV_FIND_LINKS": str(build_wheels(tmp_path / "wheels", ("avro", "parquet", "spark"))),
         "UV_PYTHON": sys.executable,
-        "SPARK_HOME": str(_spark(tmp_path / "spark")),
+        "SPARK_HOME": str(spark_home(tmp_path / "spark")),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
         "MASTER": CLUSTER,
@@ -46,26 +45,6 @@ def test_a_packed_environment_runs_a_job_on_executors(tmp_path: Path, monkeypatc
         counts = catalog.load_table("db.counts").scan().to_arrow().to_pylist()
         assert sorted((row["kind"], row["count"]) for row in counts) == [("k0", 300), ("k1", 300), ("k2", 300)]
         assert catalog.load_table("db.events").scan().count() == 1000
-
-
-def _wheels(folder: Path) -> Path:
-    """The distributions of this repository, as a registry would have them."""
-    for distribution in DISTRIBUTIONS:
-        command = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", folder, ROOT / distribution]
-        subprocess.run(command, check=True, capture_output=True, timeout=100)
-    return folder
-
-
-def _spark(folder: Path) -> Path:
-    """The installed Spark under a home of its own: its workers write below it."""
-    folder.mkdir()
-    installed = find_spec("pyspark")
-    assert installed is not None
-    assert installed.submodule_search_locations is not None
-    for path in Path(installed.submodule_search_locations[0]).iterdir():
-        if path.name != "work":
-            (folder / path.name).symlink_to(path)
-    return folder
 
 
 def _run(shell: str, script: str, folder: Path, environment: dict[str, str]) -> str:
