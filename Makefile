@@ -32,7 +32,7 @@ test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one 
 test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, the simulator, fuzzing
 	$(PYTEST) -n $(WORKERS) -m "$(LONG)" $(PYTEST_ARGS)
 
-spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1 and 4.3, each in an environment of its own
+spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1 and 4.3
 	$(RUN) tests/support/spark_matrix.py $(VERSIONS)
 
 lint: .venv/dev.stamp types layers  ## Check style, types and layers
