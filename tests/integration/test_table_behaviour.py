@@ -8,8 +8,10 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
+from catalogs import properties_of
 from icefield import Catalog, load_catalog
 from icefield.testing import TableBehaviourSuite
+from rest_behaviour import Served
 from sqlalchemy import create_engine, text
 
 
@@ -63,3 +65,11 @@ class TestPostgres(TableBehaviourSuite):
     def catalog(self, database: str, tmp_path: Path) -> Iterator[Catalog]:
         with load_catalog("test", type="sql", uri=database, warehouse=f"file://{tmp_path}/warehouse") as catalog:
             yield catalog
+
+
+@pytest.mark.slow
+class TestRestOverSqlite(Served, TableBehaviourSuite):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def behind(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+        return properties_of("sql", tmp_path_factory.mktemp("served"))

@@ -1,0 +1,45 @@
+"""Tables whose catalog is the REST server in another process, as the suites of the kit ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from icefield import Catalog, load_catalog
+from icefield.testing.behaviour.base import BehaviourChecks
+from rest_process import serving
+
+
+class Served(BehaviourChecks):
+    """Checks of behaviour through a server. Give a fixture ``behind``: the properties of the catalog behind it."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def behind(cls) -> dict[str, str]:
+        raise pytest.UsageError("give a fixture `behind`")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def service(cls, behind: dict[str, str]) -> Iterator[str]:
+        """The address of a server that the tests share: each works in namespaces of its own."""
+        with serving(behind) as uri:
+            yield uri
+
+    @pytest.fixture(autouse=True)
+    def more_services(self, behind: dict[str, str]) -> Iterator[None]:
+        with ExitStack() as self.stack:
+            self.properties_behind = behind
+            yield
+
+    @pytest.fixture
+    def catalog(self, service: str) -> Iterator[Catalog]:
+        with load_catalog("test", type="rest", uri=service) as catalog:
+            yield catalog
+
+    def another(self, catalog: Catalog, **properties: str) -> Catalog:
+        """With a map of locations, by a server that has it too: it is the server that reads and writes metadata."""
+        maps = {key: value for key, value in properties.items() if key.startswith("location.map.")}
+        if maps:
+            properties["uri"] = self.stack.enter_context(serving({**self.properties_behind, **maps}))
+        return super().another(catalog, **properties)
