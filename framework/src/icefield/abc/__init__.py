@@ -3,7 +3,7 @@
 from icefield.abc.access import FileAccess, UnsignedRequest
 from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, NewTable, Page, TableName
 from icefield.abc.commit import CommitStrategy, Committed, Conflict, Current, Pointer, Proposal, TableChange
-from icefield.abc.events import CommitConflict, CommitMade, Event, ScanPlanned, UpkeepProgress
+from icefield.abc.events import CommitConflict, CommitMade, Event, MetricsReported, ScanPlanned, UpkeepProgress
 from icefield.abc.file_format import (
     FileFormat,
     FormatAbility,
@@ -51,6 +51,7 @@ __all__ = [
     "ManifestFormat",
     "ManifestFormatReader",
     "ManifestReadRequest",
+    "MetricsReported",
     "NamespaceName",
     "NewTable",
     "Note",

@@ -69,5 +69,20 @@ class UpkeepProgress:
     total: int | None
 
 
-Event = ScanPlanned | CommitMade | CommitConflict | UpkeepProgress
+@dataclass(frozen=True, slots=True)
+class MetricsReported:
+    """A client of a server of tables has measured a scan or a commit.
+
+    ``kind`` is ``scan`` or ``commit``. ``metrics`` are counts, and durations in seconds, by the names of the REST
+    catalog protocol, such as ``total-planning-duration``.
+    """
+
+    table: tuple[str, ...]
+    kind: str
+    snapshot_id: int
+    operation: str | None
+    metrics: Mapping[str, float]
+
+
+Event = ScanPlanned | CommitMade | CommitConflict | UpkeepProgress | MetricsReported
 """Every record that ``icefield_events`` may be called with."""
