@@ -47,7 +47,7 @@ _STATUS: tuple[tuple[type[IcefieldError], int, str], ...] = (
     (InvalidArgument, 400, "IllegalArgumentException"),
     (LocationRefused, 400, "BadRequestException"),
     (AccessDenied, 500, "ServiceFailureException"),
-    (FileMissing, 404, "NotFoundException"),
+    (FileMissing, 500, "ServiceFailureException"),
     (InvalidMetadata, 500, "ServiceFailureException"),
     (StorageError, 503, "ServiceUnavailableException"),
 )
@@ -81,16 +81,19 @@ def no_content() -> Answer:
     return Answer(204)
 
 
-def error_answer(error: BaseException, message: str | None = None) -> Answer:
+def error_answer(error: BaseException, message: str | None = None, *, nothing_done: bool = False) -> Answer:
     """An error as the protocol writes it, with the kernel's message or another.
 
-    What the kernel does not raise on purpose says nothing of its inside.
+    What the kernel does not raise on purpose says nothing of its inside. ``nothing_done``: a failure other than
+    ``CommitStateUnknown`` is to be told from that one, which clients see in every status from 500 on.
     """
     if isinstance(error, Refused):
         return _error(error.status, error.kind, error.message, error.headers)
     if isinstance(error, IcefieldError):
         for kind, status, name in _STATUS:
             if isinstance(error, kind):
+                if nothing_done and status == 500 and not isinstance(error, CommitStateUnknown):
+                    status, name = 400, "BadRequestException"
                 return _error(status, name, message or error.message)
         return _error(500, "ServiceFailureException", error.message)
     return _error(500, "InternalServerError", f"the server failed: {type(error).__name__}; see its log")

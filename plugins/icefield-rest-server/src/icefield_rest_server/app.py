@@ -15,6 +15,7 @@ from typing import Any
 from icefield import Catalog
 from icefield.errors import IcefieldError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -23,7 +24,7 @@ from icefield_rest_server.answers import Answer, Refused, error_answer
 from icefield_rest_server.calls import Call, parsed
 from icefield_rest_server.idempotency import IdempotencyKeys
 from icefield_rest_server.observing import Metrics, log_access
-from icefield_rest_server.routes import Endpoint, Router
+from icefield_rest_server.routes import Endpoint, Router, allowed_as
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.state import State
 from icefield_rest_server.tokens import Principal, bearer_token
@@ -50,7 +51,7 @@ def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
         Route("/metrics", service.show_metrics),
         Route("/{path:path}", service.serve, methods=_METHODS),
     ]
-    return Starlette(routes=routes, lifespan=lifespan)
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _not_served})
 
 
 class _Service:
@@ -172,8 +173,9 @@ class _Service:
         authorizer = self.settings.authorizer
         if authorizer is None:
             return
+        operation = allowed_as(call.operation)
         for target in {call.target, *_named_in(call)}:
-            if not authorizer(call.principal, call.operation, target):
+            if not authorizer(call.principal, operation, target):
                 name = ".".join(target) or "the catalog"
                 raise Refused(403, "ForbiddenException", f"you may not do {call.operation} with {name:.300}")
 
@@ -223,6 +225,14 @@ class _Service:
             raise Refused(504, "ServiceFailureException", message) from error
 
 
+async def _not_served(request: Request, error: Exception) -> Response:
+    """What Starlette itself refuses: a target that is no path, and methods that are not of the protocol."""
+    assert isinstance(error, HTTPException)
+    kind = "NotFoundException" if error.status_code == 404 else "BadRequestException"
+    answer = error_answer(Refused(error.status_code, kind, "there is no such endpoint", error.headers))
+    return _response(answer, without_body=request.method == "HEAD")
+
+
 def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
     """An answer, which an error of the kernel is as well: encoded here, in the thread."""
     try:
@@ -230,7 +240,7 @@ def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
     except Refused as error:
         answer = error_answer(error)
     except IcefieldError as error:
-        answer = error_answer(error, worded(error, call))
+        answer = error_answer(error, worded(error, call), nothing_done=endpoint.commits)
     return Answer(answer.status, None if answer.body is None else answer.encoded(), answer.headers)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from icefield.errors import InvalidArgument
+from icefield.errors import FileMissing, InvalidArgument, InvalidMetadata, MissingPlugin
 
 from icefield_rest_server.tokens import Principal
 
@@ -86,6 +87,15 @@ def typed(given: Any, kind: Any, what: str) -> Any:
         return msgspec.convert(given, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise InvalidArgument(f"'{what}': {error}") from error
+
+
+@contextmanager
+def stated_by_the_client() -> Iterator[None]:
+    """Metadata that is wrong or missing here is the request's fault: it raises ``InvalidArgument``."""
+    try:
+        yield
+    except (InvalidMetadata, FileMissing, MissingPlugin) as error:
+        raise InvalidArgument(error.message) from error
 
 
 def parsed(data: bytes, most_deep: int) -> Any:

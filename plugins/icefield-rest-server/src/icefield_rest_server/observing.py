@@ -7,11 +7,42 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 _log = logging.getLogger("icefield_rest_server.access")
 
+_REPORTED: Final = frozenset(
+    {
+        "total-planning-duration",
+        "result-data-files",
+        "result-delete-files",
+        "scanned-data-manifests",
+        "skipped-data-manifests",
+        "scanned-delete-manifests",
+        "skipped-delete-manifests",
+        "skipped-data-files",
+        "skipped-delete-files",
+        "total-file-size-in-bytes",
+        "total-delete-file-size-in-bytes",
+        "total-duration",
+        "attempts",
+        "added-data-files",
+        "removed-data-files",
+        "added-delete-files",
+        "removed-delete-files",
+        "added-records",
+        "removed-records",
+        "added-files-size-bytes",
+        "removed-files-size-bytes",
+    }
+)
+"""The metrics of clients' reports that are summed up: a client cannot add names."""
+
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+Report = tuple[str, Mapping[str, float]]
 
 
 class Metrics:
@@ -23,6 +54,7 @@ class Metrics:
         self._buckets: Counter[tuple[str, float]] = Counter()
         self._seconds: Counter[str] = Counter()
         self._reports: Counter[str] = Counter()
+        self._reported: Counter[tuple[str, str]] = Counter()
         self.in_flight = 0
 
     def began(self) -> None:
@@ -30,8 +62,8 @@ class Metrics:
         with self._lock:
             self.in_flight += 1
 
-    def ended(self, operation: str, status: int, seconds: float, report: str | None = None) -> None:
-        """It was answered."""
+    def ended(self, operation: str, status: int, seconds: float, report: Report | None = None) -> None:
+        """It was answered; a report is its kind and metrics."""
         with self._lock:
             self.in_flight -= 1
             self._requests[operation, status] += 1
@@ -40,7 +72,10 @@ class Metrics:
                 if seconds <= bound:
                     self._buckets[operation, bound] += 1
             if report is not None:
-                self._reports[report] += 1
+                kind, metrics = report
+                self._reports[kind] += 1
+                for name in metrics.keys() & _REPORTED:
+                    self._reported[kind, name] += metrics[name]  # type: ignore[assignment]
 
     def text(self) -> str:
         """All of it, in the text form of Prometheus."""
@@ -59,6 +94,9 @@ class Metrics:
                 lines += [f"{name}_sum{{{label}}} {seconds:.6f}", f"{name}_count{{{label}}} {total}"]
             lines.append("# TYPE icefield_rest_reports_total counter")
             lines += [f'icefield_rest_reports_total{{type="{kind}"}} {n}' for kind, n in sorted(self._reports.items())]
+            lines.append("# TYPE icefield_rest_reported_total counter")
+            for (kind, metric), value in sorted(self._reported.items()):
+                lines.append(f'icefield_rest_reported_total{{type="{kind}",metric="{metric}"}} {value:.12g}')
             lines += ["# TYPE icefield_rest_requests_in_flight gauge"]
             lines += [f"icefield_rest_requests_in_flight {self.in_flight}", ""]
         return "\n".join(lines)

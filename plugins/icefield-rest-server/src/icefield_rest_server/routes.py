@@ -10,12 +10,14 @@ from urllib.parse import unquote
 from icefield.abc import CatalogAbility
 from icefield.errors import InvalidArgument
 
-from icefield_rest_server import namespaces, plans, tables, views
+from icefield_rest_server import namespaces, plans, reports, tables, views
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.calls import Call
 from icefield_rest_server.state import State
 
-_CHANGE_NOTHING: Final = frozenset({"reportMetrics", "planTableScan", "cancelPlanning", "fetchScanTasks"})
+_PLANNING: Final = frozenset({"planTableScan", "fetchPlanningResult", "cancelPlanning", "fetchScanTasks"})
+_CHANGE_NOTHING: Final = _PLANNING | {"reportMetrics"}
+_COMMITS: Final = frozenset({"updateTable", "commitTransaction", "replaceView"})
 
 Handler = Callable[[State, Call], Answer]
 
@@ -34,6 +36,11 @@ class Endpoint:
     def changes(self) -> bool:
         """Whether it changes something, so that an idempotency key counts."""
         return self.method in ("POST", "DELETE") and self.operation not in _CHANGE_NOTHING
+
+    @property
+    def commits(self) -> bool:
+        """Whether clients take a failure of the server for a commit of which nobody knows."""
+        return self.operation in _COMMITS
 
 
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
@@ -60,7 +67,7 @@ ENDPOINTS: Final = (
     Endpoint("POST", _TABLE, "updateTable", tables.commit_table),
     Endpoint("DELETE", _TABLE, "dropTable", tables.drop_table),
     Endpoint("GET", _TABLE + "/credentials", "loadCredentials", tables.load_credentials),
-    Endpoint("POST", _TABLE + "/metrics", "reportMetrics", tables.report_metrics),
+    Endpoint("POST", _TABLE + "/metrics", "reportMetrics", reports.report_metrics),
     Endpoint("POST", _TABLE + "/unregister", "unregisterTable", tables.unregister_table),
     Endpoint("POST", _TABLE + "/plan", "planTableScan", plans.plan_table_scan),
     Endpoint("GET", _TABLE + "/plan/{plan-id}", "fetchPlanningResult", plans.fetch_planning_result),
@@ -78,6 +85,11 @@ ENDPOINTS: Final = (
     Endpoint("POST", "/v1/{prefix}/views/rename", "renameView", views.rename_view, _VIEWS),
     Endpoint("POST", _NAMESPACE + "/register-view", "registerView", views.register_view, _VIEWS),
 )
+
+
+def allowed_as(operation: str) -> str:
+    """The operation that somebody must be allowed to do: whoever may plan a scan may see the rest of the plan."""
+    return "planTableScan" if operation in _PLANNING else operation
 
 
 class Router:

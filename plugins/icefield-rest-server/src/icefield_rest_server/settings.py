@@ -19,7 +19,10 @@ class CredentialVendor(Protocol):
 
 
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
-"""Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels."""
+"""Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels.
+
+The names are the operations' of the protocol's description; all requests of a plan are ``planTableScan``.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,18 @@ from typing import Any
 
 from icefield import Table
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
-from icefield.metadata import new_table_metadata, requirements_from_json, updates_from_json
+from icefield.metadata import (
+    TableRequirement,
+    TableUpdate,
+    new_table_metadata,
+    requirements_from_json,
+    updates_from_json,
+)
 from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
 from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
-from icefield_rest_server.calls import Call, identifier, levels, strings, typed
+from icefield_rest_server.calls import Call, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed
 from icefield_rest_server.state import Loaded, State, etag_of, only_of_refs, table_body
 from icefield_rest_server.views import named
@@ -32,16 +38,17 @@ def create_table(state: State, call: Call) -> Answer:
     """A new one, or, staged, the metadata that it would have: a commit with ``assert-create`` makes it."""
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "table")
-    schema = schema_from_json(document.get("schema"))
     spec = document.get("partition-spec")
     order = document.get("write-order")
     location = document.get("location")
-    given: dict[str, Any] = {
-        "partition_spec": UNPARTITIONED if spec is None else spec_from_json({"spec-id": 0, **_object(spec)}),
-        "sort_order": UNSORTED if order is None else sort_order_from_json({"order-id": 1, **_object(order)}),
-        "properties": strings(document.get("properties"), "properties"),
-        "location": None if not location else typed(location, str, "location"),
-    }
+    with stated_by_the_client():
+        schema = schema_from_json(document.get("schema"))
+        given: dict[str, Any] = {
+            "partition_spec": UNPARTITIONED if spec is None else spec_from_json({"spec-id": 0, **_object(spec)}),
+            "sort_order": UNSORTED if order is None else sort_order_from_json({"order-id": 1, **_object(order)}),
+            "properties": strings(document.get("properties"), "properties"),
+            "location": None if not location else typed(location, str, "location"),
+        }
     if typed(document.get("stage-create") or False, bool, "stage-create"):
         return _staged(state, call, name, schema, given)
     table = state.catalog.create_table(name, schema, **given)
@@ -95,9 +102,14 @@ def commit_table(state: State, call: Call) -> Answer:
 
 
 def _committed(state: State, name: tuple[str, ...], document: dict[str, Any]) -> Table:
-    updates = updates_from_json(document.get("updates"))
-    requirements = requirements_from_json(document.get("requirements") or [])
-    return state.catalog.commit_table(name, updates, requirements)
+    return state.catalog.commit_table(name, *_change(document))
+
+
+def _change(document: dict[str, Any]) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
+    """The updates and requirements of a change."""
+    with stated_by_the_client():
+        updates = updates_from_json(document.get("updates"))
+        return updates, requirements_from_json(document.get("requirements") or [])
 
 
 def drop_table(state: State, call: Call) -> Answer:
@@ -120,7 +132,9 @@ def register_table(state: State, call: Call) -> Answer:
     name = levels((*call.namespace, document.get("name")), "table")
     if typed(document.get("overwrite") or False, bool, "overwrite"):
         raise NotSupportedByCatalog("a table cannot be registered over another: drop that one first")
-    table = state.catalog.register_table(name, typed(document.get("metadata-location"), str, "metadata-location"))
+    location = typed(document.get("metadata-location"), str, "metadata-location")
+    with stated_by_the_client():
+        table = state.catalog.register_table(name, location)
     return _answer(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 
@@ -144,27 +158,12 @@ def load_credentials(state: State, call: Call) -> Answer:
     )
 
 
-def report_metrics(state: State, call: Call) -> Answer:
-    """What a client measured of a scan or a commit, which is counted."""
-    document = call.document()
-    kind = typed(document.get("report-type"), str, "report-type")
-    call.more["report"] = kind if kind in ("scan-report", "commit-report") else "other"
-    return no_content()
-
-
 def commit_transaction(state: State, call: Call) -> Answer:
     """Several tables, changed in one step."""
     changes = typed(call.document().get("table-changes"), list[dict[str, Any]], "table-changes")
     if not changes:
         raise InvalidArgument("'table-changes' is empty")
-    given = [
-        (
-            identifier(change.get("identifier"), "identifier"),
-            updates_from_json(change.get("updates")),
-            requirements_from_json(change.get("requirements") or []),
-        )
-        for change in changes
-    ]
+    given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
     state.catalog.commit_tables(given)
     return no_content()
 

@@ -20,7 +20,7 @@ from icefield.metadata import (
 from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
-from icefield_rest_server.calls import Call, identifier, levels, strings, typed
+from icefield_rest_server.calls import Call, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed
 from icefield_rest_server.state import State
 
@@ -44,11 +44,13 @@ def create_view(state: State, call: Call) -> Answer:
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "view")
     version = typed(document.get("view-version"), ViewVersion, "view-version")
-    schema = schema_from_json(document.get("schema"))
+    with stated_by_the_client():
+        schema = schema_from_json(document.get("schema"))
     place = document.get("location") or state.catalog.backend.table_location(name)
-    metadata = new_view_metadata(
-        schema, version, typed(place, str, "location"), strings(document.get("properties"), "properties")
-    )
+    with stated_by_the_client():
+        metadata = new_view_metadata(
+            schema, version, typed(place, str, "location"), strings(document.get("properties"), "properties")
+        )
     committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
         raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
@@ -66,8 +68,9 @@ def replace_view(state: State, call: Call) -> Answer:
     stated = document.get("identifier")
     if stated is not None and identifier(stated, "identifier") != call.name("view"):
         raise InvalidArgument("the identifier in the body is not that of the path")
-    updates = view_updates_from_json(document.get("updates"))
-    requirements = view_requirements_from_json(document.get("requirements") or [])
+    with stated_by_the_client():
+        updates = view_updates_from_json(document.get("updates"))
+        requirements = view_requirements_from_json(document.get("requirements") or [])
     return _answer(state.catalog.commit_view(call.name("view"), updates, requirements))
 
 
@@ -101,7 +104,8 @@ def register_view(state: State, call: Call) -> Answer:
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "view")
     location = typed(document.get("metadata-location"), str, "metadata-location")
-    metadata = decode_view_metadata(state.catalog.io.read_metadata(location), location)
+    with stated_by_the_client():
+        metadata = decode_view_metadata(state.catalog.io.read_metadata(location), location)
     committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
         raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
