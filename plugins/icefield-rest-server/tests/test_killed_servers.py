@@ -23,10 +23,9 @@ from rest_process import begin, end, listening, uri_of
 from servers.postgres import new_database
 from sqlalchemy.engine.default import DefaultDialect
 
-SOAK = bool(os.environ.get("ICEFIELD_SOAK"))
 STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
-EACH = 1 if SOAK else 9  # of the steps that a kill falls on
-CLIENTS, COMMITS, KILLS = (16, 50, 12) if SOAK else (6, 8, 2)
+EACH = 1 if os.environ.get("ICEFIELD_SOAK") else 9  # of the steps that a kill falls on
+CLIENTS, COMMITS, KILLS = (16, 50, 12) if os.environ.get("ICEFIELD_SOAK") else (6, 8, 2)
 Row = tuple[int, int]
 
 
