@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -483,7 +484,7 @@ def _pages(listing: str, read: Callable[[str | None], Page[Name]]) -> Iterator[N
     steps = characters = 0
     while True:
         steps += max(1, len(page.items))
-        characters += sum(len(level) for name in page.items for level in name)
+        characters += sum(map(len, chain.from_iterable(page.items)))
         if steps > MAX_LISTED_NAMES or characters > MAX_LISTED_CHARACTERS:
             raise InvalidMetadata(
                 f"{listing} do not end after {steps:,} names and pages, and {characters:,} characters; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from icefield.abc import (
@@ -303,7 +304,7 @@ class SqlBackend(CatalogBackend):
 def _streamed(connection: Connection, statement: Executable) -> Iterator[str]:
     """The values of a statement's only column, a few at a time: there may be any number."""
     result = connection.execute(statement, execution_options={"stream_results": True, "yield_per": _ROWS_AT_ONCE})
-    yield from result.scalars()
+    return chain.from_iterable(result.scalars().partitions())
 
 
 def _starts_with(column: ColumnElement[str], start: str) -> ColumnElement[bool]:
