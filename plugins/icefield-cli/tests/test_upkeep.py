@@ -379,14 +379,14 @@ def test_orders_that_exclude_each_other_are_wrong_usage(
 
 _INTERRUPTED_AFTER_A_COMMIT = """
 import os, signal, sys
-from icefield.maintenance.compaction.running import GroupRunner
-whole, ran = GroupRunner.run, []
-def run(self, group, note):
+from icefield.maintenance.compaction.running import RewriteGroup
+whole, ran = RewriteGroup.do, []
+def do(self, group, attempt):
     if len(ran) == 2:
         os.kill(os.getpid(), signal.SIGINT)
     ran.append(group)
-    return whole(self, group, note)
-GroupRunner.run = run
+    return whole(self, group, attempt)
+RewriteGroup.do = do
 from icefield_cli.main import main
 sys.exit(main())
 """

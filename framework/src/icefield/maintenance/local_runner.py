@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from icefield.abc import Attempt, Done, Note, Work, WorkRunner
+from icefield.abc.work import unnoted
 from icefield.errors import IcefieldError
 
 T = TypeVar("T")
@@ -15,10 +16,6 @@ R = TypeVar("R")
 
 _AHEAD: Final = 2
 """Items begun beyond one a thread."""
-
-
-def _unnoted(location: str) -> None:
-    """Where locations go that nobody asks for."""
 
 
 class LocalRunner(WorkRunner):
@@ -36,7 +33,7 @@ class LocalRunner(WorkRunner):
         self,
         work: Work[T, R],
         items: Iterable[T],
-        note: Note = _unnoted,
+        note: Note = unnoted,
         *,
         keep_going: bool = False,
         done: Done | None = None,
