@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -108,6 +110,26 @@ def test_a_token_that_ends_in_the_middle_of_a_commit_or_a_scan_is_renewed(before
         assert catalog.load_table("db.t").scan().to_arrow().num_rows == 2
         assert len(catalog.load_table("db.t").snapshots()) == 1
     assert len(tokens.forms) == 3
+
+
+def test_a_token_that_many_threads_are_refused_with_is_renewed_once(between: Between) -> None:
+    tokens, together = TokenService(), Barrier(4)
+
+    def answer(asked: Asked, forward: Forward) -> Answered | None:
+        if asked.path.startswith("/v1/config"):
+            return config()
+        refused = tokens.guarded(asked, lambda _: no_namespaces(asked))
+        if refused is not None and refused.status == 401:
+            together.wait(30)  # all were sent with the old token
+        return refused
+
+    between.behave = answer
+    with load_catalog("test", type="rest", uri=between.url, credential="me:tell-nobody") as catalog:
+        assert catalog.list_namespaces() == []
+        tokens.valid.clear()
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda _: catalog.list_namespaces(), range(4))) == [[]] * 4
+    assert len(tokens.forms) == 2
 
 
 def test_a_token_is_renewed_before_it_ends(between: Between, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,8 +110,10 @@ class Connection:
         while True:
             attempt += 1
             wait: float | None = None
+            unsigned = Unsigned(method, url, sent, content)
+            signed = {"Authorization": f"Bearer {token}"} if token else self.authenticator.headers(unsigned)
             try:
-                answer = self._once(method, url, content, sent, token, limit)
+                answer = self._once(unsigned, signed, limit)
             except _NEVER_SENT as error:
                 problem: Exception = self._no_answer(what, error)
             except _LOST_WHILE_READING as error:
@@ -125,7 +127,7 @@ class Connection:
                 refused = self._refused(answer)
                 if answer.status in _RENEW and not renewed and token is None:
                     renewed = True
-                    if self.authenticator.renew():
+                    if self.authenticator.renew(signed):
                         attempt -= 1
                         continue
                 problem, may = self._judged(refused, changes=changes, again=again)
@@ -146,12 +148,10 @@ class Connection:
         if client is not None:
             client.close()
 
-    def _once(
-        self, method: str, url: str, content: bytes, headers: Mapping[str, str], token: str | None, limit: int
-    ) -> Answer:
-        request = Unsigned(method, url, headers, content)
-        signed = {"Authorization": f"Bearer {token}"} if token else self.authenticator.headers(request)
-        with self._client().stream(method, url, content=content or None, headers={**headers, **signed}) as response:
+    def _once(self, unsigned: Unsigned, signed: Mapping[str, str], limit: int) -> Answer:
+        headers = {**unsigned.headers, **signed}
+        content = unsigned.body or None
+        with self._client().stream(unsigned.method, unsigned.url, content=content, headers=headers) as response:
             most = limit if response.status_code < 300 else _MAX_ERROR
             return Answer(response.status_code, response.headers, _read(response, most))
 

@@ -31,8 +31,11 @@ class Authenticator(ABC):
     def headers(self, request: Unsigned) -> Mapping[str, str]:
         """The headers to add. Raises ``AccessDenied`` where there are no credentials to be had."""
 
-    def renew(self) -> bool:
-        """The credentials were refused, or have expired: whether there are others now."""
+    def renew(self, refused: Mapping[str, str]) -> bool:
+        """Headers that were given are refused, or have expired: whether there are others now.
+
+        Where another thread was faster there are others already, and nothing is to be fetched.
+        """
         return False
 
     def says(self) -> str | None:

@@ -41,7 +41,7 @@ class Google(Authenticator):
                 raise AccessDenied(f"Google's credentials cannot be had: {type(error).__name__}") from error
         return made
 
-    def renew(self) -> bool:
+    def renew(self, refused: Mapping[str, str]) -> bool:
         with self._lock:
             self._found = None
         return True

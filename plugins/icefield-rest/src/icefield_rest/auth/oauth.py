@@ -92,7 +92,7 @@ class OAuth(Authenticator):
             raise InvalidArgument(f"catalog '{name}' with rest.auth.type=oauth2 needs 'token' or 'credential'")
 
     def headers(self, request: Unsigned) -> Mapping[str, str]:
-        return {"Authorization": f"Bearer {self.token()}"}
+        return _bearer(self.token())
 
     def token(self) -> str:
         """A token that is good for a while. Raises ``AccessDenied``."""
@@ -106,9 +106,11 @@ class OAuth(Authenticator):
         assert held is not None
         return held.token
 
-    def renew(self) -> bool:
+    def renew(self, refused: Mapping[str, str]) -> bool:
         with self._lock:
             before = self._held
+            if before is not None and _bearer(before.token) != refused:  # somebody was faster
+                return True
             try:
                 self._held = self._fetched(before)
             except (AccessDenied, StorageError):
@@ -176,6 +178,10 @@ class OAuth(Authenticator):
         if made.over(_now()):
             raise AccessDenied(f"the token service of catalog '{self._name}' gives tokens that have expired already")
         return made
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
 
 
 def _now() -> float:
