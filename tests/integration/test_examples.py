@@ -50,6 +50,7 @@ def test_changes_of_a_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_pipeline_of_streams_goes_on_where_it_stood(tmp_path: Path) -> None:
     end = [

@@ -21,7 +21,14 @@ from shared_with_spark import Rows, Shared, arrow, fresh, properties_of, source,
 
 pytestmark = pytest.mark.slow
 
-KINDS = pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
+KINDS = pytest.mark.parametrize(
+    ("version", "mode"),
+    [
+        pytest.param(2, "copy-on-write", marks=pytest.mark.soak),
+        pytest.param(2, "merge-on-read", marks=pytest.mark.soak),
+        (3, "merge-on-read"),
+    ],
+)
 OPTIONAL = pa.schema([("id", pa.int64()), ("part", pa.string()), ("value", pa.float64())])
 
 

@@ -114,7 +114,7 @@ def replaced(
             end(other)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.soak)])
 def properties(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
     """The properties of a catalog that several servers share."""
     given = properties_of("sql", tmp_path)
@@ -126,7 +126,7 @@ def properties(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]
 @pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.spec("COMMIT-01", "COMMIT-03", "COMMIT-13")
-@pytest.mark.parametrize("kills", [0, KILLS])
+@pytest.mark.parametrize("kills", [0, pytest.param(KILLS, marks=pytest.mark.soak)])
 def test_no_commit_of_many_clients_of_two_servers_is_lost(properties: dict[str, str], kills: int) -> None:
     behind = made(properties)
     with listening() as one, listening() as two, forking().Pool(CLIENTS) as pool:

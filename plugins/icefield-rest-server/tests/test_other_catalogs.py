@@ -22,6 +22,7 @@ class AsksTheCatalog(NamespaceChecks, CreationChecks, NameChecks, FileChecks):
     """What depends on the catalog behind; the changes of tables are the same over each."""
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 class TestOverADirectory(Served, AsksTheCatalog):
     @pytest.fixture(scope="class")
@@ -51,6 +52,7 @@ class _Flat(RestBackend):
         return super().abilities - {CatalogAbility.NESTED_NAMESPACES}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 class TestOverHive(Served, AsksTheCatalog):
     @pytest.fixture(scope="class")

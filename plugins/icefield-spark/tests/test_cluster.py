@@ -39,6 +39,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_nothing_is_lost_doubled_or_left_when_executors_die_and_attempts_race(
     spark_cluster: SparkCluster, s3: S3, tmp_path: Path

@@ -80,7 +80,7 @@ UPKEEP: dict[str, Upkeep] = {
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.soak), 3])
 @pytest.mark.parametrize("kind", UPKEEP)
 def test_executors_leave_the_table_as_this_process_does(
     ice: Any, catalog: icefield.Catalog, version: int, kind: str

@@ -474,7 +474,7 @@ class TestDamage:
         @settings(max_examples=60, deadline=None)
         def check(data: st.DataObject) -> None:
             damaged = bytearray(whole)
-            for _ in range(data.draw(st.integers(1, 4))):
+            for _ in range(data.draw(st.integers(0, 4))):
                 damaged[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
             cut = data.draw(st.one_of(st.just(len(whole)), st.integers(0, len(whole))))
             table.io.put(delete.file_path, bytes(damaged[:cut]), PutMode.OVERWRITE)
