@@ -16,6 +16,9 @@ from servers.java_rest import drop_everything
 WAITS = {"rest.retry.min-wait-ms": "1", "rest.retry.max-wait-ms": "20"}
 
 
+_BUSY = "it answers 500 to some of them where SQLite is busy"
+
+
 class TestRestCatalog(CatalogSuite):
     listing_page = 40  # two of the client
     properties_of_the_store: ClassVar = frozenset({"location"})
@@ -39,6 +42,9 @@ class TestRestCatalog(CatalogSuite):
         properties = {**backend.properties, "uri": f"http://127.0.0.1:{service.port}"}
         return RestBackend("test", properties, FileIO(Plugins.installed(), properties))
 
+    def test_one_of_many_creators_of_a_namespace_wins(self) -> None:  # type: ignore[override]
+        pytest.skip(f"Java's server: {_BUSY}")
+
 
 class TestTablesOfRest(TableBehaviourSuite):
     @pytest.fixture
@@ -57,7 +63,7 @@ OF_JAVA = {
     "test_a_location_of_the_users_choice_is_used_or_refused": "it writes locations as file:/path",
     "test_a_commit_leaves_no_file_that_nothing_refers_to": "Hadoop writes a checksum next to each metadata file",
     "test_an_operation_on_a_missing_namespace_says_so": "its JDBC catalog makes tables in no namespace",
-    "test_one_of_many_creators_of_a_namespace_wins": "it answers 500 to some of them where SQLite is busy",
+    "test_one_of_many_creators_of_a_namespace_wins": _BUSY,
     "test_a_namespace_with_another_below_is_not_dropped": "its JDBC catalog drops one with others below",
 }
 
