@@ -187,7 +187,7 @@ def test_a_condition_is_pushed_where_iceberg_means_the_same(spark: Any, shop: ic
         ("id + 1 = 2", 6), ("id = '3'", 6), ("upper(name) = 'ANN'", 6), ("price = 0", 6), ("name < 3", 6),
         ("at > '2024-03-09 12:30:00'", 6),  # near a change of the clocks
     ):  # fmt: skip
-        query = Queries(spark, Names(shop)).bind(f"SELECT 1 FROM db.goods WHERE {condition}")
+        query = Queries(spark, Names(spark, shop)).bind(f"SELECT 1 FROM db.goods WHERE {condition}")
         (frame,) = query.frames.values()
         assert frame.count() == files, condition
 
@@ -230,7 +230,7 @@ def test_a_query_gives_the_rows_that_it_gives_over_views(spark: Any, ice: Any, v
 
 
 def test_a_plan_reads_the_columns_and_files_that_the_query_asks_for(spark: Any, shop: icefield.Catalog) -> None:
-    query = Queries(spark, Names(shop)).bind("SELECT name FROM db.goods WHERE id > 1 AND at < '2024-03-06'")
+    query = Queries(spark, Names(spark, shop)).bind("SELECT name FROM db.goods WHERE id > 1 AND at < '2024-03-06'")
     (frame,) = query.frames.values()
     assert frame.columns == ["id", "Name", "at"]
     assert frame.count() == 2

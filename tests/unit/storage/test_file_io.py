@@ -318,7 +318,7 @@ def test_a_strategy_is_refused_on_storage_that_cannot_keep_its_promise() -> None
 
     for kind, name, safe in ((WithoutAbilities, "rename", "sql"), (OnlyCreates, "rename", "commit='create'")):
         io = file_io()
-        io._systems[LocalFileSystem] = kind()
+        io._systems[LocalFileSystem, None] = kind()
         with pytest.raises(UnsafeCommit, match="lose updates") as caught:
             io.commit_strategy(name, ("db", "t"), "file:///wh/t")
         assert safe in str(caught.value)
