@@ -4,6 +4,7 @@ from icefield.scan.append_scan import IncrementalAppendScan
 from icefield.scan.changelog_scan import IncrementalChangelogScan
 from icefield.scan.changes.reading import read_changes
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
+from icefield.scan.planned_manifest import PlannedManifest
 from icefield.scan.reading import read_tasks
 from icefield.scan.snapshot_range import SnapshotRange
 from icefield.scan.table_scan import TableScan
@@ -16,6 +17,7 @@ __all__ = [
     "FileScanTask",
     "IncrementalAppendScan",
     "IncrementalChangelogScan",
+    "PlannedManifest",
     "ScanContext",
     "SnapshotRange",
     "TableScan",

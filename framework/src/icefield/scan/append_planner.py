@@ -49,22 +49,24 @@ class AppendPlanner:
         self._request = plan_request(self._columns, row_filter, prove=prove)
         self.report = PlanReport()
 
-    def files(self) -> Iterator[PlannedFiles]:
+    def files(self, first: int = 0) -> Iterator[PlannedFiles]:
         """The files that the appends added and that may hold matching rows, the oldest first.
 
-        Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
+        ``first`` is the place to begin at among the manifests that the appends wrote and that may match. Raises
+        ``InvalidMetadata`` for a damaged manifest or manifest list.
         """
         ids = {snapshot.snapshot_id for snapshot in self._snapshots}
         found = changed_entries(
-            self._manifests(ids), ids, EntryStatus.ADDED, self._matching, self._filter, self._request
+            self._manifests(ids)[first:], ids, EntryStatus.ADDED, self._matching, self._filter, self._request
         )
-        for part, mask, plan in found:
+        for place, (part, mask, plan) in enumerate(found, first):
             kept = part.select(self._columns).filter(mask)
             self.report.files_planned += len(kept)
             self.report.files_skipped += len(part) - len(kept)
             if len(kept):
                 proven = strict_metrics(self._filter, EntryGroup([part], self._matching.types)) if self._prove else None
-                yield PlannedFiles(kept, plan.residuals, None, None if proven is None else proven[np.flatnonzero(mask)])
+                own = None if proven is None else proven[np.flatnonzero(mask)]
+                yield PlannedFiles(kept, plan.residuals, None, own, place)
         newest = self._snapshots[-1].snapshot_id if self._snapshots else -1
         schema_id = self._metadata.current_schema_id
         self.report.emit(self._io, self._identifier, newest, self._filter, self._metadata, schema_id)

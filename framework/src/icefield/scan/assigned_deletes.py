@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
@@ -72,6 +72,12 @@ class DeleteFiles:
                 objects[first:end] = self.parts[part].data_files()
         return [objects[number] for number in numbers.tolist()]
 
+    def entries(self, numbers: Ints) -> Iterator[ManifestEntries]:
+        """Some of the files in columns, by manifests: ``numbers`` ascend."""
+        parts = self._part(numbers)
+        for part in np.unique(parts).tolist():
+            yield self.parts[part].take(numbers[parts == part] - self._starts[part])
+
     def _part(self, numbers: Ints | int) -> Ints:
         part: Ints = np.searchsorted(self._starts, numbers, side="right") - 1
         return part
@@ -97,6 +103,11 @@ class AssignedDeletes:
         """From pairs of a row and a delete file, the rows ascending, for so many data files."""
         offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
         return cls(files, ranges, offsets, numbers)
+
+    @property
+    def delete_files(self) -> DeleteFiles:
+        """All that the numbers count."""
+        return self._files
 
     @property
     def nbytes(self) -> int:

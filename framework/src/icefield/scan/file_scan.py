@@ -24,6 +24,7 @@ from icefield.metadata.properties import (
 from icefield.scan.base_scan import BaseScan
 from icefield.scan.plan_table import PlanTable
 from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.planned_manifest import PlannedManifest
 from icefield.scan.reading import read_tasks
 from icefield.scan.splits import combine_tasks, split_task
 from icefield.scan.tasks import FileScanTask
@@ -37,8 +38,11 @@ _LEAST_SPLIT = 16 << 20
 class FilePlanner(Protocol):
     """Finds the data files of a scan."""
 
-    def files(self) -> Iterator[PlannedFiles]:
-        """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them."""
+    def files(self, first: int = 0) -> Iterator[PlannedFiles]:
+        """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
+
+        ``first`` is the place of the manifest to begin at, as ``PlannedFiles`` state it.
+        """
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,16 @@ class FileScan(BaseScan):
         """
         for planned in self._planned(include_stats):
             yield from planned.tasks()
+
+    def plan_manifests(self, *, include_stats: bool = False, first: int = 0) -> Iterator[PlannedManifest]:
+        """The plan in columns, a manifest at a time, in an order that the version and the filter alone decide.
+
+        ``first`` is the place of the manifest to begin at, such as where a plan in parts has ended: none before it is
+        read. A file that is listed twice is found in plans from the first place to the end.
+        """
+        planner = self.planner(include_stats=include_stats)
+        for planned in () if planner is None else planner.files(first):
+            yield PlannedManifest.of(planned)
 
     def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:
         """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together."""

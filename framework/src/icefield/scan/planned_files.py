@@ -19,10 +19,10 @@ class PlannedFiles:
     """Files of one manifest that are to be read. Objects are made when one of the tasks is first asked for them.
 
     ``deletes`` are the delete files that apply, None when there are none. ``proven``, where it was asked for, states
-    which files match whole by their statistics.
+    which files match whole by their statistics. ``place`` is the manifest's among those that are planned from.
     """
 
-    __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "deletes", "entries", "proven")
+    __slots__ = ("_deletes", "_files", "_groups", "_residuals", "_sequences", "deletes", "entries", "place", "proven")
 
     def __init__(
         self,
@@ -30,9 +30,11 @@ class PlannedFiles:
         residuals: Residuals,
         deletes: AssignedDeletes | None,
         proven: npt.NDArray[np.bool_] | None = None,
+        place: int = 0,
     ) -> None:
         self.entries = entries
         self.proven = proven
+        self.place = place
         self._residuals = residuals
         self.deletes = deletes
         self._files: list[DataFile] | None = None

@@ -11,8 +11,10 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from icefield.abc import ScanPlanned, WorkRunner
 from icefield.expressions import AlwaysTrue, BooleanExpression
@@ -99,8 +101,7 @@ class ScanPlanner:
     ``row_filter`` is bound to ``schema``. ``statistics``: whether the planned files carry all their statistics.
     ``prove``: whether to find out which files match whole by their statistics. ``identifier``: the table's name, for
     listeners. ``workers``: threads that read manifests. ``runner``: what reads those of data files instead, where they
-    are large.
-    listeners, as ``projected``, the columns that are read. ``workers``: threads that read manifests.
+    are large. ``projected``: the columns that are read, for listeners.
     """
 
     def __init__(
@@ -138,15 +139,19 @@ class ScanPlanner:
         """The manifest list of the snapshot."""
         return read_manifest_list(self._io, self._snapshot, self._metadata)
 
-    def files(self) -> Iterator[PlannedFiles]:
+    def files(self, first: int = 0) -> Iterator[PlannedFiles]:
         """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
 
-        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and for a file that is listed twice.
+        ``first`` is the place in the manifest list to begin at. Raises ``InvalidMetadata`` for a damaged manifest or
+        manifest list, and for a file that is listed twice in what is planned, once all of it was drawn.
         """
         manifests = self.manifests
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
         key, deletes = self._delete_index()
-        chosen = self._choose(ManifestContent.DATA)
+        if key is not None and deletes is not None and first:
+            DELETE_INDEXES.put(key, deletes)  # whoever plans in parts may end before the end
+        chosen, places = self._choose(ManifestContent.DATA, first)
+        place_of_each = iter(places.tolist())
         for group in self._matched(chosen):
             residuals = self._manifests.spec_plan(group[0].entries.spec_id).residuals
             entries = [each.entries for each in group]
@@ -154,16 +159,17 @@ class ScanPlanner:
                 deletes.assign_all(entries, [each.is_whole for each in group]) if deletes else [None] * len(group)
             )
             for each, applying in zip(group, assigned, strict=True):
+                place = next(place_of_each)
                 self.report.files_planned += len(each.entries)
                 self.report.files_skipped += each.total - len(each.entries)
                 if not len(each.entries):
                     continue
                 if distinct is not None:
                     distinct.add(each.entries)
-                yield PlannedFiles(each.entries, residuals, applying, each.proven)
+                yield PlannedFiles(each.entries, residuals, applying, each.proven, place)
         if distinct is not None:
             distinct.check()
-            manifests.paths_are_distinct = isinstance(self._filter, AlwaysTrue)
+            manifests.paths_are_distinct = first == 0 and isinstance(self._filter, AlwaysTrue)
         if key is not None and deletes is not None:
             DELETE_INDEXES.put(key, deletes)
         snapshot_id = self._snapshot.snapshot_id
@@ -171,14 +177,15 @@ class ScanPlanner:
             self._io, self._identifier, snapshot_id, self._filter, self._metadata, self._schema_id, self._projected
         )
 
-    def _choose(self, content: ManifestContent) -> list[ManifestFile]:
-        """The manifests that may hold live files that match, in the order of the list."""
+    def _choose(self, content: ManifestContent, first: int = 0) -> tuple[list[ManifestFile], npt.NDArray[Any]]:
+        """The manifests that may hold live files that match, from a place of the list on, and their places in it."""
         manifests = self.manifests
         chosen = self._manifests.choose(manifests, content)
+        chosen = chosen[chosen >= first]
         self.report.manifests_read += len(chosen)
         of_content = int(np.count_nonzero(manifests.integers(CONTENT) == content))
         self.report.manifests_skipped += of_content - len(chosen)
-        return manifests.select(chosen, summaries=False)
+        return manifests.select(chosen, summaries=False), chosen
 
     def _matched(self, manifests: Sequence[ManifestFile]) -> Iterator[list[Matched]]:
         """What the filter leaves of manifests of data files, several of one spec at a time."""
@@ -199,7 +206,7 @@ class ScanPlanner:
 
     def _delete_index(self) -> tuple[Hashable | None, DeleteIndex | None]:
         """The index of the delete files, and what it is to be kept under."""
-        chosen = self._choose(ManifestContent.DELETES)
+        chosen, _ = self._choose(ManifestContent.DELETES)
         if not chosen:
             return None, None
         key = index_key(self._io, self._metadata, chosen, self._schema_id, self._columns)
