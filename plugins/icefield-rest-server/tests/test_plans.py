@@ -11,7 +11,7 @@ from zlib import compress
 
 import pyarrow as pa
 import pytest
-from icefield import Catalog, Table, load_catalog
+from icefield import Catalog, Table, clear_caches, load_catalog
 from icefield_rest_server import Settings, StaticCredentials, StaticTokens, app
 from rest_description import check_answer, check_request
 from starlette.testclient import TestClient
@@ -207,6 +207,25 @@ def test_a_plan_goes_on_in_another_process_and_past_commits(catalog: Catalog, ta
     assert other.delete(place).status_code == 204
     refused(other.get(f"{TABLE}/plan/none"), 404, "NoSuchPlanIdException")
     refused(other.delete(f"{TABLE}/plan/none"), 404, "NoSuchPlanIdException")
+
+
+def test_an_answer_reads_no_manifest_of_those_before_it(catalog: Catalog, table: Table) -> None:
+    settings = Settings(max_plan_page=2)
+    wanted = [task.file.file_path for task in table.scan().plan_files()]
+    manifests = [row for row in table.inspect.manifests().to_pylist() if row["content"] == 0]
+    assert len(manifests) == len(wanted) == 5
+    client = asking(catalog, settings)
+    page = client.post(f"{TABLE}/plan", json={}).json()
+    found = paths(_tasks(page))
+    while waiting := page.get("plan-tasks"):
+        for manifest in manifests[: len(found)]:
+            Path(manifest["path"].removeprefix("file://")).unlink(missing_ok=True)
+        clear_caches()
+        answer = client.post(f"{TABLE}/tasks", json={"plan-task": waiting[0]})
+        assert answer.status_code == 200, answer.text
+        page = answer.json()
+        found += paths(_tasks(page))
+    assert found == wanted
 
 
 def test_a_plan_is_of_one_table_and_of_whoever_asked(catalog: Catalog, table: Table, tmp_path: Path) -> None:

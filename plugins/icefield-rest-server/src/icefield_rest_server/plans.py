@@ -1,6 +1,6 @@
 """The endpoints of scan planning. Nothing is kept between requests: a token says what it continues."""
 
-# See docs/decisions/0111.
+# See docs/decisions/0111 and 0113.
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice
 from typing import Any, Final
 
 import msgspec
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import AlwaysTrue
 from icefield.metadata import TableMetadata
-from icefield.scan import IncrementalAppendScan, SnapshotRange, TableScan
+from icefield.scan import IncrementalAppendScan, PlannedManifest, SnapshotRange, TableScan
 from icefield.schema import Schema
 
 from icefield_rest_server.answers import Answer, Refused, no_content
@@ -29,6 +28,7 @@ from icefield_rest_server.state import Loaded, State
 
 _MAX_REQUEST: Final = 1024 * 1024
 _MAX_PLAN_ID: Final = 8000
+_MAX_PLACE: Final = 2**31
 _DELEGATION: Final = "x-iceberg-access-delegation"
 
 
@@ -54,11 +54,12 @@ class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=Tru
 
 
 class PlanTask(msgspec.Struct, frozen=True):
-    """A plan from a certain file on: of which table, at which version and schema, asked by whom."""
+    """A plan from a certain file of a manifest on: of which table, at which version and schema, asked by whom."""
 
     table: str
     who: str
     schema_id: int
+    manifest: int
     first: int
     request: ScanRequest
 
@@ -116,7 +117,7 @@ def fetch_planning_result(state: State, call: Call) -> Answer:
     """The same plan again."""
     loaded = state.loaded(call.name("table"))
     plan = _known(call, loaded.metadata, call.parts["plan-id"])
-    if plan is None or plan.first:
+    if plan is None or plan.manifest or plan.first:
         raise _no_plan()
     return _completed(state, call, loaded, plan)
 
@@ -157,7 +158,7 @@ def _pinned(call: Call, metadata: TableMetadata, request: ScanRequest) -> PlanTa
         request = msgspec.structs.replace(request, snapshot_id=snapshot.snapshot_id)
     of_snapshot = request.use_snapshot_schema and snapshot is not None
     schema = metadata.schema_of(snapshot) if of_snapshot and snapshot is not None else metadata.schema()
-    return PlanTask(metadata.table_uuid or "", _who(call), schema.schema_id, 0, request)
+    return PlanTask(metadata.table_uuid or "", _who(call), schema.schema_id, 0, 0, request)
 
 
 def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
@@ -175,11 +176,12 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
     there = all(each is None or metadata.snapshot_by_id(each) is not None for each in wanted[::2])
     schemas = {schema.schema_id for schema in metadata.schemas}
     mine = task.who == _who(call) and task.table == (metadata.table_uuid or "")
-    return task if mine and there and task.schema_id in schemas and task.first >= 0 else None
+    placed = 0 <= task.manifest < _MAX_PLACE and 0 <= task.first < _MAX_PLACE
+    return task if mine and there and task.schema_id in schemas and placed else None
 
 
 def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
-    """The files of one answer, planned anew up to there: an order that the table's version decides alone."""
+    """The files of one answer: of the manifests from that of the task on, in an order that the version decides."""
     metadata, request = loaded.metadata, plan.request
     schema = metadata.schema_by_id(plan.schema_id)
     sensitive = request.case_sensitive
@@ -199,13 +201,29 @@ def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
         appended = SnapshotRange(from_exclusive=request.start_snapshot_id, to_inclusive=request.end_snapshot_id)
         scan = _Appends(metadata, io, range=appended, **common)
     _ = scan.projection  # names that are not there are refused here
-    most = state.settings.max_plan_page
-    with closing(scan.plan_files(include_stats=bool(statistics))) as planned:  # type: ignore[type-var]
-        found = list(islice(planned, plan.first, plan.first + most + 1))
-    body = TaskWriter(metadata, schema, statistics).body(found[:most])
-    if len(found) > most:
-        body["plan-tasks"] = [msgspec.structs.replace(plan, first=plan.first + most).token()]
+    found, more = _page(scan, plan, state.settings.max_plan_page, include_stats=bool(statistics))
+    body = TaskWriter(metadata, schema, statistics).body(found)
+    if more is not None:
+        body["plan-tasks"] = [more.token()]
     return body
+
+
+def _page(
+    scan: TableScan | IncrementalAppendScan, plan: PlanTask, most: int, *, include_stats: bool
+) -> tuple[list[PlannedManifest], PlanTask | None]:
+    """So many files of a plan, and the task for what comes after them; None where nothing does."""
+    found: list[PlannedManifest] = []
+    left = most
+    with closing(scan.plan_manifests(include_stats=include_stats, first=plan.manifest)) as planned:  # type: ignore[type-var]
+        for part in planned:
+            begin = plan.first if part.place == plan.manifest else 0
+            end = min(len(part), begin + left)
+            if begin < end:
+                found.append(part.slice(begin, end))
+                left -= end - begin
+            if end < len(part):
+                return found, msgspec.structs.replace(plan, manifest=part.place, first=end)
+    return found, None
 
 
 def _who(call: Call) -> str:

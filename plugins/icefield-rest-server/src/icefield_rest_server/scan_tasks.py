@@ -1,100 +1,193 @@
-"""Planned files as the protocol's JSON writes them."""
+"""Planned files as the protocol's JSON writes them, in columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
 from typing import Any, Final
 
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from icefield.errors import InvalidArgument
+from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata
-from icefield.scan import FileScanTask
+from icefield.scan import PlannedManifest
 from icefield.schema import Schema
-from icefield.toolkit import value_from_bytes, value_to_json
+from icefield.toolkit import last_of_each_key, value_from_bytes, value_to_json
 from icefield.types import IcebergType
-from icefield.writing import DataFile
 
 from icefield_rest_server.filters import filter_to_json
+from icefield_rest_server.json_columns import (
+    Text,
+    arrays,
+    elements,
+    joined,
+    member,
+    number_arrays,
+    numbers,
+    row_texts,
+    strings,
+    texts,
+)
 
-_CONTENTS: Final = ("data", "position-deletes", "equality-deletes")
+_CONTENTS: Final = pa.array(['"data"', '"position-deletes"', '"equality-deletes"'], pa.large_string())
 _COUNTS: Final = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS: Final = ("lower_bounds", "upper_bounds")
-_MORE: Final = ("split_offsets", "sort_order_id", "first_row_id")
-_OF_DELETES: Final = ("referenced_data_file", "content_offset", "content_size_in_bytes", "equality_ids")
 
 
 class TaskWriter:
     """Writes the tasks of one plan. ``statistics``: the fields whose statistics are sent along."""
 
     def __init__(self, metadata: TableMetadata, schema: Schema, statistics: frozenset[int]) -> None:
-        self._schema = schema
         self._statistics = {number: schema.find_type(number) for number in statistics}
         self._partitions = {
             spec.spec_id: [field.field_type for field in spec.partition_type(schema, list(metadata.schemas)).fields]
             for spec in metadata.partition_specs
         }
+        self._residuals: dict[int, tuple[BooleanExpression, str]] = {}
 
-    def body(self, tasks: Iterable[FileScanTask]) -> dict[str, Any]:
+    def body(self, planned: Sequence[PlannedManifest]) -> dict[str, Any]:
         """Tasks, and each of their delete files once."""
-        places: dict[tuple[str, int | None], int] = {}
-        deletes: list[dict[str, Any]] = []
-        residuals: dict[int, tuple[Any, dict[str, Any]]] = {}
+        deletes = (
+            np.unique(np.concatenate([part.delete_numbers for part in planned])) if planned else np.zeros(0, np.int64)
+        )
         made = []
-        for task in tasks:
-            written: dict[str, Any] = {"data-file": self._data_file(task.file)}
-            references = []
-            for file in task.delete_files:
-                key = (file.file_path, file.content_offset)
-                if key not in places:
-                    places[key] = len(deletes)
-                    deletes.append(self._delete_file(file))
-                references.append(places[key])
-            if references:
-                written["delete-file-references"] = references
-            residual = task.residual
-            known = residuals.get(id(residual))
-            if known is None:  # kept with it, so that no other takes its id
-                known = residuals[id(residual)] = (residual, _residual(task))
-            made.append(written | known[1])
-        return {"file-scan-tasks": made, **({"delete-files": deletes} if deletes else {})}
+        for _, parts in groupby(planned, lambda part: (part.spec_id, part.files.schema)):
+            made.append(elements(self._tasks(list(parts), deletes)))
+        body = {"file-scan-tasks": _array(made)}
+        if len(deletes):
+            found = next(part for part in planned if len(part.delete_numbers)).delete_files(deletes)
+            body["delete-files"] = _array([elements(self._delete_files(spec_id, files)) for spec_id, files in found])
+        return body
 
-    def _file(self, file: DataFile) -> dict[str, Any]:
-        kinds = self._partitions[file.spec_id]
-        written = {
-            "content": _CONTENTS[file.content],
-            "file-path": file.file_path,
-            "file-format": file.file_format,
-            "spec-id": file.spec_id,
-            "partition": [_value(kind, value) for kind, value in zip(kinds, file.partition, strict=True)],
-            "file-size-in-bytes": file.file_size_in_bytes,
-            "record-count": file.record_count,
-        }
-        if file.key_metadata is not None:
-            written["key-metadata"] = file.key_metadata.hex().upper()
-        return written
+    def _tasks(self, parts: list[PlannedManifest], deletes: np.ndarray[Any, Any]) -> Text:
+        """The tasks of manifests of one partition spec, however few files each has."""
+        files = _Files([part.files for part in parts])
+        return row_texts(
+            '{"data-file":{',
+            *self._file(parts[0].spec_id, files),
+            member("first-row-id", numbers(files["first_row_id"])),
+            *self._of_statistics(files),
+            "}",
+            _references(parts, deletes),
+            joined([self._residual_texts(part) for part in parts]),
+            "},",
+        )
 
-    def _data_file(self, file: DataFile) -> dict[str, Any]:
-        written = self._file(file) | _given(file, _MORE)
-        if self._statistics:
-            for name in _COUNTS:
-                written[_dashed(name)] = _map({n: c for n, c in getattr(file, name).items() if n in self._statistics})
-            for name in _BOUNDS:
-                written[_dashed(name)] = _map(self._bounds(getattr(file, name)))
-        return written
+    def _delete_files(self, spec_id: int, batch: pa.RecordBatch) -> Text:
+        files = _Files([batch])
+        return row_texts(
+            "{",
+            *self._file(spec_id, files),
+            member("referenced-data-file", strings(files["referenced_data_file"])),
+            member("content-offset", numbers(files["content_offset"])),
+            member("content-size-in-bytes", numbers(files["content_size_in_bytes"])),
+            member("equality-ids", number_arrays(files["equality_ids"])),
+            "},",
+        )
 
-    def _delete_file(self, file: DataFile) -> dict[str, Any]:
-        return self._file(file) | _given(file, _MORE[:2]) | _given(file, _OF_DELETES)
+    def _file(self, spec_id: int, files: _Files) -> list[Text | str]:
+        """What data files and delete files have."""
+        return [
+            '"content":',
+            _CONTENTS.take(files["content"]),
+            ',"file-path":',
+            strings(files["file_path"]),
+            ',"file-format":',
+            strings(files["file_format"]),
+            f',"spec-id":{spec_id},"partition":[',
+            *self._partition(spec_id, files),
+            '],"file-size-in-bytes":',
+            numbers(files["file_size_in_bytes"]),
+            ',"record-count":',
+            numbers(files["record_count"]),
+            member("key-metadata", texts(files["key_metadata"], lambda key: key.hex().upper())),
+            member("split-offsets", number_arrays(files["split_offsets"])),
+            member("sort-order-id", numbers(files["sort_order_id"])),
+        ]
 
-    def _bounds(self, bounds: Mapping[int, bytes]) -> dict[int, Any]:
-        """The bounds as values; one that is none, or that JSON cannot hold, is not sent."""
-        found = {}
+    def _partition(self, spec_id: int, files: _Files) -> list[Text | str]:
+        parts: list[Text | str] = []
+        for place, kind in enumerate(self._partitions[spec_id]):
+            values = joined([batch.column("partition").field(place) for batch in files.batches])
+            parts += [",", pc.fill_null(texts(values, partial(_value, kind)), "null")]
+        return parts[1:]
+
+    def _of_statistics(self, files: _Files) -> list[Text | str]:
+        if not self._statistics:
+            return []
+        return [
+            *(part for name in _COUNTS for part in self._map(name, files, bounds=False)),
+            *(part for name in _BOUNDS for part in self._map(name, files, bounds=True)),
+        ]
+
+    def _map(self, name: str, files: _Files, *, bounds: bool) -> list[Text | str]:
+        """Statistics of the fields that are wanted; a bound that is none, or that JSON cannot hold, is not sent."""
+        column = last_of_each_key(files[name])
+        offsets = np.asarray(column.offsets)
+        begin, end = offsets[[0, -1]].tolist()
+        keys, items = np.asarray(column.keys)[begin:end], column.items[begin:end]
+        rows = np.repeat(np.arange(len(column)), np.diff(offsets))
+        kept, written = np.zeros(0, np.int64), pa.array([], pa.large_string())
         for number, kind in self._statistics.items():
-            if number in bounds:
-                try:
-                    found[number] = value_to_json(kind, value_from_bytes(kind, bounds[number]))
-                except InvalidArgument:
-                    continue
-        return found
+            places = np.flatnonzero(keys == number)
+            values = items.take(pa.array(places))
+            found = texts(values, partial(_bound, kind)) if bounds else numbers(values)
+            there = np.asarray(found.is_valid())
+            kept, written = np.concatenate((kept, places[there])), joined([written, found.filter(pa.array(there))])
+        order = np.argsort(rows[kept], kind="stable")
+        counts = np.bincount(rows[kept], minlength=len(column))
+        named = numbers(pa.array(keys[kept][order], pa.int32()))
+        return [
+            f',"{_dashed(name)}":{{"keys":',
+            arrays(counts, named),
+            ',"values":',
+            arrays(counts, written.take(pa.array(order))),
+            "}",
+        ]
+
+    def _residual_texts(self, part: PlannedManifest) -> Text:
+        found = pa.array([self._residual(each) for each in part.residuals], pa.large_string())
+        return found.take(pa.array(part.residual_groups))
+
+    def _residual(self, residual: BooleanExpression) -> str:
+        """What is left of the filter; nothing where JSON cannot hold it, and clients take the whole filter then."""
+        known = self._residuals.get(id(residual))
+        if known is None:  # kept with it, so that no other takes its id
+            try:
+                written = f',"residual-filter":{msgspec.json.encode(filter_to_json(residual)).decode()}'
+            except InvalidArgument:
+                written = ""
+            known = self._residuals[id(residual)] = (residual, written)
+        return known[1]
+
+
+class _Files:
+    """Columns of files of several manifests together."""
+
+    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
+        self.batches = batches
+
+    def __getitem__(self, name: str) -> pa.Array:
+        return joined([batch.column(name) for batch in self.batches])
+
+
+def _references(parts: list[PlannedManifest], deletes: np.ndarray[Any, Any]) -> Text | str:
+    """The delete files of each task, as their places among those that are sent."""
+    if not len(deletes):
+        return ""
+    counts = np.concatenate([np.diff(part.delete_offsets) for part in parts])
+    places = np.searchsorted(deletes, np.concatenate([part.delete_numbers for part in parts]))
+    written = arrays(counts, numbers(pa.array(places)))
+    return member("delete-file-references", pc.if_else(pa.array(counts > 0), written, pa.scalar(None, written.type)))
+
+
+def _array(parts: list[bytes]) -> msgspec.Raw:
+    return msgspec.Raw(b"[" + b",".join(parts) + b"]")
 
 
 def _value(kind: IcebergType, value: Any) -> Any:
@@ -103,20 +196,11 @@ def _value(kind: IcebergType, value: Any) -> Any:
     return value_to_json(kind, value)
 
 
-def _residual(task: FileScanTask) -> dict[str, Any]:
-    """What is left of the filter; nothing where JSON cannot hold it, and clients take the whole filter then."""
+def _bound(kind: IcebergType, value: bytes) -> Any:
     try:
-        return {"residual-filter": filter_to_json(task.residual)}
+        return value_to_json(kind, value_from_bytes(kind, value))
     except InvalidArgument:
-        return {}
-
-
-def _given(file: DataFile, names: Iterable[str]) -> dict[str, Any]:
-    return {_dashed(name): value for name in names if (value := getattr(file, name)) is not None}
-
-
-def _map(values: Mapping[int, Any]) -> dict[str, Any]:
-    return {"keys": [*values], "values": [*values.values()]}
+        return None
 
 
 def _dashed(name: str) -> str:
