@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import icefield
 import pyarrow as pa
 import pytest
+from icefield.writing import DataFile
 from icefield_spark.ending import InputCutOff, is_hung_up, whole
+from icefield_spark.source import Source
+from icefield_spark.writer import IcefieldWriter
+from icefield_spark.writing import ChunkWriter
 from pyspark.errors import PySparkException
+from pyspark.sql.types import LongType, StructField, StructType
 
 Found = Callable[[], set[str]]
 
@@ -81,3 +88,23 @@ def test_an_attempt_sees_that_spark_has_hung_up_on_it_with_its_input_unread(is_o
 
 def test_nobody_hangs_up_outside_of_spark() -> None:
     assert not is_hung_up(None)
+
+
+@pytest.mark.slow
+def test_the_data_source_waits_for_tasks_that_still_write_when_one_has_failed(
+    people: icefield.Table, options: dict[str, str], data_files: Found
+) -> None:
+    columns = StructType([StructField("id", LongType(), False)])
+    writer = IcefieldWriter(Source({**options, "path": "db.people"}), columns, False)
+    before, written = data_files(), list[DataFile]()
+
+    def late() -> None:
+        time.sleep(1.5)
+        written.extend(ChunkWriter(writer._context).write(iter([pa.record_batch({"id": pa.array([9])})])).files)
+
+    task = threading.Thread(target=late)
+    task.start()
+    writer.abort([None, None])
+    task.join()
+    assert written
+    assert data_files() == before

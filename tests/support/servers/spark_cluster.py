@@ -76,7 +76,7 @@ def spark_cluster(tmp_path: Path) -> Iterator[SparkCluster]:
                 folder = home / "work" / host
                 command = _command(home, "Worker", *given, "--cores", "1", "--memory", "1g", "-d", str(folder), url)
             environment = {**_environment(home), "SPARK_LOCAL_IP": host}
-            stack.enter_context(running(command, partial(answers, shown), environment=environment))
+            stack.enter_context(running(command, partial(answers, shown), environment=environment, seconds=240))
         yield SparkCluster(home, url, tuple(found))
 
 

@@ -10,6 +10,7 @@ from icefield.writing import WriteContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from icefield_spark.attempts import Attempts
 from icefield_spark.failures import original
 from icefield_spark.sweeping import sweep
 from icefield_spark.writing import Outcome, Paths
@@ -24,17 +25,20 @@ def run_writers(
     """Run a job and note its files in a transaction, which deletes what is not committed.
 
     Rows have a column ``message``; those in which it is null are given back. One action only: Spark runs a writer
-    again with each. When the job fails, no file of it stays.
+    again with each. When the job fails, no file of it stays: tasks of it that still write are waited for.
     """
     spark_context = getattr(session, "_sc", None)  # not there with Spark Connect
     log = None if spark_context is None else spark_context.accumulator([], Paths())
     lost: list[str] = []
+    attempts = Attempts(session)
     try:
         task, names = writer(log), frame.columns
         if any("." in name or "`" in name for name in names):  # mapInArrow takes such a name for a path
             task, frame = Named(task, names), frame.toDF(*(f"c{place}" for place in range(len(names))))
-        rows = frame.mapInArrow(task, columns).collect()
+        with attempts:
+            rows = frame.mapInArrow(task, columns).collect()
     except BaseException as failure:
+        attempts.end()
         sweep(context)
         error = original(failure) if isinstance(failure, PySparkException) else None
         if error is None:
@@ -48,7 +52,9 @@ def run_writers(
     outcome = Outcome.of([bytes(row.message) for row in rows if row.message is not None])
     transaction.context.written.retire(*lost)  # the files of attempts that lost; the others are taken back
     transaction.context.written.add(*(file.file_path for file in outcome.files))
-    outcome.sweep(context)
+    any_lost = attempts.any_lost()
+    if outcome.is_contested if any_lost is None else any_lost:
+        sweep(context, outcome.files)
     return outcome, [row for row in rows if row.message is None]
 
 

@@ -17,6 +17,7 @@ from pyspark import AccumulatorParam, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from icefield_spark.attempts import Attempts
 from icefield_spark.ending import whole
 from icefield_spark.executors import dumps, shared
 from icefield_spark.failures import original
@@ -54,11 +55,13 @@ class SparkRunner(WorkRunner):
         sent = [dumps(item) for item in items]
         if not sent:
             return []
-        traces = work.traces
+        traces, attempts = work.traces, Attempts(self._session)
         try:
-            rows = self._collected(dumps(work), sent, keep_going, done)
+            with attempts:
+                rows = self._collected(dumps(work), sent, keep_going, done)
         except BaseException as failure:
             if traces is not None:
+                attempts.end()
                 sweep_traces(traces)
             error = original(failure) if isinstance(failure, PySparkException) else None
             if error is None:
@@ -69,7 +72,7 @@ class SparkRunner(WorkRunner):
             found[row.item] = pickle.loads(row.result)
         results: list[R | Exception] = [found[place] for place in range(len(sent))]
         kept = [path for each in results if not isinstance(each, Exception) for path in work.files(each)]
-        if traces is not None and (any(row.attempt for row in rows) or self._is_speculative()):
+        if traces is not None and self._is_contested(attempts, rows):
             sweep_traces(traces, kept)
         for path in kept:
             note(path)
@@ -90,9 +93,12 @@ class SparkRunner(WorkRunner):
                 done()
         return rows
 
-    def _is_speculative(self) -> bool:
-        """Whether Spark may have begun a task twice at once, and ended one of them anywhere."""
-        return str(self._session.conf.get(_SPECULATION, "false")).lower() == "true"
+    def _is_contested(self, attempts: Attempts, rows: list[Any]) -> bool:
+        """Whether attempts have lost; where Spark does not say, whether they may have."""
+        found = attempts.any_lost()
+        if found is not None:
+            return found
+        return any(row.attempt for row in rows) or str(self._session.conf.get(_SPECULATION, "false")).lower() == "true"
 
 
 def maintenance_of(session: SparkSession, table: Table) -> MaintenanceTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from icefield.errors import ValidationFailed
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from icefield_spark.attempts import SECONDS_TO_KILL
 from icefield_spark.merging import add_columns
 from icefield_spark.source import Source
 from icefield_spark.sweeping import sweep
@@ -107,8 +109,11 @@ class IcefieldWriter(DataSourceArrowWriter):
         and the commit has cleaned up after itself unless its outcome is unknown: then it may still come to pass, and
         nothing may be deleted. In the first it is certain, and the table is read again nevertheless.
         """
-        if all(isinstance(message, Written) for message in messages):
+        missing = sum(not isinstance(message, Written) for message in messages)
+        if not missing:
             return
+        if missing > 1:  # one has failed; others may run until Spark kills them, and nothing here says when they end
+            time.sleep(SECONDS_TO_KILL)
         # An error here would hide the one that matters; what stays is an orphan, and upkeep removes it.
         with suppress(Exception), self._source.catalog() as catalog:
             if not self._is_committed(self._source.load(catalog)):

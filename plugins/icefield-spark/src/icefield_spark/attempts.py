@@ -1,0 +1,78 @@
+"""What Spark says of the attempts at the tasks of a job: whether any lost, and whether any still runs."""
+
+# See docs/decisions/0132.
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+SECONDS_TO_KILL: Final = 5.0
+"""After so long Spark has killed the Python worker of a task that is to end, or will not have to.
+
+It looks every two seconds whether a task is to end, and gives the worker two more (``spark.python.task.killTimeout``).
+"""
+
+_AT_MOST: Final = 30.0
+_ONE_REQUEST: Final = 0.5
+"""What a worker asked its store for when it was killed may still be done."""
+
+
+class Attempts:
+    """The attempts at the tasks of the jobs that this thread starts while it is entered."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._context: Any = getattr(session, "_sc", None)  # not there with Spark Connect
+        self._tag = f"icefield-{uuid4()}"
+
+    def __enter__(self) -> Attempts:
+        if self._context is not None:
+            self._context.addJobTag(self._tag)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._context is not None:
+            self._context.removeJobTag(self._tag)
+
+    def end(self) -> None:
+        """After a failure: see to it that no attempt runs, as far as Spark says so, or for as long as it may take."""
+        if self._context is not None:
+            with suppress(Py4JError):
+                self._context.cancelJobsWithTag(self._tag)
+        if self.any_lost() is None:
+            time.sleep(SECONDS_TO_KILL)
+
+    def any_lost(self) -> bool | None:
+        """Wait until no attempt runs, and say whether one did not win; None where Spark does not say.
+
+        A task ends after its worker, or hangs up on it. What was published before is there to be swept then, and
+        whoever publishes later takes it back (``ending``).
+        """
+        if self._context is None:
+            return None
+        deadline = time.monotonic() + _AT_MOST
+        try:
+            stages = self._stages()
+            while any(stage.numActiveTasks() for stage in stages) and time.monotonic() < deadline:
+                time.sleep(0.05)
+                stages = self._stages()
+            lost = any(stage.numFailedTasks() or stage.numKilledTasks() or stage.attemptId() for stage in stages)
+        except Py4JError:  # Spark's listeners are too far behind
+            return None
+        if lost:
+            time.sleep(_ONE_REQUEST)
+        return lost
+
+    def _stages(self) -> list[Any]:
+        """Spark's numbers of the stages that have run, once it has counted all that happened until now."""
+        spark = self._context._jsc.sc()
+        spark.listenerBus().waitUntilEmpty()
+        store, tracker = spark.statusStore(), self._context.statusTracker()
+        jobs = [tracker.getJobInfo(number) for number in spark.statusTracker().getJobIdsForTag(self._tag)]
+        numbers = {number for job in jobs if job is not None for number in job.stageIds}
+        return [store.lastStageAttempt(number) for number in numbers if tracker.getStageInfo(number) is not None]
