@@ -138,11 +138,40 @@ def test_inserts_are_staged_for_a_later_word(spark: Any, ice: Any, table: icefie
     spark.conf.set("spark.wap.id", "trial")
     try:
         ice.sql("INSERT INTO db.t VALUES (40, 'a', 1)")
-        for refused in ("DELETE FROM db.t", "UPDATE db.t SET v = 0"):
-            with pytest.raises(UnsupportedFeature, match="write to a branch"):
-                ice.sql(refused)
     finally:
         spark.conf.unset("spark.wap.id")
     assert 40 not in ids(ice)
     ice.sql("CALL test.system.publish_changes('db.t', 'trial')")
     assert 40 in ids(ice)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize(
+    ("statement", "published"),
+    [
+        ("DELETE FROM db.t WHERE id = 4", [0, 1, 2, 3, 5]),
+        ("DELETE FROM db.t WHERE abs(id) = 4", [0, 1, 2, 3, 5]),
+        ("DELETE FROM db.t", []),
+        ("UPDATE db.t SET id = id + 10 WHERE id = 5", [0, 1, 2, 3, 4, 15]),
+        (
+            "MERGE INTO db.t t USING (SELECT 5L AS id UNION ALL SELECT 9L) s ON t.id = s.id "
+            "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+            [0, 1, 2, 3, 4, 9],
+        ),
+    ],
+)
+def test_changes_of_rows_are_staged_for_a_later_word(
+    spark: Any, ice: Any, table: icefield.Table, mode: str, statement: str, published: list[int]
+) -> None:
+    modes = ", ".join(f"'write.{kind}.mode' = '{mode}'" for kind in ("delete", "update", "merge"))
+    ice.sql(f"ALTER TABLE db.t SET TBLPROPERTIES ('write.wap.enabled' = 'true', {modes})")
+    before = ids(ice)
+    spark.conf.set("spark.wap.id", "trial")
+    try:
+        ice.sql(statement)
+        assert ids(ice) == before
+    finally:
+        spark.conf.unset("spark.wap.id")
+    ice.sql("CALL test.system.publish_changes('db.t', 'trial')")
+    assert ids(ice) == published

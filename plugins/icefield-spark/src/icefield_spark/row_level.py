@@ -44,6 +44,8 @@ class Target:
     plan: Plan = field(default_factory=Plan)
     isolation_level: str | None = None
     """In place of what the table's property says."""
+    strings: Mapping[str, str] = field(default_factory=dict)
+    """For the summary of the snapshot. With a ``wap.id`` among them the kernel stages it."""
 
     def __post_init__(self) -> None:
         self.snapshot_id = self.table.metadata.head(self.branch)
@@ -94,7 +96,7 @@ def apply_changes(
     if not files and not gone and not whole:
         return
     condition = AlwaysTrue() if concern is None else concern
-    update = transaction.update_snapshot({**ENGINE, **(strings or {})}, branch)
+    update = transaction.update_snapshot({**ENGINE, **target.strings, **(strings or {})}, branch)
     dropped = {path for path, rows in gone.items() if len(rows) == target.plan.task(path).file.record_count}
     rest = {path: rows for path, rows in gone.items() if path not in dropped}
     dropped.update(whole)
@@ -154,7 +156,7 @@ def replace_where(
         transaction.overwrite_files(
             files,
             where,
-            {**ENGINE, **(strings or {})},
+            {**ENGINE, **target.strings, **(strings or {})},
             case_sensitive=case_sensitive,
             branch=branch,
             isolation_level=target.isolation_level,

@@ -40,15 +40,21 @@ def staged_as(session: SparkSession, table: Table) -> str | None:
     return _settings(session, table)[1]
 
 
+def staged_strings(session: SparkSession, table: Table) -> dict[str, str]:
+    """What the summary of a change says by which the kernel stages it; nothing where it is published."""
+    number = staged_as(session, table)
+    return {} if number is None else {_SUMMARY: number}
+
+
 def place_of_write(
     session: SparkSession, table: Table, branch: str | None, summary: Mapping[str, str] | None
 ) -> tuple[str | None, Mapping[str, str] | None]:
     """The branch of a write and the strings for its summary, as the session has them."""
     if branch != MAIN_BRANCH:
         return branch, summary
-    number = staged_as(session, table)
-    if number is not None:
-        return branch, {_SUMMARY: number, **(summary or {})}  # by which the kernel stages it
+    staged = staged_strings(session, table)
+    if staged:
+        return branch, {**staged, **(summary or {})}
     return branch_written(session, table) or branch, summary
 
 

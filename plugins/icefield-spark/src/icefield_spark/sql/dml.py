@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from icefield.errors import InvalidArgument, NoSuchTable, UnsupportedFeature
+from icefield.errors import InvalidArgument, NoSuchTable
 from icefield.expressions import BooleanExpression
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
@@ -26,7 +26,7 @@ from icefield_spark.sql.row_changes import (
     places_in,
 )
 from icefield_spark.sql.sources import Names, Source
-from icefield_spark.wap import staged_as
+from icefield_spark.wap import staged_strings
 
 TARGET = "icefield_target"
 """The name of the table that is changed, in the queries that are made of a statement."""
@@ -41,11 +41,8 @@ def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | N
         return None
     if source.about is not None or source.snapshot_id is not None:
         raise InvalidArgument(f"'{'.'.join(parts)}' cannot be changed")
-    if source.ref is None and staged_as(context.spark, source.table):
-        raise UnsupportedFeature(
-            f"{kind.upper()} cannot be staged by spark.wap.id; write to a branch: db.t.branch_audit"
-        )
-    return on_branch(source.table, source.ref, kind)
+    strings = {} if source.ref else staged_strings(context.spark, source.table)
+    return on_branch(source.table, source.ref, kind, strings)
 
 
 def queries_on(
@@ -78,7 +75,7 @@ def delete(context: Context, cursor: Cursor) -> DataFrame:
         return context.passed(cursor)
     alias = alias_of(cursor, parts, "WHERE")
     if cursor.is_over:
-        target.table.delete(branch=target.branch)
+        target.table.delete(snapshot_properties=target.strings, branch=target.branch)
         return context.nothing()
     cursor.expect("WHERE")
     condition = Condition.of(cursor.rest(), alias, parts)

@@ -125,7 +125,8 @@ def _evolved(context: Context, target: Target, source: DataFrame) -> Target:
     """The target with the columns that its source has more, added in a commit of their own, as Spark does."""
     with target.table.transaction() as transaction:
         add_columns(transaction, source.schema, is_case_sensitive(context))
-    return on_branch(target.table.refresh(), None if target.branch == MAIN_BRANCH else target.branch, target.kind)
+    branch = None if target.branch == MAIN_BRANCH else target.branch
+    return on_branch(target.table.refresh(), branch, target.kind, target.strings)
 
 
 def _joined(sides: _Sides, on: str, kind: str) -> str:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -193,6 +193,6 @@ def _together(target: Target, rows: list[Any]) -> dict[str, tuple[Positions, Any
     )
 
 
-def on_branch(table: Table, ref: str | None, kind: str) -> Target:
+def on_branch(table: Table, ref: str | None, kind: str, strings: Mapping[str, str]) -> Target:
     """The table as the target of a statement that names it with a branch, or without one."""
-    return Target(table, ref or MAIN_BRANCH, kind)
+    return Target(table, ref or MAIN_BRANCH, kind, strings=strings)
