@@ -17,9 +17,9 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.executors import shared
-from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, wanted_of
+from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, requires_any, wanted_of
 from icefield_spark.roads.columns import Unfit
-from icefield_spark.roads.lane import lane_frame
+from icefield_spark.roads.lane import is_connected, lane_frame
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
 
@@ -101,8 +101,13 @@ def _on_roads(
     """The roads of the tasks, and the frames of Spark's own reader."""
     if road is Road.ARROW:
         return all_in_arrow(tasks, "it was asked for"), []
+    is_exact = road is not Road.SPARK
     try:
-        roads = Chooser(spark, scan, wanted_of(scan, is_forced=road is Road.SPARK)).choose(tasks)
+        if is_exact and is_connected(spark) and requires_any(scan):
+            raise Unfit(
+                "it has a required column, and through Spark Connect Spark's reader calls every column nullable"
+            )
+        roads = Chooser(spark, scan, wanted_of(scan, is_exact=is_exact)).choose(tasks)
         assert roads.wanted is not None
         frames = [lane_frame(spark, roads.wanted, group, schema.names) for group in roads.groups]
     except Unfit as unfit:

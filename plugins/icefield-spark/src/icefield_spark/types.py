@@ -72,20 +72,21 @@ def from_spark_schema(schema: spark.StructType, *, optional: bool = False) -> Sc
     ``optional``: every column, and every field, element and value inside of one, may hold nulls, whatever Spark says.
     """
     if optional:
-        schema = _nullable(schema)
+        schema = all_nullable(schema)
     numbers = iter(range(1, 2**31))
     reserved = [next(numbers) for _ in schema.fields]  # a level's ids come before those of what is nested in it
     return Schema(*(_field(field, number, numbers) for field, number in zip(schema.fields, reserved, strict=True)))
 
 
-def _nullable(kind: Any) -> Any:
+def all_nullable(kind: Any) -> Any:
+    """A type of Spark of which every part may be null."""
     if isinstance(kind, spark.StructType):
-        fields = (spark.StructField(each.name, _nullable(each.dataType), True, each.metadata) for each in kind.fields)
+        fields = (spark.StructField(one.name, all_nullable(one.dataType), True, one.metadata) for one in kind.fields)
         return spark.StructType(list(fields))
     if isinstance(kind, spark.ArrayType):
-        return spark.ArrayType(_nullable(kind.elementType), True)
+        return spark.ArrayType(all_nullable(kind.elementType), True)
     if isinstance(kind, spark.MapType):
-        return spark.MapType(_nullable(kind.keyType), _nullable(kind.valueType), True)
+        return spark.MapType(all_nullable(kind.keyType), all_nullable(kind.valueType), True)
     return kind
 
 

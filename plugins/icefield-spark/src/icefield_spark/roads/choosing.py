@@ -25,7 +25,7 @@ FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED = (
     METADATA_COLUMNS[name].field_id
     for name in ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number")
 )
-_OF_FILES = frozenset({FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED})
+OF_FILES = frozenset({FILE, POS, DELETED, SPEC_ID, PARTITION, ROW_ID, LAST_UPDATED})
 
 _MOST_GROUPS = 16
 """Groups of files that are read as relations of their own; with more, Spark would plan longer than it reads."""
@@ -82,6 +82,8 @@ class Wanted:
     columns: tuple[NestedField, ...]
     filtered: tuple[NestedField, ...]
     row_filter: BooleanExpression
+    is_exact: bool
+    """Whether what the table requires is never null for Spark either; else every column may be."""
 
     @property
     def fields(self) -> tuple[NestedField, ...]:
@@ -101,10 +103,10 @@ class Roads:
     """What each file takes; empty where all take one road and nobody asked."""
 
 
-def wanted_of(scan: TableScan, *, is_forced: bool = False) -> Wanted:
+def wanted_of(scan: TableScan, *, is_exact: bool) -> Wanted:
     """What a scan asks of Spark's own reader. Raises ``Unfit`` with what it cannot do, whatever the files are.
 
-    ``is_forced``: columns that the table requires may be called nullable.
+    ``is_exact``: what the table requires is never null for Spark either.
     """
     projection = scan.projection
     row_filter = bind(scan.schema, as_expression(scan.row_filter), scan.case_sensitive)
@@ -118,20 +120,22 @@ def wanted_of(scan: TableScan, *, is_forced: bool = False) -> Wanted:
             raise Unfit(f"the filter needs a field of '{leaf.path[0]}' that is not among the columns")
     ids = {id_ for ids in extra.values() for id_ in ids}
     filtered = scan.schema.select_ids(ids).fields if ids else ()
-    wanted = Wanted(projection.fields, tuple(filtered), row_filter)
+    wanted = Wanted(projection.fields, tuple(filtered), row_filter, is_exact)
     for column in wanted.fields:
-        reason = None if column.field_id in _OF_FILES else unfit_type(column)
+        reason = None if column.field_id in OF_FILES else unfit_type(column)
         if reason is not None:
             raise Unfit(reason)
-    required = next((column.name for column in wanted.columns if _is_required(column)), None)
-    if required is not None and not is_forced:
-        raise Unfit(f"column '{required}' is required, and Spark's reader calls every column nullable")
     return wanted
+
+
+def requires_any(scan: TableScan) -> bool:
+    """Whether a scan has a column, or a field inside of one, that the table requires."""
+    return any(map(_is_required, scan.projection.fields))
 
 
 def _is_required(column: NestedField) -> bool:
     """Whether a column, or a field inside of it, may not be null. Keys of maps never are, for Spark either."""
-    if column.field_id in _OF_FILES:
+    if column.field_id in OF_FILES:
         return False
     kind = column.field_type
     inside = (kind.value,) if isinstance(kind, MapType) else children_of(kind)
@@ -221,10 +225,10 @@ class Chooser:
     def _settled(self, shape: FileShape) -> dict[int, Held] | Unfit:
         stated = {source for spec_id in self._specs for source, _ in self._sources(spec_id)}
         try:
-            columns = ShapeColumns(shape)
+            columns = ShapeColumns(shape, is_exact=self._wanted.is_exact)
             held = {}
             for column in self._wanted.fields:
-                if column.field_id in _OF_FILES and column.field_id not in (ROW_ID, LAST_UPDATED):
+                if column.field_id in OF_FILES and column.field_id not in (ROW_ID, LAST_UPDATED):
                     continue
                 found = columns.held(column, stated)
                 if found is not None:
@@ -246,11 +250,13 @@ class Chooser:
             return None if file.first_row_id is None else (task.data_sequence_number,)
         if column.field_id == PARTITION:
             return self._partition(column, task)
-        if column.field_id in _OF_FILES:
+        if column.field_id in OF_FILES:
             return None
         stated = {source: file.partition[place] for source, place in self._sources(file.spec_id)}
-        if column.field_id in stated:
+        if stated.get(column.field_id) is not None:
             return stated[column.field_id]
+        if column.field_id in stated and not column.required:
+            return None
         if column.field_type.is_nested and (column.initial_default is not None or stated):
             raise Unfit(f"it lacks column '{column.name}', which may have a value")
         if column.initial_default is None and column.required:

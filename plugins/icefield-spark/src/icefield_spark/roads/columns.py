@@ -19,7 +19,7 @@ from icefield.types import NestedField
 from pyspark.sql import types as spark
 
 from icefield_spark.roads.footers import FileShape
-from icefield_spark.types import to_spark_type
+from icefield_spark.types import all_nullable, to_spark_type
 
 _ABSENT = "__absent_{}"
 """The name of a field that no file has."""
@@ -36,6 +36,7 @@ class Held:
     """A column that the files have: the field to ask for, and the type that it is then to have."""
 
     asked: spark.StructField
+    """With what may not be null as the table has it, unless all may be called nullable."""
     wanted: spark.DataType
     is_uuid: bool = False
 
@@ -59,15 +60,19 @@ def unfit_type(field: NestedField) -> str | None:
 
 
 class ShapeColumns:
-    """Finds columns in files of one shape. Raises ``Unfit`` for files whose columns cannot be told apart."""
+    """Finds columns in files of one shape. Raises ``Unfit`` for files whose columns cannot be told apart.
 
-    def __init__(self, shape: FileShape) -> None:
+    ``is_exact``: what the table requires, the files require as well; else all columns are nullable.
+    """
+
+    def __init__(self, shape: FileShape, *, is_exact: bool) -> None:
         if shape.is_rebased:
             raise Unfit("it was written by Spark with an older calendar")
         names = Counter(name.lower() for name in shape.schema.names)
         twice = next((name for name, count in names.items() if count > 1), None)
         if twice is not None:
             raise Unfit(f"it has two columns that Spark calls '{twice}'")
+        self._is_exact = is_exact
         self._physical = shape.physical
         self._places: dict[int, tuple[pa.Field, int]] = {}
         leaf = 0
@@ -94,7 +99,18 @@ class ShapeColumns:
         column, leaf = found
         asked = self._asked(field, column.type, leaf, constants)
         is_uuid = isinstance(field.field_type, iceberg.UUIDType)
-        return Held(spark.StructField(column.name, asked), to_spark_type(field.field_type), is_uuid)
+        made = to_spark_type(field.field_type)
+        nullable = self._may_be_null(field, column)
+        return Held(
+            spark.StructField(column.name, asked, nullable), made if self._is_exact else all_nullable(made), is_uuid
+        )
+
+    def _may_be_null(self, field: NestedField, held: pa.Field) -> bool:
+        if not self._is_exact or not field.required:
+            return True
+        if held.nullable:
+            raise Unfit(f"it may hold nulls in '{field.name}', which is required")
+        return False
 
     def _asked(self, field: NestedField, held: pa.DataType, leaf: int, constants: Set[int]) -> spark.DataType:
         kind = field.field_type
@@ -102,13 +118,14 @@ class ShapeColumns:
             return self._struct(field, kind, held, leaf, constants)
         if isinstance(kind, iceberg.ListType) and (pa.types.is_list(held) or pa.types.is_large_list(held)):
             _check_id(kind.element, held.value_field)
-            return spark.ArrayType(self._asked(kind.element, held.value_type, leaf, constants))
+            element = self._asked(kind.element, held.value_type, leaf, constants)
+            return spark.ArrayType(element, self._may_be_null(kind.element, held.value_field))
         if isinstance(kind, iceberg.MapType) and pa.types.is_map(held):
             _check_id(kind.key, held.key_field)
             _check_id(kind.value, held.item_field)
             key = self._asked(kind.key, held.key_type, leaf, constants)
             value = self._asked(kind.value, held.item_type, leaf + _leaves(held.key_type), constants)
-            return spark.MapType(key, value)
+            return spark.MapType(key, value, self._may_be_null(kind.value, held.item_field))
         if not kind.is_nested:
             if pa.types.is_dictionary(held):
                 held = held.value_type
@@ -136,11 +153,12 @@ class ShapeColumns:
                 if names[place[0].name.lower()] > 1:
                     raise Unfit(f"it has two fields in '{field.name}' that Spark calls '{place[0].name.lower()}'")
                 made = self._asked(wanted, place[0].type, place[1], constants)
-                asked.append(spark.StructField(place[0].name, made))
+                asked.append(spark.StructField(place[0].name, made, self._may_be_null(wanted, place[0])))
             elif wanted.required or wanted.initial_default is not None or not constants.isdisjoint(_ids(wanted)):
                 raise Unfit(f"it lacks the field '{field.name}.{wanted.name}', which has a value there")
             else:
-                asked.append(spark.StructField(_ABSENT.format(wanted.field_id), to_spark_type(wanted.field_type)))
+                absent = to_spark_type(wanted.field_type)
+                asked.append(spark.StructField(_ABSENT.format(wanted.field_id), all_nullable(absent)))
         if not any(wanted.field_id in places for wanted in kind.fields):
             raise Unfit(f"it has no field of the struct '{field.name}' that is read")
         return spark.StructType(asked)

@@ -14,15 +14,17 @@ from icefield.types import NestedField, UUIDType
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql import types as spark_types
 
-from icefield_spark.roads.choosing import FILE, LAST_UPDATED, PARTITION, POS, ROW_ID, Group, Wanted
+from icefield_spark.roads.choosing import FILE, LAST_UPDATED, OF_FILES, PARTITION, POS, ROW_ID, Group, Wanted
 from icefield_spark.roads.columns import Held, children_of
 from icefield_spark.roads.conditions import condition
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import OPTIONS
+from icefield_spark.types import all_nullable, to_spark_type
 
 _LISTED_BY_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _NO_VALUE_SETS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 _WHOLE = 1 << 30
+_MANY = 64
 _POSITION = "_metadata.row_index"
 _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
@@ -31,15 +33,53 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     """The rows of a group's files that match the filter. ``order``: the names of the columns, as they are wanted."""
     held = group.held.values()
     asked = {each.asked.name: each.asked for each in held}
+    schema = spark_types.StructType(list(asked.values()))
     with _listed_at_once(spark, len(group.paths)):
-        reader = spark.read.schema(spark_types.StructType(list(asked.values()))).options(**_options(asked.values()))
-        frame = reader.parquet(*group.paths)
+        reader = spark.read.schema(schema).options(**_options(asked.values()))
+        frame = _parquet(spark, reader, group.paths)
+    if schema != all_nullable(schema):
+        frame = _as_required(spark, frame, schema)
     made = {column.field_id: _made(column, group) for column in wanted.fields}
     if not isinstance(wanted.row_filter, AlwaysTrue):
         tops = {column.name: made[column.field_id] for column in wanted.fields}
         frame = frame.where(condition(wanted.row_filter, lambda path: reduce(Column.getField, path[1:], tops[path[0]])))
     columns = {column.name: made[column.field_id].alias(column.name) for column in wanted.columns}
     return frame.select([columns[name] for name in order])
+
+
+def is_connected(spark: SparkSession) -> bool:
+    """Whether a session goes through Spark Connect, which sends plans and has no JVM at hand."""
+    return getattr(spark, "_sc", None) is None
+
+
+def _parquet(spark: SparkSession, reader: Any, paths: list[str]) -> DataFrame:
+    """The frame of files. PySpark sends a list to the JVM item by item, a string at once."""
+    if is_connected(spark) or len(paths) < _MANY:
+        found: DataFrame = reader.parquet(*paths)
+        return found
+    jvm: Any = spark._jvm
+    listed = jvm.java.util.regex.Pattern.compile("\0").split("\0".join(paths))
+    return DataFrame(reader._jreader.parquet(listed), spark)
+
+
+def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.StructType) -> DataFrame:
+    """A relation of files under columns that are not null where the schema says so, as their footers do.
+
+    Spark's readers call every column nullable, and no function of its API takes that back.
+    """
+    jvm: Any = spark._jvm
+    relation = frame._jdf.queryExecution().analyzed()
+    fields = jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()).fields()
+    columns = []
+    for at, new in enumerate(fields):
+        old = relation.output().apply(at)
+        columns.append(
+            old.copy(old.name(), new.dataType(), new.nullable(), old.metadata(), old.exprId(), old.qualifier())
+        )
+    parts = [relation.productElement(at) for at in range(relation.productArity())]
+    parts[1] = jvm.PythonUtils.toSeq(columns)
+    dataset = reduce(getattr, frame._jdf.getClass().getName().split("."), jvm)
+    return DataFrame(dataset.ofRows(frame._jdf.sparkSession(), relation.copy(*parts)), spark)
 
 
 def _options(fields: Iterable[spark_types.StructField]) -> dict[str, str]:
@@ -61,17 +101,25 @@ def _holds_floats(kind: spark_types.DataType) -> bool:
 def _made(column: NestedField, group: Group) -> Column:
     """A column of the table out of what the files have."""
     found = group.held.get(column.field_id)
+    if found is not None and column.field_id not in OF_FILES:
+        return _held(found, column)
+    made = _known(column, found, group)
+    # Spark sees that it is never null; of an optional column it should not, and it drops the condition later.
+    return made if column.required else functions.when(functions.lit(True), made)
+
+
+def _known(column: NestedField, found: Held | None, group: Group) -> Column:
+    """A column that is not read as it is: known of the file, or counted."""
     if column.field_id == FILE:
         return _location(*group.prefixes)
     if column.field_id == POS:
-        return functions.col(_POSITION)
+        return functions.coalesce(functions.col(_POSITION), functions.lit(-1).cast("bigint"))  # which is never null
+    constant = group.constants[column.field_id]
     if column.field_id == PARTITION:
-        return _partition(column, group.constants[column.field_id])
+        return _partition(column, constant)
     if column.field_id in (ROW_ID, LAST_UPDATED):
-        return _lineage(column, found, group.constants[column.field_id])
-    if found is None:
-        return literal(column.field_type, group.constants[column.field_id])
-    return _held(found, column)
+        return _lineage(column, found, constant)
+    return literal(column.field_type, constant)
 
 
 def _location(of_table: str, of_spark: str) -> Column:
@@ -87,7 +135,8 @@ def _location(of_table: str, of_spark: str) -> Column:
 
 def _partition(column: NestedField, values: tuple[Any, ...]) -> Column:
     children = zip(children_of(column.field_type), values, strict=True)
-    return functions.struct(*(literal(child.field_type, value).alias(child.name) for child, value in children))
+    made = functions.struct(*(literal(child.field_type, value).alias(child.name) for child, value in children))
+    return made.cast(to_spark_type(column.field_type))
 
 
 def _held(found: Held, column: NestedField) -> Column:
@@ -96,7 +145,7 @@ def _held(found: Held, column: NestedField) -> Column:
         digits = functions.lower(functions.hex(read))
         parts = [functions.substring(digits, start, length) for start, length in _UUID_PARTS]
         return reduce(lambda left, right: functions.concat(left, functions.lit("-"), right), parts)
-    return read if _nullable(found.asked.dataType) == _nullable(found.wanted) else read.cast(_nullable(found.wanted))
+    return read if found.asked.dataType == found.wanted else read.cast(found.wanted)
 
 
 def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
@@ -107,18 +156,6 @@ def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
     if column.field_id == ROW_ID:
         return functions.coalesce(stored, functions.col(_POSITION) + functions.lit(inherited).cast("bigint"))
     return functions.coalesce(stored, functions.lit(inherited[0]).cast("bigint"))
-
-
-def _nullable(kind: spark_types.DataType) -> spark_types.DataType:
-    """A type of which every part may be null, as those of files are for Spark."""
-    if isinstance(kind, spark_types.StructType):
-        fields = [spark_types.StructField(each.name, _nullable(each.dataType)) for each in kind.fields]
-        return spark_types.StructType(fields)
-    if isinstance(kind, spark_types.ArrayType):
-        return spark_types.ArrayType(_nullable(kind.elementType))
-    if isinstance(kind, spark_types.MapType):
-        return spark_types.MapType(_nullable(kind.keyType), _nullable(kind.valueType))
-    return kind
 
 
 def _quoted(name: str) -> str:

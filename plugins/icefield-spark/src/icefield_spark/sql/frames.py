@@ -21,7 +21,7 @@ def frame_of(
 ) -> DataFrame:
     """The rows of a table that may match a filter, with some of its columns."""
     if source.plan is None:
-        return planned_frame(spark, source.scan(where, columns), columns or ())
+        return planned_frame(spark, source.scan(where, columns), columns or (), road=None)
     asked = columns if columns is not None else [field.name for field in source.schema().fields]
     selected = [*(columns if columns is not None else ("*",)), POSITION]
     if source.found is not None:
