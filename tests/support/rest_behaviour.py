@@ -8,11 +8,15 @@ from contextlib import ExitStack
 import pytest
 from icefield import Catalog, load_catalog
 from icefield.testing.behaviour.base import BehaviourChecks
+from rest_judged import judgement
 from rest_process import serving
 
 
 class Served(BehaviourChecks):
-    """Checks of behaviour through a server. Give a fixture ``behind``: the properties of the catalog behind it."""
+    """Checks of behaviour through a server. Give a fixture ``behind``: the properties of the catalog behind it.
+
+    The OpenAPI description of the protocol judges every request of every client, those of other processes too.
+    """
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -23,8 +27,9 @@ class Served(BehaviourChecks):
     @classmethod
     def service(cls, behind: dict[str, str]) -> Iterator[str]:
         """The address of a server that the tests share: each works in namespaces of its own."""
-        with serving(behind) as uri:
+        with serving(behind, judged=True) as uri:
             yield uri
+            judgement(uri)
 
     @pytest.fixture(autouse=True)
     def more_services(self, behind: dict[str, str]) -> Iterator[None]:

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+
+Parameters = dict[tuple[str, str], dict[str, Any]]
+"""Those of an operation, by where they are and how they are called, headers in lower case."""
 
 DESCRIPTION = Path(__file__).with_name("rest") / "rest-catalog-open-api.yaml"
 
@@ -38,14 +42,20 @@ def _with_nulls(schema: Any) -> None:
 
 def operation_of(method: str, url: str, *, prefix: str = "") -> dict[str, Any] | None:
     """The operation that a request asks for, where the description has it; ``prefix`` is what the server asked for."""
+    found = _place_of(url, prefix)
+    return None if found is None else description()["paths"][found[0]].get(method.lower())
+
+
+def _place_of(url: str, prefix: str = "") -> tuple[str, dict[str, str]] | None:
+    """The template of a path, and what stands in the places of its parameters."""
     given = [part for part in urlsplit(url).path.split("/")[1:] if part != prefix or not prefix]
-    for template, methods in description()["paths"].items():
+    for template in description()["paths"]:
         shape = [part for part in template.split("/")[1:] if part != "{prefix}"]
         if len(shape) == len(given) and all(
             wanted.startswith("{") or wanted == part for wanted, part in zip(shape, given, strict=True)
         ):
-            found: dict[str, Any] | None = methods.get(method.lower())
-            return found
+            pairs = zip(shape, given, strict=True)
+            return template, {wanted[1:-1]: unquote(part) for wanted, part in pairs if wanted.startswith("{")}
     return None
 
 
@@ -55,6 +65,76 @@ def check_request(method: str, url: str, body: bytes) -> None:
     content = _resolved((operation or {}).get("requestBody", {})).get("content", {})
     if "application/json" in content:
         _validate(content["application/json"]["schema"], json.loads(body))
+
+
+def check_whole_request(method: str, url: str, headers: Mapping[str, str], body: bytes, *, prefix: str = "") -> None:
+    """Raise ``ValidationError`` for a request whose path, query, headers or body is not in the description.
+
+    ``headers``: by names in lower case. Of those that an operation does not name, which HTTP allows, the ones of the
+    protocol have to be as they are where it does name them.
+    """
+    place = _place_of(url, prefix)
+    operation = operation_of(method, url, prefix=prefix)
+    if place is None or operation is None:
+        raise ValidationError(f"the description has no {method} {urlsplit(url).path}")
+    template, parts = place
+    known = _parameters(template, method.lower())
+    query = parse_qsl(urlsplit(url).query, keep_blank_values=True, strict_parsing=bool(urlsplit(url).query))
+    if len(dict(query)) < len(query):
+        raise ValidationError(f"a parameter stands in the query twice: {query}")
+    for name in dict(query).keys() - {name for where, name in known if where == "query"}:
+        raise ValidationError(f"{operation['operationId']} has no parameter {name}")
+    protocol = {name: parameter for (where, name), parameter in _all_parameters().items() if where == "header"}
+    given = {
+        **{("path", name): value for name, value in parts.items()},
+        **{("query", name): value for name, value in query},
+        **{("header", name): headers[name] for name in protocol if name in headers},
+    }
+    for key, value in given.items():
+        _check_parameter(key[1], known.get(key) or protocol[key[1]], value)
+    for where, name in {key for key, each in known.items() if each.get("required")} - given.keys():
+        if name != "prefix":
+            raise ValidationError(f"{operation['operationId']} needs the parameter {name} in the {where}")
+    content = _resolved(operation.get("requestBody", {})).get("content", {})
+    if not content and body:
+        raise ValidationError(f"{operation['operationId']} has no body")
+    if content:
+        kind = headers.get("content-type", "").partition(";")[0]
+        if kind not in content:
+            raise ValidationError(f"{operation['operationId']} has a body of {sorted(content)}, not of '{kind}'")
+        if kind == "application/json":
+            _validate(content[kind]["schema"], json.loads(body))
+
+
+@cache
+def _parameters(template: str, method: str) -> Parameters:
+    item = description()["paths"][template]
+    found = (_resolved(each) for each in (*item.get("parameters", ()), *item[method].get("parameters", ())))
+    return {(each["in"], each["name"].lower() if each["in"] == "header" else each["name"]): each for each in found}
+
+
+@cache
+def _all_parameters() -> Parameters:
+    found: Parameters = {}
+    for template, item in description()["paths"].items():
+        for method in item.keys() - {"parameters"}:
+            found |= _parameters(template, method)
+    return found
+
+
+def _check_parameter(name: str, parameter: dict[str, Any], text: str) -> None:
+    """Read a value as its schema says that it is written, and hold it against that."""
+    schema = _resolved(parameter.get("schema", {}))
+    if not text and parameter["in"] == "path":
+        raise ValidationError(f"the parameter {name} is empty")
+    value: Any = text
+    if schema.get("type") == "integer":
+        value = int(text) if text.isdigit() else text
+    elif schema.get("type") == "boolean":
+        value = {"true": True, "false": False}.get(text, text)
+    elif schema.get("type") == "array":
+        value = text.split(",")
+    _validate(schema, value)
 
 
 def check_answer(method: str, url: str, status: int, body: bytes) -> None:
@@ -84,4 +164,11 @@ def _validate(schema: dict[str, Any], value: Any) -> None:
     if schema.get("$ref") == "#/components/schemas/ErrorModel":
         # Some answers name the model itself, where every server, Java's too, sends it inside of an object.
         schema = {"$ref": "#/components/schemas/IcebergErrorResponse"}
-    Draft202012Validator({"components": description()["components"], **schema}).validate(value)
+    _validator(json.dumps(schema)).validate(value)
+
+
+@cache
+def _validator(schema: str) -> Draft202012Validator:
+    """With formats, such as those of UUIDs."""
+    whole = {"components": description()["components"], **json.loads(schema)}
+    return Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)

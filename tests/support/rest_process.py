@@ -17,6 +17,7 @@ from forked import forking
 from icefield import Plugins, load_catalog
 from icefield_rest_server import Settings, app
 from killing import Steps, killing_plugins, stepping
+from rest_judged import Judged
 from servers.process import answers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,23 +48,24 @@ def begin(
     settings: Mapping[str, Any] | None = None,
     deadly: int | None = None,
     also: Methods = (),
+    judged: bool = False,
 ) -> BaseProcess:
-    """A server at an address, over the catalog with these properties.
+    """A server at an address, over the catalog with these properties; ``judged`` by the description.
 
     With ``deadly`` its process dies at that step of the first commit, as ``killing`` counts them, with a step before
     and after each part of the answer; ``also`` are methods with steps, by their classes.
     """
-    arguments = (dict(properties), address, dict(settings or {}), deadly, also)
+    arguments = (dict(properties), address, dict(settings or {}), deadly, also, judged)
     process = forking(*_PRELOADED).Process(target=_serve, args=arguments, daemon=True)
     process.start()
     return process
 
 
 @contextmanager
-def serving(properties: Mapping[str, str], **settings: Any) -> Iterator[str]:
+def serving(properties: Mapping[str, str], *, judged: bool = False, **settings: Any) -> Iterator[str]:
     """The address of a server that ends with the block."""
     with listening() as address:
-        process = begin(properties, address, settings=settings)
+        process = begin(properties, address, settings=settings, judged=judged)
         uri = uri_of(address)
         deadline = time.monotonic() + _SECONDS
         while not answers(f"{uri}/health/live"):
@@ -88,6 +90,7 @@ def _serve(
     settings: Mapping[str, Any],
     deadly: int | None,
     also: Methods,
+    judged: bool,
 ) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     for owner, name in also:
@@ -97,6 +100,8 @@ def _serve(
         served: ASGIApp = app(catalog, Settings(**settings))
         if deadly is not None:
             served = _Deadly(served, deadly)
+        if judged:
+            served = Judged(served)
         uvicorn.Server(uvicorn.Config(served, log_level="warning")).run(sockets=[address])
 
 
