@@ -95,12 +95,17 @@ class View:
         *,
         default_namespace: Iterable[str] | None = None,
         default_catalog: str | None = None,
+        properties: Mapping[str, Any] | None = None,
     ) -> View:
-        """The view with another query. Raises ``InvalidArgument``, also where a dialect would be lost."""
+        """The view with another query, and with ``properties`` set in the same change.
+
+        Raises ``InvalidArgument``, also where a dialect would be lost.
+        """
         namespace = self.default_namespace if default_namespace is None else tuple(default_namespace)
         version = view_version(sql, namespace, default_catalog)
         columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
-        return self._changed(AddViewSchema(columns), AddViewVersion(version), SetCurrentViewVersion())
+        updates = (AddViewSchema(columns), AddViewVersion(version), SetCurrentViewVersion())
+        return self._changed(*updates, *([SetViewProperties(property_strings(properties))] if properties else []))
 
     def set_properties(self, properties: Mapping[str, Any], removals: Iterable[str] = ()) -> View:
         """The view with other properties."""

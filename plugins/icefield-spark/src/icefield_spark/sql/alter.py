@@ -13,7 +13,7 @@ from icefield.schema import Schema
 from icefield.types import IcebergType
 from pyspark.sql import DataFrame
 
-from icefield_spark.sql import terms
+from icefield_spark.sql import terms, views
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import value_of
 from icefield_spark.sql.parsing import Cursor
@@ -24,9 +24,11 @@ _UNITS = {"DAYS": 86_400_000, "DAY": 86_400_000, "HOURS": 3_600_000, "HOUR": 3_6
 
 
 def alter(context: Context, cursor: Cursor) -> DataFrame:
-    """``ALTER TABLE`` and ``ALTER NAMESPACE``; the cursor stands after ALTER."""
+    """``ALTER TABLE``, ``ALTER NAMESPACE`` and ``ALTER VIEW``; the cursor stands after ALTER."""
     if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
         return _alter_namespace(context, cursor)
+    if cursor.takes("VIEW"):
+        return views.alter(context, cursor)
     if not cursor.takes("TABLE"):
         return context.passed(cursor)
     parts = cursor.names("the name of a table")

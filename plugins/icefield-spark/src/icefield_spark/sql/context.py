@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icefield import Catalog, Table
+from icefield import Catalog, Table, View
 from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 
@@ -43,6 +43,11 @@ class Context:
         """The catalog's table of a name; None for what is Spark's."""
         found = self.names.find(parts)
         return None if found is None else self.names.table(parts)
+
+    def table_or_view(self, parts: tuple[str, ...]) -> tuple[Table | None, View | None]:
+        """The catalog's table or view of a name; neither for what is Spark's."""
+        table = self.table(parts)
+        return table, (self.names.view(parts) if table is None else None)
 
     def namespace(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """The catalog's namespace of a name; None for what is Spark's."""

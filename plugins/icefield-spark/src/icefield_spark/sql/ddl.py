@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.distributing import distributed
 from icefield_spark.executors import for_executors
-from icefield_spark.sql import terms
+from icefield_spark.sql import terms, views
 from icefield_spark.sql.columns import column_of, equal_to, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import with_defaults
@@ -34,10 +34,12 @@ _CREATE, _REPLACE, _CREATE_OR_REPLACE = "CREATE", "REPLACE", "CREATE OR REPLACE"
 
 
 def create(context: Context, cursor: Cursor) -> DataFrame:
-    """``CREATE TABLE`` and ``CREATE NAMESPACE``; the cursor stands after CREATE."""
+    """``CREATE TABLE``, ``CREATE NAMESPACE`` and ``CREATE VIEW``; the cursor stands after CREATE."""
     replaces = cursor.takes("OR", "REPLACE")
     if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
         return _create_namespace(context, cursor)
+    if cursor.takes("VIEW"):
+        return views.create(context, cursor, replaces=replaces)
     if not cursor.takes("TABLE"):
         return context.passed(cursor)
     return _create_table(context, cursor, _CREATE_OR_REPLACE if replaces else _CREATE)
@@ -130,9 +132,11 @@ def _create_like(context: Context, cursor: Cursor, parts: tuple[str, ...], if_no
 
 
 def drop(context: Context, cursor: Cursor) -> DataFrame:
-    """``DROP TABLE`` and ``DROP NAMESPACE``; the cursor stands after DROP."""
+    """``DROP TABLE``, ``DROP NAMESPACE`` and ``DROP VIEW``; the cursor stands after DROP."""
     if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
         return _drop_namespace(context, cursor)
+    if cursor.takes("VIEW"):
+        return views.drop(context, cursor)
     if not cursor.takes("TABLE"):
         return context.passed(cursor)
     if_exists = cursor.takes("IF", "EXISTS")
@@ -220,6 +224,8 @@ def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
         catalog.drop_namespace(inner)
     for name in catalog.list_tables(namespace):
         catalog.drop_table(name)
+    for name in catalog.list_views(namespace) if CatalogAbility.VIEWS in catalog.backend.abilities else ():
+        catalog.drop_view(name)
 
 
 def _nests(catalog: Catalog) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icefield.errors import InvalidArgument
+from icefield import View
+from icefield.errors import InvalidArgument, NoSuchTable
 from icefield.expressions import BooleanExpression, conjunction
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp, parse_one
@@ -18,8 +19,9 @@ from sqlglot.errors import SqlglotError
 from icefield_spark.sql.frames import frame_about, frame_of
 from icefield_spark.sql.parsing import Statement, quoted
 from icefield_spark.sql.scopes import Scope, needed_columns
-from icefield_spark.sql.sources import Names, Source
+from icefield_spark.sql.sources import NamedView, Names, Source
 from icefield_spark.sql.temporal import AsOf, as_of_clauses, without
+from icefield_spark.sql.view_rows import DIALECT, as_stated, check_query
 
 _ROWS = "rows_of_{}"
 
@@ -94,6 +96,29 @@ class Queries:
             raise InvalidArgument(f"this statement is not supported on tables of Icefield: {string:.200}")
         return self._bound(statement, tree, clauses, given or {})
 
+    def rows_of_view(
+        self, name: tuple[str, ...], string: str, namespace: tuple[str, ...], catalog: str | None = None
+    ) -> DataFrame:
+        """The rows of a view's query, whose names are looked up where the view says.
+
+        Raises ``InvalidArgument``, ``UnsupportedFeature``, and ``NoSuchTable`` for a name that is not there.
+        """
+        return Queries(self.spark, self._names.within(name, namespace, catalog))._inner(string).run(self.spark)
+
+    def _inner(self, string: str) -> Query:
+        name = ".".join(self._names.inside[-1])
+        statement = Statement(string)
+        clauses = as_of_clauses(statement)
+        try:
+            tree = parse_one(without(statement.string, clauses), read="spark")
+        except SqlglotError as error:
+            message = str(error).splitlines()[0].rstrip(".")
+            raise InvalidArgument(f"the query of view {name} cannot be understood: {message}") from error
+        check_query(tree, name)
+        query = self._bound(statement, tree, clauses, {})
+        # In parentheses Spark takes a query alone, whatever else it would read in the string.
+        return Query(f"SELECT * FROM (\n{query.string}\n)", query.frames)
+
     def count(self, string: str) -> DataFrame | None:
         """The frame of a query that counts the rows of a whole table, where metadata tells; else None."""
         statement = Statement(string)
@@ -137,7 +162,7 @@ class Queries:
     def _bound(
         self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf], given: Mapping[str, DataFrame]
     ) -> Query:
-        found: list[tuple[exp.Table, Source]] = []
+        found: list[tuple[exp.Table, Source | NamedView]] = []
         hidden = {self._folded(cte.alias) for cte in tree.find_all(exp.CTE)}
         edits = _Edits()
         frames: dict[str, DataFrame] = {}
@@ -148,17 +173,19 @@ class Queries:
                 continue
             if len(table.parts) == 1 and self._folded(table.name) in hidden:
                 continue
-            source = self._source(table, clauses)
+            source = self._source(table, clauses) or self._view(table, clauses)
             if source is not None:
                 found.append((table, source))
+            elif self._names.inside:
+                self._qualify(edits, table)
         used = {_last(table) for table, _ in found}
         for name_end in clauses.keys() & used:
             clauses = {end: clause for end, clause in clauses.items() if end != name_end}
         string = statement.string
         for table, source in found:
             name = _ROWS.format(len(frames))
-            frames[name] = self._frame(tree, table, source)
-            self._replace(edits, statement, table, source, name)
+            frames[name] = self._frame(tree, table, source) if isinstance(source, Source) else self._rows(source.view)
+            self._replace(edits, statement, table, source.name, name)
         self._shorten(edits, tree, found)
         if len(edits.made) < len(frames):
             raise InvalidArgument("two tables of the statement have one place in it; write it without '|>'")
@@ -186,6 +213,35 @@ class Queries:
             raise InvalidArgument(f"there is no time {clause.value}")
         return source.at(None, time_ms)
 
+    def _view(self, table: exp.Table, clauses: Mapping[int, AsOf]) -> NamedView | None:
+        """The view that a table of the tree is; None when it is none of Icefield's."""
+        if not all(isinstance(part, exp.Identifier) for part in table.parts):
+            return None
+        parts = tuple(part.name for part in table.parts)
+        view = self._names.view(parts)
+        if view is not None and _last(table) in clauses:
+            raise InvalidArgument(f"{'.'.join(parts)} is a view: it is read as it is now, at no version of its own")
+        return None if view is None else NamedView(parts, view)
+
+    def _rows(self, view: View) -> DataFrame:
+        catalog = view.metadata.current_version().default_catalog or None
+        return as_stated(self.rows_of_view(view.name, view.sql_for(DIALECT), view.default_namespace, catalog), view)
+
+    def _qualify(self, edits: _Edits, table: exp.Table) -> None:
+        """Write out the name of a table of another catalog, in the query of a view that is at home there."""
+        if not table.parts or not all(isinstance(part, exp.Identifier) for part in table.parts):
+            return
+        names = self._names
+        parts = tuple(part.name for part in table.parts)
+        if names.is_ours(parts):
+            view = ".".join(names.inside[-1])
+            raise NoSuchTable(
+                f"view {view} is made from {'.'.join(parts)}, which the catalog does not have", table=parts
+            )
+        if names.elsewhere is not None and len(parts) < 3:
+            before = (names.elsewhere, *(names.namespace if len(parts) == 1 else ()))
+            edits.put(table.parts[0].meta["start"], _last(table), _plain(quoted(*before, *parts)))
+
     def _frame(self, tree: exp.Expr, table: exp.Table, source: Source) -> DataFrame:
         if source.about is not None:
             return frame_about(self.spark, source)
@@ -195,13 +251,15 @@ class Queries:
         columns = needed_columns(tree, table, source, schema, self._folded)
         return frame_of(self.spark, source, conjunction(filters) if filters else None, columns)
 
-    def _replace(self, edits: _Edits, statement: Statement, table: exp.Table, source: Source, name: str) -> None:
+    def _replace(
+        self, edits: _Edits, statement: Statement, table: exp.Table, parts: tuple[str, ...], name: str
+    ) -> None:
         """Put the frame in the place of the table's name, under the name by which the query knows it."""
         start, end = table.parts[0].meta.get("start"), _last(table)
         if start is None:
-            raise InvalidArgument(f"the place of '{'.'.join(source.name)}' in the statement was not found")
+            raise InvalidArgument(f"the place of '{'.'.join(parts)}' in the statement was not found")
         clause_end = max([end, *(clause.end for key, clause in as_of_clauses(statement).items() if key == end)])
-        alias = "" if table.alias else f" AS {quoted(source.name[-1]).replace('{', '{{').replace('}', '}}')}"
+        alias = "" if table.alias else f" AS {quoted(parts[-1]).replace('{', '{{').replace('}', '}}')}"
         sample_end = _sample_end(statement, clause_end) if alias else None
         if sample_end is None:
             edits.put(start, clause_end, f"{{{name}}}{alias}")
@@ -209,7 +267,7 @@ class Queries:
         sample = _plain(statement.string[clause_end + 1 : sample_end + 1])
         edits.put(start, sample_end, f"{{{name}}}{sample}{alias}")
 
-    def _shorten(self, edits: _Edits, tree: exp.Expr, found: list[tuple[exp.Table, Source]]) -> None:
+    def _shorten(self, edits: _Edits, tree: exp.Expr, found: list[tuple[exp.Table, Source | NamedView]]) -> None:
         """Leave out the namespace before the names of tables in ``db.t.column``: Spark knows the last part only."""
         known = {tuple(map(self._folded, source.name)) for table, source in found if not table.alias}
         for column in tree.find_all(exp.Column):
@@ -228,7 +286,7 @@ class Queries:
             while at + 2 < len(tokens) and tokens[at + 1].text == ".":
                 at += 2
                 parts.append(tokens[at].text)
-            if len(parts) > 1 and self._names.find(tuple(parts)) is not None:
+            if len(parts) > 1 and (self._names.find(tuple(parts)) or self._names.view(tuple(parts))) is not None:
                 return True
             at += 1
         return False

@@ -9,10 +9,14 @@ from icefield import Table
 from icefield.partitioning import PartitionField
 from pyspark.sql import DataFrame
 
+from icefield_spark.sql import views
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, literal, quoted
 from icefield_spark.types import to_spark_schema
 
+_CREATED = "createtab_stmt string NOT NULL"
+_DESCRIBED = "col_name string NOT NULL, data_type string NOT NULL, comment string"
+_VIEW_KINDS = "namespace string NOT NULL, viewName string NOT NULL, isTemporary boolean NOT NULL"
 _TABLE_KINDS = "namespace string NOT NULL, tableName string NOT NULL, isTemporary boolean NOT NULL"
 
 
@@ -20,10 +24,15 @@ def show(context: Context, cursor: Cursor) -> DataFrame:
     """``SHOW ...``; the cursor stands after SHOW."""
     if cursor.takes("TABLES"):
         return _tables(context, cursor)
+    if cursor.takes("VIEWS"):
+        return _views(context, cursor)
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS"):
         return _namespaces(context, cursor)
     if cursor.takes("CREATE", "TABLE"):
-        table = context.table(cursor.names("the name of a table"))
+        parts = cursor.names("the name of a table")
+        table, view = context.table_or_view(parts)
+        if view is not None:
+            return context.rows(_CREATED, [[views.created(context, view)]])
         return context.passed(cursor) if table is None else _created(context, table)
     if cursor.takes("PARTITIONS"):
         parts = cursor.names("the name of a table")
@@ -49,16 +58,18 @@ def describe(context: Context, cursor: Cursor) -> DataFrame:
         return context.passed(cursor)
     parts = cursor.names("the name of a table")
     source = context.names.find(parts)
+    view = context.names.view(parts) if source is None else None
+    if view is not None:
+        cursor.expect_end()
+        return context.rows(_DESCRIBED, views.described(context, view, extended))
     if source is None:
         return context.passed(cursor)
     if source.about is not None:
         frame = context.queries.frame(f"SELECT * FROM {quoted(*parts)}")
         rows = [(field.name, field.dataType.simpleString(), None) for field in frame.schema.fields]
-        return context.rows("col_name string NOT NULL, data_type string NOT NULL, comment string", rows)
+        return context.rows(_DESCRIBED, rows)
     cursor.expect_end()
-    return context.rows(
-        "col_name string NOT NULL, data_type string NOT NULL, comment string", _described(source.table, extended)
-    )
+    return context.rows(_DESCRIBED, _described(source.table, extended))
 
 
 def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]]:
@@ -107,7 +118,7 @@ def _created(context: Context, table: Table) -> DataFrame:
     shown = {**table.properties, "format-version": str(table.format_version)}
     listed = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in sorted(shown.items()))
     lines.append(f"TBLPROPERTIES (\n  {listed})")
-    return context.rows("createtab_stmt string NOT NULL", [["\n".join(lines)]])
+    return context.rows(_CREATED, [["\n".join(lines)]])
 
 
 def _upper(kind: object) -> str:
@@ -144,6 +155,21 @@ def _tables(context: Context, cursor: Cursor) -> DataFrame:
     return context.rows(_TABLE_KINDS, [(".".join(local), name, False) for name in found if _fits(name, pattern)])
 
 
+def _views(context: Context, cursor: Cursor) -> DataFrame:
+    parts = context.names.namespace
+    if cursor.takes_one_of("IN", "FROM"):
+        parts = cursor.names("a namespace")
+    local = context.namespace(parts) if parts else None
+    if local is None:
+        return context.passed(cursor)
+    pattern = _pattern(cursor)
+    found = sorted(name[-1] for name in context.catalog.list_views(local))
+    rows = [(".".join(local), name, False) for name in found if _fits(name, pattern)]
+    temporary = [row for row in context.spark.sql("SHOW VIEWS").collect() if row.isTemporary and not row.namespace]
+    rows += [("", row.viewName, True) for row in temporary if _fits(row.viewName, pattern)]
+    return context.rows(_VIEW_KINDS, rows)
+
+
 def _namespaces(context: Context, cursor: Cursor) -> DataFrame:
     parts = cursor.names("a catalog") if cursor.takes_one_of("IN", "FROM") else (context.catalog.name,)
     local = context.namespace(parts)
@@ -172,26 +198,40 @@ def _columns(context: Context, cursor: Cursor) -> DataFrame:
     parts = cursor.names("the name of a table")
     if cursor.takes_one_of("IN", "FROM"):
         parts = (*cursor.names("a namespace"), parts[-1])
-    table = context.table(parts)
-    if table is None:
+    table, view = context.table_or_view(parts)
+    named = view if table is None else table
+    if named is None:
         return context.passed(cursor)
-    return context.rows("col_name string NOT NULL", [[field.name] for field in table.schema().fields])
+    return context.rows("col_name string NOT NULL", [[field.name] for field in named.schema().fields])
 
 
 def _properties(context: Context, cursor: Cursor) -> DataFrame:
-    table = context.table(cursor.names("the name of a table"))
-    if table is None:
+    parts = cursor.names("the name of a table")
+    table, view = context.table_or_view(parts)
+    if view is not None:
+        shown = dict(views.own_properties(view))
+    elif table is not None:
+        shown = _shown(table)
+    else:
         return context.passed(cursor)
-    shown = {**table.properties, "format-version": str(table.format_version)}
-    current = table.current_snapshot()
-    shown["current-snapshot-id"] = "none" if current is None else str(current.snapshot_id)
-    shown["format"] = f"iceberg/{table.properties.get('write.format.default', 'parquet')}"
     if cursor.sees("("):
         inner = cursor.enclosed()
         key = inner.rest().strip().strip("'\"`")
-        value = shown.get(key, f"Table {'.'.join(table.name())} does not have property: {key}")
+        value = shown.get(
+            key, f"{'View' if table is None else 'Table'} {'.'.join(parts)} does not have property: {key}"
+        )
         return context.rows("key string NOT NULL, value string NOT NULL", [(key, value)])
     return context.rows("key string NOT NULL, value string NOT NULL", sorted(shown.items()))
+
+
+def _shown(table: Table) -> dict[str, str]:
+    current = table.current_snapshot()
+    return {
+        **table.properties,
+        "format-version": str(table.format_version),
+        "current-snapshot-id": "none" if current is None else str(current.snapshot_id),
+        "format": f"iceberg/{table.properties.get('write.format.default', 'parquet')}",
+    }
 
 
 def _pattern(cursor: Cursor) -> str | None:

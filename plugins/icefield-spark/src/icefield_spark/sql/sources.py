@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from icefield import Catalog, Schema, Table
-from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable, NotSupportedByCatalog
+from icefield import Catalog, Schema, Table, View
+from icefield.abc import CatalogAbility
+from icefield.errors import InvalidArgument, NoSuchNamespace, NoSuchTable, NoSuchView, NotSupportedByCatalog
 from icefield.expressions import BooleanExpression
 from icefield.scan import TableScan
 from pyspark.sql import SparkSession
@@ -85,6 +88,18 @@ class Source:
         return replace(self, snapshot_id=int(str(version)))
 
 
+@dataclass(frozen=True)
+class NamedView:
+    """What a name stands for: a view that the catalog keeps."""
+
+    name: tuple[str, ...]
+    view: View
+
+
+_DEEPEST = 100
+_MOST_VIEWS = 200
+
+
 class Names:
     """Finds the tables that a statement names; each is loaded once, so that all of a statement reads one version."""
 
@@ -100,6 +115,29 @@ class Names:
         self.namespace = namespace
         self._given = dict(given or {})
         self._loaded: dict[tuple[str, ...], Table | None] = {}
+        self._views: dict[tuple[str, ...], View | None] = {}
+        self._read = count(1)
+        self.inside: tuple[tuple[str, ...], ...] = ()
+        """The views whose query it is that the names stand in, the outermost first."""
+        self.elsewhere: str | None = None
+        """The catalog that names are of which name none, where it is not this one."""
+
+    def within(self, view: tuple[str, ...], namespace: tuple[str, ...], catalog: str | None = None) -> Names:
+        """The names in the query of a view, which says where those are looked up that name no namespace or catalog.
+
+        What is loaded is loaded for both. Raises ``InvalidArgument`` for a view that is made from itself.
+        """
+        shown = ".".join(view)
+        if view in self.inside:
+            raise InvalidArgument(f"view {shown} is made from itself: {' <- '.join(map('.'.join, self.inside))}")
+        if len(self.inside) == _DEEPEST or next(self._read) > _MOST_VIEWS:
+            raise InvalidArgument(
+                f"view {shown} is not read: views are made from at most {_MOST_VIEWS} others, {_DEEPEST} deep"
+            )
+        made = copy(self)
+        made.namespace, made.inside, made._given = namespace, (*self.inside, view), {}
+        made.elsewhere = None if catalog == self._catalog.name else catalog
+        return made
 
     def is_known(self, parts: tuple[str, ...]) -> bool:
         """Whether a table of that name would be the catalog's: its namespace is there, or it names the catalog."""
@@ -127,10 +165,27 @@ class Names:
             return found
         return replace(found, ref=branch_written(self._session, found.table))
 
+    def view(self, parts: tuple[str, ...]) -> View | None:
+        """The view of a name; None when it is none of the catalog's."""
+        name = self._local_here(parts)
+        if len(name) < 2 or CatalogAbility.VIEWS not in self._catalog.backend.abilities:
+            return None
+        if name not in self._views:
+            try:
+                self._views[name] = self._catalog.load_view(name)
+            except (NoSuchView, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
+                self._views[name] = None
+        return self._views[name]
+
+    def _local_here(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """A name as the catalog has it; nothing where it is another catalog's."""
+        here = self.elsewhere is None or (len(parts) > 2 and parts[0] == self._catalog.name)
+        return self.local(parts) if here else ()
+
     def _find(self, parts: tuple[str, ...]) -> Source | None:
         if len(parts) == 1 and parts[0] in self._given:
             return self._given[parts[0]]
-        name = self.local(parts)
+        name = self._local_here(parts)
         if len(name) < 2:
             return None
         table = self._load(name)
@@ -155,6 +210,10 @@ class Names:
             except (NoSuchTable, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
                 self._loaded[name] = None
         return self._loaded[name]
+
+    def is_ours(self, parts: tuple[str, ...]) -> bool:
+        """Whether a name in the query of a view can be of this catalog alone."""
+        return parts[0] == self._catalog.name or (self.elsewhere is None and len(parts) < 3)
 
     def is_namespace(self, name: tuple[str, ...]) -> bool:
         """Whether the catalog has a namespace of that name."""

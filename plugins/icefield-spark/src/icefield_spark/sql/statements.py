@@ -60,7 +60,7 @@ class Statements:
             return self._use(cursor, names)
         context = Context(self._spark, self._catalog, names, queries, self._write)
         if cursor.sees("CREATE"):
-            view = _view(cursor, queries)
+            view = _view(cursor, names, queries)
             if view is not None:
                 return context.nothing() if view else self._spark.sql(statement.string)
         if cursor.sees("WITH"):
@@ -91,8 +91,8 @@ class Statements:
         return self._spark.sql(f"USE {quoted(*parts)}")
 
 
-def _view(cursor: Cursor, queries: Queries) -> bool | None:
-    """Create a temporary view. None where the statement creates no view, False where the view is Spark's alone."""
+def _view(cursor: Cursor, names: Names, queries: Queries) -> bool | None:
+    """Create a temporary view. None where the statement creates none, False where the view is Spark's alone."""
     ahead = Cursor(cursor.statement, cursor.at)
     ahead.expect("CREATE")
     replace = ahead.takes("OR", "REPLACE")
@@ -100,12 +100,11 @@ def _view(cursor: Cursor, queries: Queries) -> bool | None:
     temporary = bool(ahead.takes_one_of("TEMPORARY", "TEMP"))
     if not ahead.takes("VIEW"):
         return None
-    if ahead.takes("IF", "NOT", "EXISTS"):
-        return _permanent(ahead, queries)
+    if_not_exists = ahead.takes("IF", "NOT", "EXISTS")
     name = ahead.names("the name of a view")
     if not temporary:
-        return _permanent(ahead, queries)
-    if not ahead.takes("AS"):
+        return None if names.is_known(name) else _permanent(ahead, queries)
+    if if_not_exists or not ahead.takes("AS"):
         return False
     query = queries.bind(ahead.rest())
     if not query.frames:
@@ -122,6 +121,7 @@ def _permanent(ahead: Cursor, queries: Queries) -> bool:
     ahead.until(("AS",))
     if ahead.takes("AS") and queries.bind(ahead.rest()).frames:
         raise UnsupportedFeature(
-            "a view that stays would hold the name of a table that Spark does not know; CREATE TEMPORARY VIEW works"
+            "a view of Spark's that stays would hold the name of a table that Spark does not know: name a namespace of "
+            "the catalog, as in CREATE VIEW db.name, or CREATE TEMPORARY VIEW"
         )
     return False
