@@ -65,6 +65,7 @@ def table(catalog: icefield.Catalog) -> icefield.Table:
         update.update_column("id", "long").update_column("price", "double")
         update.rename_column("word", "word__").rename_column("part", "word_").rename_column("word__", "word")
         update.rename_column("word_", "part")
+        update.update_column("price", doc="in euro").update_column("home.zip", doc="since 1962")
     later = rows(4, "b").append_column("new", pa.array([1, 2, None, 4], pa.int32()))
     made.append(later.append_column("kind", pa.array(["x", None, "given", "z"])))
     return made

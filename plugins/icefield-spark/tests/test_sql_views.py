@@ -49,7 +49,9 @@ def test_a_view_lives_its_life(ice: Any, catalog: icefield.Catalog, goods: icefi
     assert rows(ice.sql("SHOW COLUMNS IN db.few")) == [("number",), ("kind",)]
     assert rows(ice.sql("DESCRIBE db.few")) == [("number", "bigint", "an id"), ("kind", "string", "")]
     assert ("Comment", "not all", "") in rows(ice.sql("DESCRIBE EXTENDED db.few"))
-    assert rows(ice.sql("SHOW TBLPROPERTIES db.few")) == [("a", "b")]
+    location = catalog.load_view("db.few").metadata.location
+    reserved = {"location": location, "provider": "iceberg", "format-version": "1"}
+    assert dict(rows(ice.sql("SHOW TBLPROPERTIES db.few"))) == {"a": "b", **reserved}
     (statement,) = rows(ice.sql("SHOW CREATE TABLE db.few"))[0]
     ice.sql(statement.replace("test.db.few", "db.again"))
     assert rows(ice.sql("SELECT * FROM db.again EXCEPT SELECT * FROM db.few")) == []
@@ -62,7 +64,7 @@ def test_a_view_lives_its_life(ice: Any, catalog: icefield.Catalog, goods: icefi
     with pytest.raises(InvalidArgument, match="has no property d"):
         ice.sql("ALTER VIEW db.few UNSET TBLPROPERTIES ('d')")
     ice.sql("ALTER VIEW db.few UNSET TBLPROPERTIES IF EXISTS ('d')")
-    assert rows(ice.sql("SHOW TBLPROPERTIES db.few")) == [("a", "c")]
+    assert dict(rows(ice.sql("SHOW TBLPROPERTIES db.few"))) == {"a": "c", **reserved}
     ice.sql("ALTER VIEW db.few RENAME TO db.top")
     assert catalog.list_views("db") == [("db", "again"), ("db", "top")]
     ice.sql("DROP VIEW db.top")

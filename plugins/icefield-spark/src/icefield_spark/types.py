@@ -78,6 +78,11 @@ def from_spark_schema(schema: spark.StructType, *, optional: bool = False) -> Sc
     return Schema(*(_field(field, number, numbers) for field, number in zip(schema.fields, reserved, strict=True)))
 
 
+def comment_of(field: iceberg.NestedField) -> dict[str, str]:
+    """The metadata of a column of Spark's: the doc of a field as its comment."""
+    return {"comment": field.doc} if field.doc else {}
+
+
 def all_nullable(kind: Any) -> Any:
     """A type of Spark of which every part may be null."""
     if isinstance(kind, spark.StructType):
@@ -93,7 +98,7 @@ def all_nullable(kind: Any) -> Any:
 def _struct(kind: iceberg.StructType) -> spark.StructType:
     fields = []
     for field in kind.fields:
-        metadata = {"comment": field.doc} if field.doc else None
+        metadata = comment_of(field)
         fields.append(spark.StructField(field.name, to_spark_type(field.field_type), not field.required, metadata))
     return spark.StructType(fields)
 

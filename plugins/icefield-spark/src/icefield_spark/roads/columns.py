@@ -19,7 +19,7 @@ from icefield.types import NestedField
 from pyspark.sql import types as spark
 
 from icefield_spark.roads.footers import FileShape
-from icefield_spark.types import all_nullable, to_spark_type
+from icefield_spark.types import all_nullable, comment_of, to_spark_type
 
 _ABSENT = "__absent_{}"
 """The name of a field that no file has."""
@@ -153,7 +153,8 @@ class ShapeColumns:
                 if names[place[0].name.lower()] > 1:
                     raise Unfit(f"it has two fields in '{field.name}' that Spark calls '{place[0].name.lower()}'")
                 made = self._asked(wanted, place[0].type, place[1], constants)
-                asked.append(spark.StructField(place[0].name, made, self._may_be_null(wanted, place[0])))
+                nullable = self._may_be_null(wanted, place[0])
+                asked.append(spark.StructField(place[0].name, made, nullable, comment_of(wanted)))
             elif wanted.required or wanted.initial_default is not None or not constants.isdisjoint(_ids(wanted)):
                 raise Unfit(f"it lacks the field '{field.name}.{wanted.name}', which has a value there")
             else:

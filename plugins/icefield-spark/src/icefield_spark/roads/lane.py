@@ -19,7 +19,7 @@ from icefield_spark.roads.columns import Held, children_of
 from icefield_spark.roads.conditions import condition
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import OPTIONS
-from icefield_spark.types import all_nullable, to_spark_type
+from icefield_spark.types import all_nullable, comment_of, to_spark_type
 
 _LISTED_BY_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _NO_VALUE_SETS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
@@ -43,7 +43,9 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     if not isinstance(wanted.row_filter, AlwaysTrue):
         tops = {column.name: made[column.field_id] for column in wanted.fields}
         frame = frame.where(condition(wanted.row_filter, lambda path: reduce(Column.getField, path[1:], tops[path[0]])))
-    columns = {column.name: made[column.field_id].alias(column.name) for column in wanted.columns}
+    columns = {
+        column.name: made[column.field_id].alias(column.name, metadata=comment_of(column)) for column in wanted.columns
+    }
     return frame.select([columns[name] for name in order])
 
 

@@ -209,7 +209,7 @@ def _properties(context: Context, cursor: Cursor) -> DataFrame:
     parts = cursor.names("the name of a table")
     table, view = context.table_or_view(parts)
     if view is not None:
-        shown = dict(views.own_properties(view))
+        shown = {**dict(views.own_properties(view)), **views.reserved_properties(view)}
     elif table is not None:
         shown = _shown(table)
     else:

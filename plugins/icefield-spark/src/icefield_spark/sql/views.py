@@ -157,6 +157,15 @@ def own_properties(view: View) -> list[tuple[str, str]]:
     return sorted((key, value) for key, value in view.properties.items() if key not in _KEPT)
 
 
+def reserved_properties(view: View) -> dict[str, str]:
+    """What Spark shows beside the properties of a view, as Java's runtime does."""
+    return {
+        "location": view.metadata.location,
+        "provider": "iceberg",
+        "format-version": str(view.metadata.format_version),
+    }
+
+
 def _column(item: Cursor) -> tuple[str, str | None]:
     """Take a column of a list: its name and its comment."""
     name = item.name("a column")
