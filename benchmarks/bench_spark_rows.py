@@ -1,69 +1,66 @@
 """MERGE, DELETE and UPDATE on Spark, next to Iceberg's Java runtime on a copy of the same table.
 
-    python benchmarks/bench_spark_rows.py [--full | ROWS] [PART ...]
+    python benchmarks/bench_spark_rows.py [--rows 10000000] [--runs 3] [PART ...]
 
-``merge`` brings rows into ROWS (1 million, 10 million with ``--full``), one for each hundred: half of them are there
-already, all over the table. ``delete`` and ``update`` change 1 % of the rows, all over the table. Each runs by
-copy-on-write, by position deletes (version 2) and by deletion vectors (version 3), on a table of ten files that Java
-wrote, and the table is rolled back after it. The clocks stop before that.
+``merge`` brings rows into a table (of 1 million unless given), one for each hundred: half of them are there already,
+all over the table. ``delete`` and ``update`` change 1 % of the rows, all over the table. Each runs by
+``copy-on-write``, by position deletes (``positions``, version 2) and by deletion vectors (``vectors``, version 3), on
+a table of ten files that Java wrote, and the table is rolled back after it. The clocks stop before that. After each
+kind of change both tables must hold the same.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from spark_peers import compare, on_the_runtimes_spark, rows, session
+from spark_peers import Asked, asked, compare, on_the_runtimes_spark, rows, session
 
 KINDS = ("merge", "delete", "update")
 MODES = {"copy-on-write": ("copy-on-write", 2), "positions": ("merge-on-read", 2), "vectors": ("merge-on-read", 3)}
 NO_SLOWER = 1.0
 
 
-def run(count: int, parts: list[str], runs: int) -> bool:
-    good = True
+def run(given: Asked) -> bool:
+    good, count = True, given.rows
     with tempfile.TemporaryDirectory() as folder:
         spark, ice = session(Path(folder) / "warehouse")
         try:
             source = f"{folder}/source"
             keys = spark.range(0, count // 100).selectExpr(f"IF(id % 2 = 0, id * 100 + 7, {count} + id) AS id")
-            given = rows(spark, 2 * count).join(keys, "id", "left_semi").coalesce(2)
-            given.write.parquet(source)
+            rows(spark, 2 * count).join(keys, "id", "left_semi").coalesce(2).write.parquet(source)
             spark.read.parquet(source).createOrReplaceTempView("given")
             rows(spark, count).write.parquet(f"{folder}/rows")
-            for name, (mode, version) in MODES.items():
-                chosen = [kind for kind in KINDS if kind in parts or not parts]
-                if not parts or name in parts or not set(parts) & set(MODES):
-                    good &= _mode(spark, ice, Path(folder), name, mode, version, chosen, runs)
+            for name in given.among(list(MODES)):
+                good &= _mode(spark, ice, Path(folder), name, given)
         finally:
             spark.stop()
     return good
 
 
-def _mode(spark: Any, ice: Any, folder: Path, name: str, mode: str, version: int, kinds: list[str], runs: int) -> bool:
+def _mode(spark: Any, ice: Any, folder: Path, name: str, given: Asked) -> bool:
     good = True
+    mode, version = MODES[name]
     made = {}
     for who in ("ours", "java"):
         table = f"{who}_{name.replace('-', '_')}"
-        properties = {"format-version": version, "write.metadata.delete-after-commit.enabled": "true"}
-        properties |= {f"write.{kind}.mode": mode for kind in KINDS}
+        properties = {"format-version": version, **{f"write.{kind}.mode": mode for kind in KINDS}}
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         spark.read.parquet(f"{folder}/rows").limit(0).writeTo(f"java.db.{table}").using("iceberg").create()
         spark.sql(f"ALTER TABLE java.db.{table} SET TBLPROPERTIES ({listed})")
         spark.read.parquet(f"{folder}/rows").writeTo(f"java.db.{table}").append()
         made[who] = table
-    for kind in kinds:
+    for kind in given.among(KINDS):
         works = {
             "icefield": _Work(ice, kind, f"db.{made['ours']}"),
             "java": _Work(spark, kind, f"java.db.{made['java']}"),
         }
         works["icefield"].undo_by = works["java"].undo_by = spark
-        good &= compare(f"{kind}, {name}", runs, works, {"icefield": NO_SLOWER})
-    same = [spark.sql(f"SELECT count(*), sum(hash(*)) FROM java.db.{table}").collect() for table in made.values()]
-    assert same[0] == same[1], f"the tables differ after {name}: {same}"
+        good &= compare(f"{kind}, {name}", given.runs, works, {"icefield": NO_SLOWER})
+        held = [spark.sql(f"SELECT count(*), sum(hash(*)) FROM java.db.{table}").first() for table in made.values()]
+        assert held[0] == held[1], f"the tables differ after {kind}, {name}: {held}"
     return good
 
 
@@ -96,9 +93,5 @@ class _Work:
 
 if __name__ == "__main__":
     on_the_runtimes_spark()
-    given = [each for each in sys.argv[1:] if each != "--full"]
-    sizes = [int(each) for each in given if each.isdigit()]
-    size = 10_000_000 if "--full" in sys.argv else sizes[0] if sizes else 1_000_000
-    runs = int(os.environ.get("RUNS", "3"))
-    if not run(size, [each for each in given if not each.isdigit()], runs):
+    if not run(asked(__doc__ or "", [*KINDS, *MODES], 1_000_000)):
         sys.exit("slower than Iceberg's Java runtime")

@@ -1,36 +1,35 @@
 """Writing on Spark, next to Iceberg's Java runtime and Spark's own Parquet writer.
 
-    python benchmarks/bench_spark_write.py [--full | ROWS] [plain] [buckets]
+    python benchmarks/bench_spark_write.py [--rows 10000000] [--runs 3] [plain] [buckets]
 
-ROWS (1 million, 10 million with ``--full``) of ten columns, read from Parquet files, go into a table without partitions
+Rows (1 million unless given) of ten columns, read from Parquet files, go into a table without partitions
 and into one of 16 buckets. How many files each wrote is printed: in buckets Icefield's must be no more than Java's.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from spark_peers import compare, on_the_runtimes_spark, rows, session
+from spark_peers import Asked, asked, compare, on_the_runtimes_spark, rows, session
 
 WITHIN = 1.1
+SPECS = {"plain": "", "buckets": "PARTITIONED BY (bucket(16, id))"}
 
 
-def run(number: int, parts: list[str], runs: int) -> bool:
+def run(given: Asked) -> bool:
     good = True
     with tempfile.TemporaryDirectory() as folder:
         spark, ice = session(Path(folder) / "warehouse")
         try:
-            rows(spark, number).write.parquet(f"{folder}/rows")
+            rows(spark, given.rows).write.parquet(f"{folder}/rows")
             frame = spark.read.parquet(f"{folder}/rows")
             turn = count()
-            for name, spec in (("plain", ""), ("buckets", "PARTITIONED BY (bucket(16, id))")):
-                if parts and name not in parts:
-                    continue
+            for name in given.among(list(SPECS)):
+                spec = SPECS[name]
                 for who in ("ours", "java"):
                     made = f"CREATE TABLE java.db.{who}_{name} ({_columns(frame)}) USING iceberg {spec}"
                     spark.sql(made + " TBLPROPERTIES ('format-version' = '2')")
@@ -45,7 +44,7 @@ def run(number: int, parts: list[str], runs: int) -> bool:
                     "java": lambda name=name: frame.writeTo(f"java.db.java_{name}").append(),
                     "parquet": native,
                 }
-                good &= compare(f"{number:,} rows, {name}", runs, works, {"icefield": WITHIN})
+                good &= compare(f"{given.rows:,} rows, {name}", given.runs, works, {"icefield": WITHIN})
                 files = [_files(spark, f"{who}_{name}") for who in ("ours", "java")]
                 print(f"  files of a write: icefield {files[0]}, java {files[1]}")
                 good &= name == "plain" or files[0] <= files[1]
@@ -65,9 +64,5 @@ def _files(spark: Any, table: str) -> int:
 
 if __name__ == "__main__":
     on_the_runtimes_spark()
-    given = [each for each in sys.argv[1:] if each != "--full"]
-    sizes = [int(each) for each in given if each.isdigit()]
-    size = 10_000_000 if "--full" in sys.argv else sizes[0] if sizes else 1_000_000
-    runs = int(os.environ.get("RUNS", "3"))
-    if not run(size, [each for each in given if not each.isdigit()], runs):
+    if not run(asked(__doc__ or "", list(SPECS), 1_000_000)):
         sys.exit("slower than 1.1 times Iceberg's Java runtime, or in more files")

@@ -6,11 +6,12 @@ is this checkout. Times are of everything that a job takes: driver, JVM and Pyth
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,32 @@ def rows(spark: Any, count: int, files: int = 10) -> Any:
         "timestamp_micros(1600000000000000 + id * 1000000) AS at",
         "pmod(hash(id, 7), 100) < 50 AS flag",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a benchmark is to measure: how many rows, which of its parts, and how many times each after the first."""
+
+    rows: int
+    parts: frozenset[str]
+    runs: int
+
+    def among(self, names: Sequence[str]) -> list[str]:
+        """Those of the names that were asked for; all of them where none of them was."""
+        return [name for name in names if name in self.parts] or list(names)
+
+
+def asked(description: str, parts: Sequence[str], rows: int) -> Asked:
+    """What the command line asks for. ``rows`` unless it says otherwise; a part that there is not is refused."""
+    parser = argparse.ArgumentParser(description=description.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; all unless given")
+    parser.add_argument("--rows", type=int, default=rows, help="of the table (%(default)s)")
+    parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "3")), help="of each (%(default)s)")
+    given = parser.parse_args()
+    unknown = sorted(set(given.parts) - set(parts))
+    if unknown:
+        parser.error(f"no part {', '.join(unknown)}; there are {', '.join(parts)}")
+    return Asked(given.rows, frozenset(given.parts), given.runs)
 
 
 @dataclass(frozen=True, slots=True)
