@@ -267,6 +267,24 @@ def test_a_long_value_is_cut_on_a_terminal_only(
     assert max(map(len, printed.splitlines())) <= 80 or "x" * 200 in printed
 
 
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_narrow_terminal_cuts_locations_in_front_and_folds_headings(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    place = "s3://bucket/" + "folder/" * 10
+    rows = [{"snapshot_id": 2**62 + i, "path": f"{place}{i}.parquet", "min_rows_per_file": i} for i in range(3)]
+    output.print_rows(rows, ["snapshot_id", "path", "min_rows_per_file"], json=False, terminal=True)
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) <= width
+    for i, line in enumerate(printed[-3:]):
+        assert line.startswith(str(2**62 + i))
+        assert f"/{i}.parquet" in line
+        assert (place in line) is (width == 200)
+    parts = [line[-17:] if width == 200 else line.split()[-1] for line in printed[:-3]]
+    assert "".join(parts).strip() == "min_rows_per_file"
+
+
 def test_nothing_that_a_table_holds_is_markup_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     value = "[red]:smile: [link=http://x]a[/link] [/]"
     output.print_rows([{value: value}], [value], json=False, terminal=True)

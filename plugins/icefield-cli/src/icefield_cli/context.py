@@ -65,6 +65,10 @@ class Context:
         """Print a line of text."""
         print(output.clean(text))
 
+    def hint(self, text: str) -> None:
+        """Say on the standard error what is not part of the output."""
+        print(output.clean(text), file=sys.stderr)
+
     def say(self, message: str, **data: Any) -> None:
         """Print what was done: a sentence, or a JSON object."""
         if self.json:

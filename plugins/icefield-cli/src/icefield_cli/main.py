@@ -77,12 +77,17 @@ def _end(number: int, frame: Any) -> None:
 
 def _unraisable(unraisable: Any) -> None:
     """Raise an interrupt again that came where nothing can be raised, such as in a destructor."""
-    if unraisable.exc_type is KeyboardInterrupt:
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+        return
+    while True:
         again = Timer(0.01, signal.pthread_kill, (main_thread().ident or 0, signal.SIGINT))
         again.daemon = True
-        again.start()
-    else:
-        sys.__unraisablehook__(unraisable)
+        try:
+            again.start()
+            return
+        except KeyboardInterrupt:  # it came while this was waiting for the timer, where nothing can be raised either
+            continue
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def row_options(function: Function) -> Function:
     for option in (
         flag("--count", "Print the number of rows only."),
         flag("--all", "Every row."),
-        click.option("--limit", type=count, metavar="N", default=_LIMIT, help=f"The most rows; default: {_LIMIT}."),
+        click.option("--limit", type=count, metavar="N", help=f"The most rows; default: {_LIMIT}."),
         names_option("--columns", "The columns, separated by commas."),
         where_option("A filter, such as \"kind in ('a', 'b')\"."),
     ):
@@ -47,23 +47,37 @@ def row_options(function: Function) -> Function:
 
 def limit_of(rows: dict[str, Any]) -> int | None:
     """The most rows to read, as the row options say; None for all."""
-    return None if rows["count"] or rows["all"] else rows["limit"]
+    if rows["count"] or rows["all"]:
+        return None
+    return _LIMIT if rows["limit"] is None else int(rows["limit"])
 
 
-def print_scan(context: Context, scan: Scan, *, only_count: bool) -> None:
-    """Print the rows of a scan as they come, or how many they are."""
-    if only_count:
+def print_scan(context: Context, scan: Scan, options: dict[str, Any]) -> None:
+    """Print the rows of a scan as they come, or how many they are.
+
+    Where nobody asked for a limit and it is reached, the standard error says so.
+    """
+    if options["count"]:
         with context.progress("counting"):
             number = scan.count()
         context.record({"rows": number})
         return
     with context.progress("rows", prints=True) as progress, scan.to_arrow_batch_reader() as reader:
-        rows = rows_of(_counted(reader, progress), scan.projection)
-        context.rows(rows, [field.name for field in scan.projection.fields])
+        passed = _Counted(reader, progress)
+        context.rows(rows_of(passed, scan.projection), [field.name for field in scan.projection.fields])
+    if not options["all"] and options["limit"] is None and passed.rows == _LIMIT:
+        context.hint(f"at most {_LIMIT} rows are printed; --all prints every row")
 
 
-def _counted(batches: pa.RecordBatchReader, progress: Progress) -> Iterator[pa.RecordBatch]:
-    """The batches, counted as they pass."""
-    for batch in batches:
-        yield batch
-        progress.advance(batch.num_rows)
+class _Counted:
+    """Batches, counted as they pass."""
+
+    def __init__(self, batches: pa.RecordBatchReader, progress: Progress) -> None:
+        self._batches, self._progress = batches, progress
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            yield batch
+            self.rows += batch.num_rows
+            self._progress.advance(batch.num_rows)

@@ -22,37 +22,47 @@ def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Seque
     console = Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
     widths: list[int] | None = None
     while (rows := list(islice(cells, _AT_ONCE))) or widths is None:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=widths is None, header_style="bold")
-        measured = widths or fitted(heading, rows, whole, console.width)
-        for name, width in zip(heading, measured, strict=True):
-            table.add_column(_text(name), width=width, no_wrap=True)
+        is_first = widths is None
+        if widths is None:
+            gap, widths = fitted(heading, rows, whole, console.width)
+        table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), show_header=is_first, header_style="bold")
+        for name, width in zip(heading, widths, strict=True):
+            table.add_column(Text(name, no_wrap=False, overflow="fold"), width=width, no_wrap=True)
         for row in rows:
-            table.add_row(*map(_text, row))
+            table.add_row(*map(_cut, row, widths))
         with console.capture() as laid_out:
             console.print(table)
         print(laid_out.get(), end="", flush=True)  # by Python, since rich ends the process when a pipe is closed
-        widths = measured
 
 
-def fitted(heading: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[bool], width: int) -> list[int]:
-    """How wide each column is, so that they fit: the widest that may be cut give way first, the others at last."""
+def fitted(
+    heading: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[bool], width: int
+) -> tuple[int, list[int]]:
+    """The space between columns and how wide each is, so that they fit.
+
+    The space gives way first, then the widest that may be cut, the others at last.
+    """
     texts = [[name, *(row[i] for row in rows)] for i, name in enumerate(heading)]
     widths = [max(map(_width, each)) for each in texts]
-    room = width - 2 * (len(heading) - 1)
+    gap = 2 if sum(widths) + 2 * (len(heading) - 1) <= width else 1
+    room = width - gap * (len(heading) - 1)
     for may_be_cut in ([not each for each in whole], [True] * len(whole)):
         while sum(widths) > room:
             at = max((i for i, cut in enumerate(may_be_cut) if cut), key=lambda i: widths[i], default=None)
             if at is None or widths[at] <= _LEAST:
                 break
             widths[at] -= 1
-    return widths
+    return gap, widths
 
 
 _LEAST = 8
 """Columns are not cut to less, where others can be."""
 
 
-def _text(cell: str) -> Text:
+def _cut(cell: str, width: int) -> Text:
+    """A cell as wide as its column. Of a location the end is kept, by which one file is told from another."""
+    if "://" in cell and (over := _width(cell) - width) > 0:
+        cell = "…" + cell[over + 1 :]
     return Text(cell, no_wrap=True, overflow="ellipsis")
 
 

@@ -52,4 +52,4 @@ def run(
         identifier_columns=key,
         limit=limit_of(rows),
     )
-    print_scan(context, scan, only_count=rows["count"])
+    print_scan(context, scan, rows)

@@ -57,7 +57,12 @@ def run(
         title = f"deleted {result.files - result.undeleted:,} orphan files of {table}, {size(result.bytes)}"
         context.result(title, NAME, result)
         return
+    if not result.files and not context.json:
+        context.line(f"no orphan files below {table}")
+        return
     context.rows(rows_of(result.orphans.to_batches()), _COLUMNS, _for_people)
+    if result.files:
+        context.hint(f"{result.files:,} orphan files, {size(result.bytes)}; --delete deletes them")
 
 
 def _for_people(row: Row) -> Row:

@@ -29,4 +29,4 @@ def run(context: Context, table: str, snapshot: int | None, ref: str | None, as_
         selected_fields=rows["columns"] or ("*",),
         limit=limit_of(rows),
     )
-    print_scan(context, scan, only_count=rows["count"])
+    print_scan(context, scan, rows)
