@@ -48,7 +48,10 @@ def operation_of(method: str, url: str, *, prefix: str = "") -> dict[str, Any] |
 
 def _place_of(url: str, prefix: str = "") -> tuple[str, dict[str, str]] | None:
     """The template of a path, and what stands in the places of its parameters."""
-    given = [part for part in urlsplit(url).path.split("/")[1:] if part != prefix or not prefix]
+    path = urlsplit(url).path
+    if prefix and path.startswith(f"/v1/{prefix}/"):
+        path = "/v1" + path.removeprefix(f"/v1/{prefix}")
+    given = path.split("/")[1:]
     for template in description()["paths"]:
         shape = [part for part in template.split("/")[1:] if part != "{prefix}"]
         if len(shape) == len(given) and all(

@@ -12,9 +12,6 @@ from urllib.parse import parse_qs
 
 import pyarrow as pa
 import pytest
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, load_catalog
 from icefield.errors import AccessDenied, InvalidArgument, MissingPlugin, StorageError
@@ -209,38 +206,6 @@ def test_a_user_and_a_password_are_sent(between: Between) -> None:
         assert "tell-nobody" not in repr(catalog) + repr(catalog.backend)
     with pytest.raises(InvalidArgument, match="password"):
         opened(between, no_namespaces, **{"rest.auth.type": "basic", "rest.auth.basic.username": "me"})
-
-
-@pytest.mark.parametrize("service", ["glue", "s3tables"])
-def test_the_signature_of_each_request_is_the_one_that_botocore_computes(between: Between, service: str) -> None:
-    given = {
-        "rest.sigv4-enabled": "true",
-        "rest.signing-region": "eu-central-1",
-        "rest.signing-name": service,
-        "rest.access-key-id": "AKID",
-        "rest.secret-access-key": "tell-nobody",
-        "rest.session-token": "of-the-session",
-    }
-    answers: Script = lambda asked: no_namespaces(asked) if asked.method == "GET" else said(200, {})  # noqa: E731
-    with opened(between, answers, **given) as catalog:
-        catalog.list_namespaces(("a", "b ü"))
-        catalog.create_namespace(("a", "b ü"), {"k": "v"})
-    assert len(between.asked) == 3
-    for asked in between.asked:
-        stated = asked.headers["authorization"]
-        names = stated.split("SignedHeaders=")[1].split(",")[0].split(";")
-        made = AWSRequest(
-            asked.method,
-            f"{between.url}{asked.path}",
-            headers={name: asked.headers[name] for name in names if name not in ("host", "x-amz-date")},
-            data=asked.body,
-        )
-        made.context["timestamp"] = asked.headers["x-amz-date"]
-        made.headers["X-Amz-Date"] = asked.headers["x-amz-date"]
-        signer = SigV4Auth(Credentials("AKID", "tell-nobody", "of-the-session"), service, "eu-central-1")
-        canonical = signer.canonical_request(made)
-        assert signer.signature(signer.string_to_sign(made, canonical), made) in stated
-        assert asked.headers["x-amz-security-token"] == "of-the-session"
 
 
 def test_another_way_is_a_class_that_a_property_names(

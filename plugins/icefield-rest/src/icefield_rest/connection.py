@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 import msgspec
@@ -102,7 +102,10 @@ class Connection:
         content = b""
         if body is not None:
             content, sent["Content-Type"] = _ENCODER.encode(body), "application/json"
-        url = str(httpx.URL(self.url(path), params=query or None))
+        url = self.url(path)
+        if query:
+            # With "%20" for a space: a signature holds for the query as it is written, and "+" is read as either.
+            url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote)}"
         again = not changes or self.repeats_changes
         limits, began = self.settings.limits, time.monotonic()
         waits, renewed, lost = Backoff(limits.min_wait, limits.max_wait), False, None

@@ -30,6 +30,8 @@ class SigV4(Authenticator):
         if not region:
             raise InvalidArgument(f"catalog '{name}' signs its requests: it needs rest.signing-region")
         self._region = region
+        if not session.get_config_variable("region"):
+            session.set_config_variable("region", region)  # roles are asked for somewhere
         key, secret = first("access-key-id"), first("secret-access-key")
         if (key is None) != (secret is None):
             raise InvalidArgument("rest.access-key-id and rest.secret-access-key belong together: one is not set")
