@@ -10,7 +10,7 @@ from pathlib import Path
 from java_programs import java_17, maven
 from servers.process import installed
 
-_ICEBERG = "1.11.0"
+ICEBERG = "1.11.0"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>icefield.tests</groupId><artifactId>kit</artifactId><version>1</version>
@@ -18,12 +18,12 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 _ARTIFACTS = (
-    f"org.apache.iceberg:iceberg-open-api:{_ICEBERG}:test-fixtures",
-    f"org.apache.iceberg:iceberg-open-api:{_ICEBERG}:tests",
-    f"org.apache.iceberg:iceberg-core:{_ICEBERG}",
-    f"org.apache.iceberg:iceberg-core:{_ICEBERG}:tests",
-    f"org.apache.iceberg:iceberg-api:{_ICEBERG}:tests",
-    f"org.apache.iceberg:iceberg-data:{_ICEBERG}",
+    f"org.apache.iceberg:iceberg-open-api:{ICEBERG}:test-fixtures",
+    f"org.apache.iceberg:iceberg-open-api:{ICEBERG}:tests",
+    f"org.apache.iceberg:iceberg-core:{ICEBERG}",
+    f"org.apache.iceberg:iceberg-core:{ICEBERG}:tests",
+    f"org.apache.iceberg:iceberg-api:{ICEBERG}:tests",
+    f"org.apache.iceberg:iceberg-data:{ICEBERG}",
     "org.junit.platform:junit-platform-console-standalone:1.13.4",
     "org.assertj:assertj-core:3.27.3",
     "org.awaitility:awaitility:4.3.0",
@@ -42,10 +42,10 @@ _CLASSES = ("RESTCompatibilityKitCatalogTests", "RESTCompatibilityKitViewCatalog
 
 @dataclass(frozen=True)
 class KitResult:
-    """How each test of the kit ended: ``failed`` with the first line of its message."""
+    """How each test of the kit ended: ``skipped`` with what the kit says, ``failed`` with the message."""
 
     passed: frozenset[str]
-    skipped: frozenset[str]
+    skipped: dict[str, str]
     failed: dict[str, str]
 
 
@@ -63,17 +63,17 @@ def run_kit(uri: str, folder: Path) -> KitResult:
 
 
 def _result(report: Path) -> KitResult:
-    passed, skipped, failed = set(), set(), {}
+    passed, skipped, failed = set(), {}, {}
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         name = f"{case.attrib['classname'].rpartition('.')[2]}.{case.attrib['name']}"
         problem = case.find("failure") if case.find("failure") is not None else case.find("error")
         if problem is not None:
             failed[name] = (problem.attrib.get("message") or problem.attrib.get("type") or "").strip()
-        elif case.find("skipped") is not None:
-            skipped.add(name)
+        elif (left := case.find("skipped")) is not None:
+            skipped[name] = (left.text or "").partition("\n")[0].strip()
         else:
             passed.add(name)
-    return KitResult(frozenset(passed), frozenset(skipped), failed)
+    return KitResult(frozenset(passed), skipped, failed)
 
 
 def jars() -> Path:
@@ -84,7 +84,7 @@ def jars() -> Path:
         command = [program, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
         subprocess.run([*command, f"-DoutputDirectory={folder / 'jars'}"], check=True, capture_output=True, timeout=900)
 
-    return installed(f"rest-kit-{_ICEBERG}", make) / "jars"
+    return installed(f"rest-kit-{ICEBERG}", make) / "jars"
 
 
 def _dependency(artifact: str) -> str:
