@@ -249,6 +249,27 @@ def test_snapshots_are_shown_with_what_they_changed_and_when(run: Run, events: i
     assert all(each.tzinfo == dt.UTC for each in times)
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_rows_that_are_deleted_without_rewriting_their_files_are_shown_as_deleted(
+    run: Run, catalog: icefield.Catalog, version: str
+) -> None:
+    properties = {"format-version": version, "write.delete.mode": "merge-on-read"}
+    rows = pa.table({"id": range(10)})
+    table = catalog.create_table("db.marked", rows.schema, properties=properties)
+    table.append(rows)
+    table.delete("id < 3")
+    table.delete("id < 5")
+    table.maintenance.rewrite_data_files(delete_file_threshold=1)
+    _, *lines = (line.split() for line in run("snapshots", "db.marked").lines)
+    files = {"2": "2", "3": "1"}[version]
+    assert [line[2:] for line in lines] == [
+        ["append", "10", "0", "1", "0"],
+        ["delete", "0", "3", "1", "0"],
+        ["delete", "0", "2", "1", "0" if version == "2" else "1"],
+        ["replace", "5", "5", "1", str(1 + int(files))],
+    ]
+
+
 @pytest.mark.parametrize(
     ("number", "shown"),
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_288_490_189, "1.2 GiB"), (2**70, "1048576 PiB")],

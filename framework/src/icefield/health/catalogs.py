@@ -126,7 +126,7 @@ def _open(opened: list[Catalog], name: str | None, plugins: Plugins | None, prop
 
 def _connection(backend: CatalogBackend) -> str:
     count = len(backend.list_namespaces((), size=100).items)
-    said = f"{count if count < 100 else '100 or more'} namespaces"
+    said = "1 namespace" if count == 1 else f"{count if count < 100 else '100 or more'} namespaces"
     credentials = backend.credentials()
     return f"{said}; {credentials}" if credentials else said
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, table_argument
-from icefield_cli.people import number, utc
+from icefield_cli.people import utc
 from icefield_cli.rows import rows_of
 
+# What a summary counts, and what is taken off: position deletes that are rewritten delete no rows anew.
 _SUMMARY = {
-    "+rows": "added-records",
-    "-rows": "deleted-records",
-    "+files": "added-data-files",
-    "-files": "deleted-data-files",
+    "+rows": (("added-records",), ()),
+    "-rows": (("deleted-records", "added-position-deletes"), ("removed-position-deletes",)),
+    "+files": (("added-data-files", "added-delete-files"), ()),
+    "-files": (("deleted-data-files", "removed-delete-files"), ()),
 }
 _COLUMNS = ("snapshot_id", "committed_at", "operation", *_SUMMARY)
 
@@ -26,5 +29,15 @@ def run(context: Context, table: str) -> None:
 
 def _for_people(row: Row) -> Row:
     # Short, so that 80 columns hold a row.
-    changed = {column: number(row["summary"].get(key, "0")) for column, key in _SUMMARY.items()}
+    summary = row["summary"]
+    changed = {
+        column: f"{max(_sum(summary, added) - _sum(summary, removed), 0):,}"
+        for column, (added, removed) in _SUMMARY.items()
+    }
     return {**row, **changed, "committed_at": utc(row["committed_at"].partition(".")[0])}
+
+
+def _sum(summary: Mapping[str, str], keys: tuple[str, ...]) -> int:
+    """The sum of counts; what another engine wrote that is no count is left out."""
+    given = (summary.get(key, "") for key in keys)
+    return sum(int(value) for value in given if value.isascii() and value.isdigit())
