@@ -525,6 +525,19 @@ def test_a_value_of_none_is_refused_wherever_a_property_is_set():
     assert orphans(table) == set()
 
 
+@pytest.mark.parametrize("given", [{"k" * 65_537: "x"}, {"owner": "x" * (1024 * 1024 + 1)}], ids=["name", "value"])
+def test_a_namespace_is_given_no_property_that_is_too_long_to_be_read(given):
+    catalog = memory_catalog()
+    for change in (
+        lambda: catalog.create_namespace("other", given),
+        lambda: catalog.update_namespace_properties("db", updates=given),
+    ):
+        with pytest.raises(InvalidArgument, match="the most that are allowed"):
+            change()
+    assert not catalog.namespace_exists("other")
+    assert given.keys().isdisjoint(catalog.load_namespace_properties("db"))
+
+
 @pytest.mark.parametrize("name", [None, 5, b"db.t", True])
 def test_a_table_and_a_namespace_are_named_by_strings(name):
     catalog = memory_catalog()

@@ -132,7 +132,8 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, Any] | None = None) -> None:
         """Create a namespace. Raises ``NamespaceExists``."""
-        self._backend.create_namespace(self._namespace(namespace), _namespace_strings(properties))
+        name = self._namespace(namespace)
+        self._backend.create_namespace(name, _namespace_strings(name, properties))
 
     def create_namespace_if_not_exists(
         self, namespace: Identifier, properties: Mapping[str, Any] | None = None
@@ -167,7 +168,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         name = self._namespace(namespace)
         for key in (keys := tuple(removals or ())):
             check_key(key)
-        gone, strings = frozenset(keys), _namespace_strings(updates)
+        gone, strings = frozenset(keys), _namespace_strings(name, updates)
         if both := gone & strings.keys():
             raise InvalidArgument(f"namespace property '{min(both)}' cannot be both set and removed")
         before = self._backend.namespace_properties(name)
@@ -466,9 +467,12 @@ def _metadata_at(io: FileIO, location: str) -> TableMetadata:
     return decode_metadata(data, location)
 
 
-def _namespace_strings(properties: Mapping[str, Any] | None) -> dict[str, str]:
-    """Properties of a namespace, which everybody who uses the catalog sees."""
-    strings = property_strings(properties or {})
+def _namespace_strings(namespace: NamespaceName, properties: Mapping[str, Any] | None) -> dict[str, str]:
+    """Properties of a namespace, which everybody who uses the catalog sees, and which must be able to be read."""
+    try:
+        strings = checked_properties(namespace, property_strings(properties or {}))
+    except InvalidMetadata as error:
+        raise InvalidArgument(error.message) from error
     for key, value in strings.items():
         if has_password(value):
             raise InvalidArgument(
