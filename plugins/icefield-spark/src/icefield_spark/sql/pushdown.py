@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -60,6 +61,8 @@ _FLOATS = (iceberg.FloatType, iceberg.DoubleType)
 _INSTANTS = {exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ}
 _WALL_CLOCKS = {exp.DataType.Type.TIMESTAMPNTZ}
 _EXACT = (exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.Column)
+_SUFFIXED = {exp.DataType.Type.BIGINT: 63, exp.DataType.Type.SMALLINT: 15, exp.DataType.Type.TINYINT: 7}
+"""The types of whole numbers with a suffix, with their bits."""
 _MOST_VALUES = 1000
 _UNDERSTOOD = frozenset({"this", "expression", "expressions", "low", "high", "table"})
 
@@ -135,6 +138,10 @@ class Pushdown:
             return self._in(node, negated)
         if isinstance(node, exp.Like) and not negated:
             return self._like(node)
+        if isinstance(node, exp.StartsWith) and not negated:
+            return self._starts(node.this, node.expression)
+        if isinstance(node, exp.NullSafeEQ) and not negated:
+            return self._comparison(EqualTo, node.this, node.expression, negated)
         kind = _COMPARISONS.get(type(node))
         return None if kind is None else self._comparison(kind, node.this, node.expression, negated)
 
@@ -188,6 +195,13 @@ class Pushdown:
             return None
         return StartsWith((name,), prefix)
 
+    def _starts(self, left: exp.Expression, prefix: exp.Expression) -> BooleanExpression | None:
+        name = self._name(left)
+        if name is None or not isinstance(self._kinds[name], iceberg.StringType):
+            return None
+        is_prefix = isinstance(prefix, exp.Literal) and prefix.is_string and prefix.this
+        return StartsWith((name,), prefix.this) if is_prefix else None
+
     def _name(self, node: exp.Expression) -> str | None:
         return self._column_of(node) if isinstance(node, exp.Column) else None
 
@@ -202,6 +216,8 @@ class Pushdown:
             return _date(node)
         if isinstance(kind, iceberg.TimestampType | iceberg.TimestamptzType):
             return self._time(node, with_zone=isinstance(kind, iceberg.TimestamptzType))
+        if isinstance(kind, iceberg.DoubleType) and (double := _double(node)) is not None:
+            return double
         number = _number(node)
         if number is None:
             return None
@@ -240,14 +256,42 @@ def _number(node: exp.Expression) -> Decimal | None:
     if isinstance(node, exp.Neg):
         found = _number(node.this)
         return None if found is None else -found
-    if isinstance(node, exp.TryCast) and node.to.this in (exp.DataType.Type.BIGINT,):
-        return _number(node.this)  # 1L
+    if isinstance(node, exp.TryCast) and node.to.this in _SUFFIXED:
+        found = _number(node.this)  # 1L
+        return found if found is not None and abs(found) < 1 << _SUFFIXED[node.to.this] else None
+    if isinstance(node, exp.TryCast) and node.to.this == exp.DataType.Type.DECIMAL:
+        return _decimal(node)  # 1.50BD
     if not isinstance(node, exp.Literal) or node.is_string or "e" in node.this.lower() or len(node.this) > 38:
         return None
     try:
         return Decimal(node.this)
     except InvalidOperation:
         return None
+
+
+def _decimal(node: exp.TryCast) -> Decimal | None:
+    """The number of a string that is cast to a decimal type which holds it as it is, with as many places."""
+    text, sizes = _text(node.this, set()), [each.name for each in node.to.expressions]
+    try:
+        found = Decimal(text or "")
+        precision, scale = map(int, sizes)
+    except (InvalidOperation, ValueError):
+        return None
+    _, digits, exponent = found.as_tuple()
+    return found if exponent == -scale and len(digits) <= precision else None
+
+
+def _double(node: exp.Expression) -> float | None:
+    """A double precision literal, as 2.5D; none that is zero, of which there are two."""
+    if isinstance(node, exp.Neg):
+        found = _double(node.this)
+        return None if found is None else -found
+    if not isinstance(node, exp.TryCast) or node.to.this != exp.DataType.Type.DOUBLE:
+        return None
+    if not isinstance(node.this, exp.Literal) or node.this.is_string:
+        return None
+    found = float(node.this.this)
+    return found if found and isfinite(found) else None
 
 
 def _date(node: exp.Expression) -> date | None:
