@@ -262,13 +262,14 @@ def test_nothing_that_spark_shows_of_a_frame_holds_a_property_of_the_catalog(
     ice: Any, people: icefield.Table, properties: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     secret = properties["s3.secret-access-key"]
-    frame = ice.table("db.people").filter("id > 1")
-    frame.explain(True)
-    frame.explain("formatted")
-    shown = (
-        capsys.readouterr().out + frame._jdf.queryExecution().toString() + repr(frame) + repr(ice) + str(ice.catalog)
-    )
+    shown = repr(ice) + str(ice.catalog)
+    for road in ("spark", "arrow"):
+        frame = ice.table("db.people", road=road).filter("id > 1")
+        frame.explain(True)
+        frame.explain("formatted")
+        shown += capsys.readouterr().out + frame._jdf.queryExecution().toString() + repr(frame)
     assert "MapInArrow" in shown
+    assert "FileScan parquet" in shown
     assert secret not in shown
 
 
