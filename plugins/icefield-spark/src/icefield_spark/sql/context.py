@@ -29,7 +29,7 @@ class Context:
 
     def nothing(self) -> DataFrame:
         """What a statement gives that gives nothing."""
-        return self.spark.createDataFrame([], "none int").select()
+        return no_rows(self.spark)
 
     def rows(self, columns: str, rows: Sequence[Sequence[Any]]) -> DataFrame:
         """A frame of a few rows. ``columns``: names and types as in a statement."""
@@ -53,3 +53,8 @@ class Context:
         """The catalog's namespace of a name; None for what is Spark's."""
         local = parts[1:] if parts[0] == self.catalog.name else parts
         return local if not local or self.names.is_namespace(local) else None
+
+
+def no_rows(spark: SparkSession) -> DataFrame:
+    """No row of no column. Spark knows so without a job; for an empty list it would start Python workers."""
+    return spark.range(1).where("false").select()

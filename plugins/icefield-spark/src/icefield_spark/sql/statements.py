@@ -11,7 +11,7 @@ from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
-from icefield_spark.sql.context import Context
+from icefield_spark.sql.context import Context, no_rows
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names
@@ -82,11 +82,11 @@ class Statements:
         cursor.expect_end()
         if parts == (self._catalog.name,):
             self._namespace = ()
-            return self._spark.createDataFrame([], "none int").select()
+            return no_rows(self._spark)
         local = parts[1:] if parts[0] == self._catalog.name else parts
         if self._catalog.namespace_exists(local):
             self._namespace = local
-            return self._spark.createDataFrame([], "none int").select()
+            return no_rows(self._spark)
         self._namespace = ()
         return self._spark.sql(f"USE {quoted(*parts)}")
 
