@@ -102,12 +102,30 @@ def _token(properties: Mapping[str, str], access: FileAccess | None) -> Any:
     expiry = _expiry(properties)
     if expiry is None or access is None:
         return Credentials(token, expiry=expiry)  # type: ignore[no-untyped-call]
+    return Vended(token, access)
 
-    def renewed(request: Any, scopes: Any) -> tuple[str | None, datetime | None]:
-        given = access.properties()
-        return given.get("gcs.oauth2.token"), _expiry(given)
 
-    return Credentials(token, expiry=expiry, refresh_handler=renewed)  # type: ignore[no-untyped-call]
+class Vended(Credentials):
+    """A token that a service gives anew: which one is good now, and until when, is the service's to say.
+
+    google-auth takes a token for ended 225 seconds before it is, and a new one that is so short for none at all.
+    """
+
+    def __init__(self, token: str, access: FileAccess) -> None:
+        super().__init__(token)  # type: ignore[no-untyped-call]
+        self._given_by = access
+
+    @property
+    def valid(self) -> bool:
+        """Whether requests go on with it without asking anybody."""
+        return not self._given_by.due and self._now() == self.token
+
+    def refresh(self, request: Any) -> None:
+        """Take the token of now, and ask the service where it is due. Raises what the service's refusal raises."""
+        self.token = self._now()
+
+    def _now(self) -> str | None:
+        return self._given_by.properties().get("gcs.oauth2.token")
 
 
 def _expiry(properties: Mapping[str, str]) -> datetime | None:
