@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from icefield.errors import InvalidArgument
@@ -25,6 +26,8 @@ class Explanation:
     row_filter: str
     columns: tuple[str, ...]
     files: tuple[Chosen, ...]
+    others: tuple[Explanation, ...] = ()
+    """The further tables of a frame that ``optimize`` gave."""
 
     @property
     def size(self) -> int:
@@ -47,7 +50,7 @@ class Explanation:
             lines.append(f"  {len(files)} files, {sum(file.size for file in files)} bytes, {why}")
             lines += [f"    {file.location}" for file in files[:_SHOWN]]
             lines += [f"    and {len(files) - _SHOWN} more"] if len(files) > _SHOWN else []
-        return "\n".join(lines)
+        return "\n".join([*lines, *map(str, self.others)])
 
     __repr__ = __str__
 
@@ -72,12 +75,17 @@ def explained(identifier: str, scan: TableScan, planned: Planned) -> Explanation
     return made
 
 
+def explained_together(frame: DataFrame, found: Sequence[Explanation]) -> None:
+    """Keep the explanations of a frame that is made of several tables."""
+    _EXPLAINED[frame] = replace(found[0], others=tuple(found[1:]))
+
+
 def explanation_of(frame: DataFrame) -> Explanation:
-    """What is known of a frame. Raises ``InvalidArgument`` for one that ``table`` did not give."""
+    """What is known of a frame. Raises ``InvalidArgument`` for one that ``table`` and ``optimize`` did not give."""
     found = _EXPLAINED.get(frame)
     if found is None:
         raise InvalidArgument(
-            "this data frame is not one that ice.table gave: explain that one, or the table by its name; what Spark "
-            "made of it since is shown by its own explain()"
+            "this data frame is not one that ice.table gave, or ice.optimize planned anew: explain that one, or the "
+            "table by its name; what Spark made of it since is shown by its own explain()"
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from icefield_spark.explaining import Explanation, explained, explanation_of
 from icefield_spark.jobs import run_writers
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
+from icefield_spark.optimizing import Origin, Origins, optimized
 from icefield_spark.planned import Planned, count_rows, planned
 from icefield_spark.roads.choosing import checked_road
 from icefield_spark.row_level import Target, delete_where, replace_where
@@ -64,6 +66,7 @@ class IcefieldSession:
     def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
         self.spark = spark
         self.catalog = catalog
+        self._origins = Origins(spark)
         self._statements = Statements(spark, catalog, self._write)
 
     def table(
@@ -90,7 +93,23 @@ class IcefieldSession:
         Raises ``NoSuchTable``, ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there,
         ``InvalidExpression`` for a filter that does not fit, ``UnsupportedFeature`` for what Spark cannot hold.
         """
-        return self._planned(identifier, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)[1].frame
+        scan, made = self._planned(identifier, where, columns, (snapshot_id, ref, as_of), case_sensitive, road)
+        frame = self._origins.marked(made.frame, Origin(identifier, scan, checked_road(road)))
+        explained(identifier, scan, replace(made, frame=frame))
+        return frame
+
+    def optimize(self, frame: DataFrame) -> DataFrame:
+        """A frame of the same rows, for which the files of its tables are chosen by what was done with them since.
+
+        ``frame`` is made of frames that ``table`` gave: by ``where``, ``select``, joins and whatever else, or by SQL
+        over views of them. Spark's optimizer pushes filters and columns down to the tables, which are then planned
+        anew, at the same snapshots. It is the frame itself where nothing is won, where the rows would depend on when
+        or in which order they are read (``rand()``, ``now()``, samples), and for what was cached. A session remembers
+        its latest 100 frames of tables.
+
+        Raises ``UnsupportedFeature`` through Spark Connect, where no plan is at hand.
+        """
+        return optimized(self.spark, frame, self._origins)
 
     def count(
         self,
@@ -124,7 +143,7 @@ class IcefieldSession:
     ) -> Explanation:
         """What reading a table takes: snapshot, filter, files, bytes, and the road of each file with the reason.
 
-        ``table``: a name, with the arguments of ``table``, or a frame that ``table`` gave.
+        ``table``: a name, with the arguments of ``table``, or a frame that ``table`` or ``optimize`` gave.
         """
         if isinstance(table, DataFrame):
             return explanation_of(table)
