@@ -314,6 +314,33 @@ def test_negative_zeros_are_found_by_filters_of_spark(catalog: Catalog, ice: Any
 
 
 @pytest.mark.slow
+def test_nans_are_found_by_filters_of_spark_as_numbers_that_are_greater_than_all(catalog: Catalog, ice: Any) -> None:
+    columns = pa.schema([("n", pa.int64()), ("x", pa.float32()), ("s", pa.struct([("y", pa.float64())]))])
+    table = catalog.create_table("db.numbers", columns)
+    for n, first, last in ((1, 0.0, math.nan), (3, 1.0, 2.0)):
+        rows = {"n": [n, n + 1], "x": [first, last], "s": [{"y": first}, {"y": last}]}
+        table.append(pa.table(rows, schema=columns))
+    frame = ice.table("db.numbers", road="spark")
+    greater = (
+        "x > 9",
+        "x >= 2.5 AND n > 1",
+        "s.y > 9",
+        "s.y > 9 AND n < 3",
+        "x = 'NaN'",
+        "NOT x < 9",
+        "x > 9 OR n > 9",
+    )
+    for text in greater:
+        found = [row.n for row in frame.where(text).collect()]
+        assert found == [2], text
+    assert frame.where("x < 9").count() == 3
+    assert frame.schema["x"].dataType.simpleString() == "float"
+    without = ice.table("db.numbers", "n > 2", columns=["x"], road="spark").where("x < 9")
+    pushed = without._jdf.queryExecution().toString()
+    assert "LessThan(x,9.0)" in pushed, "where no NaN is counted, bounds are of use"
+
+
+@pytest.mark.slow
 def test_a_file_that_sparks_reader_would_leave_out_is_read_in_arrow(catalog: Catalog, ice: Any, tmp_path: Any) -> None:
     columns = pa.schema([("a", pa.int64())])
     table = catalog.create_table("db.hidden", columns)

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.executors import shared
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, requires_any, wanted_of
-from icefield_spark.roads.columns import Unfit
+from icefield_spark.roads.columns import Unfit, floats_of
 from icefield_spark.roads.lane import is_connected, lane_frame
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
@@ -66,7 +66,9 @@ def planned(
     """The frame of a scan, and why it is as it is; see ``planned_frame``."""
     scan = scan.planned_on(SparkRunner(spark))
     schema = to_spark_schema(_in_order(scan.projection, columns, scan.case_sensitive))
-    tasks = [task for task in scan.plan_files() if only is None or only(task)]
+    has_floats = any(list(floats_of(column)) for column in scan.projection.fields)
+    planned_files = scan.plan_files(include_stats=has_floats and road is not Road.ARROW)
+    tasks = [task for task in planned_files if only is None or only(task)]
     roads, frames = _on_roads(spark, scan, schema, tasks, road)
     taken = roads.arrow
     if taken is None or taken:

@@ -17,7 +17,7 @@ from icefield.scan import FileScanTask, TableScan
 from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
 from pyspark.sql import SparkSession
 
-from icefield_spark.roads.columns import Held, ShapeColumns, Unfit, children_of, unfit_type
+from icefield_spark.roads.columns import Held, ShapeColumns, Unfit, children_of, floats_of, unfit_type
 from icefield_spark.roads.footers import FOOTERS, FileShape, Footer
 from icefield_spark.roads.reach import reach_of
 
@@ -70,6 +70,8 @@ class Group:
     held: dict[int, Held]
     constants: dict[int, Any]
     prefixes: tuple[str, str]
+    has_nans: bool
+    """Whether its floats may be NaN, by what manifests count."""
     paths: list[str] = field(default_factory=list)
     locations: list[str] = field(default_factory=list)
     size: list[int] = field(default_factory=lambda: [0])
@@ -143,7 +145,7 @@ def _is_required(column: NestedField) -> bool:
 
 
 class Chooser:
-    """Chooses for the tasks of one scan."""
+    """Chooses for the tasks of one scan, which have their statistics where ``floats_of`` its columns are any."""
 
     def __init__(self, spark: SparkSession, scan: TableScan, wanted: Wanted) -> None:
         self._spark = spark
@@ -151,6 +153,7 @@ class Chooser:
         self._wanted = wanted
         self._reach = reach_of(spark)
         self._ids = {column.field_id for column in wanted.fields}
+        self._floats = {column.field_id: list(floats_of(column)) for column in wanted.columns}
         self._shapes: dict[FileShape, dict[int, Held] | Unfit] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
@@ -209,8 +212,10 @@ class Chooser:
             if column.field_id not in held or column.field_id in (ROW_ID, LAST_UPDATED)
         }
         prefixes = _prefixes(file.file_path, path) if FILE in self._ids else ("", "")
-        key = (id(shape), prefixes, tuple(constants.items()))
-        group = groups.setdefault(key, Group(held, constants, prefixes))
+        counts = file.nan_value_counts or {}
+        has_nans = any(counts.get(each) != 0 for column, ids in self._floats.items() if column in held for each in ids)
+        key = (id(shape), prefixes, tuple(constants.items()), has_nans)
+        group = groups.setdefault(key, Group(held, constants, prefixes, has_nans))
         group.paths.append(path)
         group.locations.append(file.file_path)
         group.size[0] += file.file_size_in_bytes

@@ -9,7 +9,7 @@ pushes into Parquet by name is always about the column that it is meant for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -57,6 +57,15 @@ def unfit_type(field: NestedField) -> str | None:
     if isinstance(kind, tuple(_LEAVES)):
         return None
     return f"column '{field.name}' is {kind}"
+
+
+def floats_of(column: NestedField) -> Iterator[int]:
+    """The ids of a column, or of the fields inside of it, that hold floats."""
+    if isinstance(column.field_type, iceberg.FloatType | iceberg.DoubleType):
+        yield column.field_id
+    elif isinstance(column.field_type, iceberg.StructType):  # what lists and maps hold has no condition pushed
+        for child in column.field_type.fields:
+            yield from floats_of(child)
 
 
 class ShapeColumns:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import Any
@@ -23,6 +24,8 @@ from icefield_spark.types import all_nullable, comment_of, to_spark_type
 
 _LISTED_BY_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _NO_VALUE_SETS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
+_NO_BOUNDS = {"parquet.filter.stats.enabled": "false", "parquet.filter.columnindex.enabled": "false"}
+_FLOATS = (spark_types.FloatType, spark_types.DoubleType)
 _WHOLE = 1 << 30
 _MANY = 64
 _POSITION = "_metadata.row_index"
@@ -35,7 +38,7 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     asked = {each.asked.name: each.asked for each in held}
     schema = spark_types.StructType(list(asked.values()))
     with _listed_at_once(spark, len(group.paths)):
-        reader = spark.read.schema(schema).options(**_options(asked.values()))
+        reader = spark.read.schema(schema).options(**_options(list(asked.values()), group.has_nans))
         frame = _parquet(spark, reader, group.paths)
     if schema != all_nullable(schema):
         frame = _as_required(spark, frame, schema)
@@ -84,10 +87,17 @@ def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.Stru
     return DataFrame(dataset.ofRows(frame._jdf.sparkSession(), relation.copy(*parts)), spark)
 
 
-def _options(fields: Iterable[spark_types.StructField]) -> dict[str, str]:
+def _options(fields: Sequence[spark_types.StructField], has_nans: bool) -> dict[str, str]:
+    found = dict(OPTIONS)
     # Parquet's dictionaries and Bloom filters tell -0.0 from 0.0, which for SQL are equal: a filter on zero would leave
     # out row groups (seen with Spark 4.3).
-    return OPTIONS if not any(_holds_floats(each.dataType) for each in fields) else {**OPTIONS, **_NO_VALUE_SETS}
+    if any(_holds_floats(each.dataType) for each in fields):
+        found |= _NO_VALUE_SETS
+    # Bounds in Parquet leave NaN out, which for Spark is greater than every number. Filters on a column as a whole are
+    # kept away by what is made of it, those on a part of a struct by this.
+    if has_nans and any(_holds_floats(each.dataType) for each in fields if not isinstance(each.dataType, _FLOATS)):
+        found |= _NO_BOUNDS
+    return found
 
 
 def _holds_floats(kind: spark_types.DataType) -> bool:
@@ -97,14 +107,17 @@ def _holds_floats(kind: spark_types.DataType) -> bool:
         return _holds_floats(kind.keyType) or _holds_floats(kind.valueType)
     if isinstance(kind, spark_types.ArrayType):
         return _holds_floats(kind.elementType)
-    return isinstance(kind, spark_types.FloatType | spark_types.DoubleType)
+    return isinstance(kind, _FLOATS)
 
 
 def _made(column: NestedField, group: Group) -> Column:
     """A column of the table out of what the files have."""
     found = group.held.get(column.field_id)
     if found is not None and column.field_id not in OF_FILES:
-        return _held(found, column)
+        made = _held(found, column)
+        if group.has_nans and isinstance(found.wanted, _FLOATS):
+            return functions.nanvl(made, functions.lit(math.nan).cast(found.wanted))
+        return made
     made = _known(column, found, group)
     # Spark sees that it is never null; of an optional column it should not, and it drops the condition later.
     return made if column.required else functions.when(functions.lit(True), made)
