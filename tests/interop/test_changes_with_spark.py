@@ -36,7 +36,10 @@ def said_by_spark(shared: Shared, begin: int, end: int, more: str = "") -> list[
         f"CALL {catalog}.system.create_changelog_view(table => 'db.t', changelog_view => 'changed', "
         f"options => map('start-snapshot-id', '{begin}', 'end-snapshot-id', '{end}'){more})"
     )
-    rows = shared.spark.sql(f"SELECT {', '.join(COLUMNS)} FROM changed")
+    try:
+        rows = shared.spark.sql(f"SELECT {', '.join(COLUMNS)} FROM changed")
+    finally:  # a temporary view would be listed by SHOW VIEWS of other tests in this session
+        shared.spark.sql("DROP VIEW changed")
     return sorted((tuple(row[name] for name in COLUMNS) for row in rows), key=repr)
 
 

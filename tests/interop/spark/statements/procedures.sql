@@ -87,6 +87,8 @@ CALL {lake}.system.create_changelog_view(table => 'db.t', changelog_view => 'cha
 -- nullability differs: what is always there is required here, and optional there
 SELECT * FROM changes_of_t ORDER BY id;
 
+DROP VIEW changes_of_t;
+
 -- masked: deleted_manifest_files_count; how entries are spread over manifests is each writer's own
 CALL {lake}.system.expire_snapshots(table => 'db.t', older_than => TIMESTAMP '{time db.t -1}', retain_last => 1);
 
