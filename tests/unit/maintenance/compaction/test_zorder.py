@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.expressions import And, EqualTo, GreaterThanOrEqual, LessThan
 from icefield.maintenance.compaction.strategies.ranks import Ranks
@@ -45,6 +45,7 @@ def test_ranks_are_ordered_as_the_values_are(kind: str) -> None:
     st.lists(st.binary(max_size=24), min_size=1, max_size=60),
     st.sampled_from([b"", b"https://", b"https://example.com/"]),
 )
+@example([b""], [b"\1", b"\0" * 16 + b"\1", b"\0"], b"https://")
 @settings(deadline=None, max_examples=150)
 def test_a_rank_says_how_many_of_the_sample_are_smaller(
     sampled: list[bytes], values: list[bytes], prefix: bytes

@@ -56,7 +56,9 @@ class Ranks:
         low: npt.NDArray[Any] = self.steps[0]
         key: npt.NDArray[Any] = words.word(0, None)
         rows: Ints | slice = slice(None)
-        for depth, steps in enumerate((*self.steps[1:], None), start=1):
+        # Values may be longer than all of the sample, which counts as zeros there.
+        beyond = [np.zeros_like(self.steps[0])] * (words.depth() - len(self.steps))
+        for depth, steps in enumerate((*self.steps[1:], *beyond, None), start=1):
             found = np.searchsorted(low, key)
             ranks[rows] = found + 1
             if steps is None:
