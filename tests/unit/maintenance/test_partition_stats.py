@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.catalog import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.maintenance import partition_stats
+from icefield.maintenance import MaintenanceTable, partition_stats
 from icefield.manifest import DataFileContent, EntryStatus
 from icefield.metadata import PartitionStatisticsFile
+from pickling_runner import PicklingRunner
 from tables import again, entries, manifests, new_table, orphans, rows, stored_files
 
 FORMATS = pytest.mark.parametrize("file_format", ["parquet", "avro", "orc"])
@@ -122,7 +123,7 @@ def test_a_partition_has_a_row_in_the_columns_of_the_specification(file_format: 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_statistics_that_are_carried_on_equal_those_of_the_whole(version: int, seed: int, monkeypatch: Any) -> None:
-    draw = random.Random(seed)
+    draw, runner = random.Random(seed), PicklingRunner()
     table = new_table(["kind"], properties={"format-version": str(version), **MERGE_ON_READ})
     table.append(rows(range(100), "a"))
     carried = []
@@ -133,7 +134,11 @@ def test_statistics_that_are_carried_on_equal_those_of_the_whole(version: int, s
         return carried[-1]
 
     monkeypatch.setattr("icefield.maintenance.maintenance_table.computed_from", heard)
-    table.maintenance.compute_partition_stats()
+
+    def upkeep() -> MaintenanceTable:
+        return table.maintenance.on(runner) if seed % 2 else table.maintenance
+
+    upkeep().compute_partition_stats()
     for step in range(8):
         for _ in range(draw.randint(1, 3)):
             some = sorted({draw.randrange(400) for _ in range(5)})
@@ -151,14 +156,15 @@ def test_statistics_that_are_carried_on_equal_those_of_the_whole(version: int, s
         if step == 4:
             with table.update_spec() as update:
                 update.add_field("id", "bucket[2]", "id_bucket")
-        table.maintenance.compute_partition_stats(file_format=draw.choice(["parquet", "avro", "orc"]))
+        upkeep().compute_partition_stats(file_format=draw.choice(["parquet", "avro", "orc"]))
         assert counts(stats(table)) == counts(naive(table))
     assert len(carried) > 4  # some steps change nothing
     assert None not in carried
     before = stats(table)
-    table.maintenance.compute_partition_stats(incremental=False)
+    upkeep().compute_partition_stats(incremental=False)
     assert stats(table) == naive(table)
     assert counts(before) == counts(stats(table))
+    assert (runner.items > 8) == bool(seed % 2)
 
 
 def test_a_rewrite_of_manifests_changes_no_statistics() -> None:

@@ -160,9 +160,10 @@ class MaintenanceTable:
         known = nearest_known(metadata, snapshot) if incremental else None
         if known is not None and known.snapshot_id == snapshot.snapshot_id:
             return known
-        found = None if known is None else computed_from(metadata, self._target.io, snapshot, united, known)
+        io, runner = self._target.io, self._target.runner
+        found = None if known is None else computed_from(metadata, io, snapshot, united, known, runner)
         if found is None:
-            found = computed_in_full(metadata, self._target.io, snapshot, united)
+            found = computed_in_full(metadata, io, snapshot, united, runner)
         rows = stats_file.stats_table(metadata, united, found)
         kind = (file_format or get_str(metadata.properties, WRITE_FORMAT_DEFAULT)).lower()
         location = stats_file.new_location(self._target.io, metadata, snapshot.snapshot_id, kind)

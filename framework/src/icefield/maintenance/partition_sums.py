@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -99,13 +99,20 @@ def combined(parts: Sequence[PartitionSums]) -> PartitionSums:
     )
 
 
-class SummingUp:
-    """Adds up entries, manifest by manifest, in memory that grows with the number of partitions only."""
+def snapshot_times(metadata: TableMetadata) -> dict[int, int]:
+    """When each snapshot of a table was made (ms)."""
+    return {each.snapshot_id: each.timestamp_ms for each in metadata.snapshots}
 
-    def __init__(self, metadata: TableMetadata, united: UnitedPartition) -> None:
-        self._metadata = metadata
+
+class SummingUp:
+    """Adds up entries, manifest by manifest, in memory that grows with the number of partitions only.
+
+    ``times``: when each snapshot of the table was made (ms).
+    """
+
+    def __init__(self, times: Mapping[int, int], united: UnitedPartition) -> None:
+        self._times = times
         self._united = united
-        self._times: dict[int, int] = {}
         self._parts: list[PartitionSums] = []
         self._waiting = 0
         self._least = 1 << 17
@@ -184,11 +191,4 @@ class SummingUp:
     def _times_of(self, ids: Ints) -> Ints:
         """When each snapshot was made; -1 for one that has expired."""
         distinct, places = np.unique(ids, return_inverse=True)
-        return np.array([self._time_of(each) for each in distinct.tolist()], np.int64)[places]
-
-    def _time_of(self, snapshot_id: Any) -> int:
-        found = self._times.get(snapshot_id)
-        if found is None:
-            snapshot = self._metadata.snapshot_by_id(snapshot_id)
-            found = self._times[snapshot_id] = -1 if snapshot is None else snapshot.timestamp_ms
-        return found
+        return np.array([self._times.get(each, -1) for each in distinct.tolist()], np.int64)[places]

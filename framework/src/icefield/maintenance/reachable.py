@@ -37,7 +37,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
-from icefield.scan.matching import lots
+from icefield.scan.matching import run_in_lots
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.types import StructType
@@ -145,8 +145,9 @@ def live_paths(
     io: FileIO, manifests: Sequence[ManifestFile], runner: WorkRunner | None = None
 ) -> Iterator[pa.StringArray]:
     """The locations of the live files of manifests, as they are stated. Raises ``FileMissing``, ``InvalidMetadata``."""
-    if _is_shared(manifests, runner):
-        yield from (locations for locations, _ in files(io, manifests, live=True, lenient=False, runner=runner))
+    shared = run_in_lots(ListFiles(io, live=True, lenient=False), manifests, runner)
+    if shared is not None:
+        yield from (locations for found in shared for locations, _ in found)
         return
     for group in _groups(io, manifests, _PATHS, lenient=False):
         yield pa.concat_arrays([_live(part).column(f.FILE_PATH) for part in group])
@@ -164,8 +165,9 @@ def files(
 
     A manifest that cannot be read is logged and left out when ``lenient``. ``runner`` reads manifests that are large.
     """
-    if runner is not None and _is_shared(manifests, runner):
-        for found in runner.run(ListFiles(io, live, lenient), lots(manifests, runner.slots)):
+    shared = run_in_lots(ListFiles(io, live, lenient), manifests, runner)
+    if shared is not None:
+        for found in shared:
             yield from found
         return
     for group in _groups(io, manifests, _PATHS_AND_KINDS, lenient=lenient):
@@ -186,11 +188,6 @@ class ListFiles(Work[Sequence[ManifestFile], list[tuple[pa.StringArray, Kinds]]]
         found = [*files(self.io, item, live=self.live, lenient=self.lenient)]
         # Arrays of their own: a slice would be pickled with all that it is of.
         return [(each.take(pa.array(np.arange(len(each)))), kinds) for each, kinds in found]
-
-
-def _is_shared(manifests: Sequence[ManifestFile], runner: WorkRunner | None) -> bool:
-    size = sum(max(0, one.manifest_length) for one in manifests)
-    return runner is not None and size >= runner.least_manifest_bytes
 
 
 def _groups(

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import Attempt, Work
+from icefield.abc import Attempt, Work, WorkRunner
 from icefield.expressions import BooleanExpression, strict_metrics
 from icefield.manifest import ManifestEntries, ManifestFile, ManifestReader, ManifestRequest
 from icefield.scan.manifest_filter import SpecPlan, manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.pruning import EntryGroup, Mask, filter_types, matching_rows
 from icefield.storage import FileIO
+
+R = TypeVar("R")
 
 _LOT_BYTES: Final = 8 << 20
 """Of manifests that one item of work reads at least."""
@@ -99,6 +101,15 @@ class MatchManifests(Work[Sequence[ManifestFile], list[Matched]]):
             return Matched(kept, len(part))
         whole = strict_metrics(self.row_filter, EntryGroup([part], types))
         return Matched(kept, len(part), whole if mask is None else whole[mask])
+
+
+def run_in_lots(
+    work: Work[Sequence[ManifestFile], R], manifests: Sequence[ManifestFile], runner: WorkRunner | None
+) -> list[R] | None:
+    """What work gives for each lot of manifests; None where there is no runner, or too few bytes for it."""
+    if runner is None or sum(max(0, one.manifest_length) for one in manifests) < runner.least_manifest_bytes:
+        return None
+    return runner.run(work, lots(manifests, runner.slots))
 
 
 def lots(manifests: Sequence[ManifestFile], slots: int) -> list[list[ManifestFile]]:

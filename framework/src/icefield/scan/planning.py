@@ -36,7 +36,7 @@ from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.duplicates import DistinctPaths
 from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.scan.manifest_filter import ManifestFilter
-from icefield.scan.matching import Matched, MatchManifests, lots
+from icefield.scan.matching import Matched, MatchManifests, run_in_lots
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
     decisive_statistics,
@@ -198,11 +198,11 @@ class ScanPlanner:
             self._columns,
             self._prove,
         )
-        size = sum(one.manifest_length for one in manifests)
-        if self._runner is None or size < self._runner.least_manifest_bytes:
+        shared = run_in_lots(work, manifests, self._runner)
+        if shared is None:
             yield from work.groups(manifests, self._manifests.workers, self._manifests.reader)
         else:
-            yield from self._runner.run(work, lots(manifests, self._runner.slots))
+            yield from shared
 
     def _delete_index(self) -> tuple[Hashable | None, DeleteIndex | None]:
         """The index of the delete files, and what it is to be kept under."""

@@ -15,7 +15,7 @@ from icefield.catalog.inspection.pieces import pieces
 from icefield.catalog.inspection.selection import Selection
 from icefield.catalog.inspection.source import Source
 from icefield.expressions import AlwaysTrue, BooleanExpression
-from icefield.maintenance.partition_sums import COLUMNS, SUMS, PartitionSums, SummingUp
+from icefield.maintenance.partition_sums import COLUMNS, SUMS, PartitionSums, SummingUp, snapshot_times
 from icefield.manifest import ManifestContent, ManifestList, ManifestRequest
 from icefield.metadata.snapshots import Snapshot
 from icefield.scan.manifest_filter import ManifestFilter
@@ -59,7 +59,7 @@ class PartitionsTable(MetadataTable):
     def _sums(self, selection: Selection) -> SummingUp:
         """The sums of the partitions that may match. Their number bounds what is held."""
         source = self._source
-        total = SummingUp(source.metadata, source.united)
+        total = SummingUp(snapshot_times(source.metadata), source.united)
         chosen = ManifestFilter(source.metadata, source.io, source.metadata.schema(), self._data_filter)
         pruning = ManifestPruning(source, selection.row_filter)
         for _, manifests in source.lists(self._snapshots):
