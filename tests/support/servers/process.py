@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -14,8 +15,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,6 +28,9 @@ REPOSITORY = Path(__file__).parents[3]
 TOOLS = Path(os.environ.get("ICEFIELD_TOOLS", REPOSITORY / ".venv" / "servers"))
 _KEEPER = Path(__file__).parent / "keeper.py"
 _SECONDS_TO_END = 60
+# A thousand ports for each of twelve processes of the run, in any order: another run may be under way.
+_SLICE = 20_000 + 1_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
+_PORTS = cycle(random.sample(range(_SLICE, _SLICE + 1_000), 1_000))
 REQUIRED = bool(os.environ.get("ICEFIELD_REQUIRE_SERVERS"))
 
 
@@ -52,10 +57,16 @@ def asked(process: subprocess.Popen[str], error: type[Exception], request: Mappi
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of the loopback address that nobody listens on, and that no other process of the run is given.
+
+    Systems give ports from 32768 on to whoever asks for any: one of these could be another's before its server listens,
+    and that server would answer in its place.
+    """
+    while True:
+        port = next(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def listens(port: int) -> bool:
