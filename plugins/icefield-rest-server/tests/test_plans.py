@@ -260,12 +260,16 @@ def _token(content: bytes) -> str:
         "ÿ",
         "A" * 100_000,
         _token(b"{}"),
-        _token(b" " * 500_000_000),
         _token(b"[" * 1000),
         _token(json.dumps({"table": "", "who": "", "schema_id": 9, "first": -1, "request": {}}).encode()),
     ],
 )
 def test_a_plan_task_that_was_made_up_is_no_plan_task(catalog: Catalog, table: Table, token: str) -> None:
+    refused(asking(catalog).post(f"{TABLE}/tasks", json={"plan-task": token}), 404, "NoSuchPlanTaskException")
+
+
+def test_a_plan_task_that_inflates_to_500_megabytes_is_no_plan_task(catalog: Catalog, table: Table) -> None:
+    token = _token(b" " * 500_000_000)
     refused(asking(catalog).post(f"{TABLE}/tasks", json={"plan-task": token}), 404, "NoSuchPlanTaskException")
 
 
