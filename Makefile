@@ -6,9 +6,10 @@ PLUGINS := $(sort $(wildcard plugins/*))
 EDITABLE := -e . $(addprefix -e ,$(PLUGINS)) -e examples/plugin-template
 SUPPORT := tests/support
 DISTRIBUTIONS := pyproject.toml $(addsuffix /pyproject.toml,$(PLUGINS)) examples/plugin-template/pyproject.toml
-# Tests wait at times, for Spark, servers, leases and back-offs: three processes use two cores. PYTEST_ARGS adds to the
-# command line.
+# Tests wait at times, for Spark, servers, leases and back-offs: three processes use two cores, and four where servers
+# are. PYTEST_ARGS adds to the command line.
 WORKERS ?= 3
+WORKERS_ALL ?= 4
 
 # Without compiled bytecode each worker and each process that a test starts would compile all that it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -30,7 +31,7 @@ test: .venv/dev.stamp  ## Run the tests that need no server but SQLite, and one 
 	$(PYTEST) -n $(WORKERS) -m "not ($(LONG))" $(PYTEST_ARGS)
 
 test-all: .venv/dev.stamp  ## Run what `make test` leaves out: servers, peers, crash walks, the simulator, fuzzing
-	$(PYTEST) -n $(WORKERS) -m "$(LONG)" $(PYTEST_ARGS)
+	$(PYTEST) -n $(WORKERS_ALL) -m "$(LONG)" $(PYTEST_ARGS)
 
 spark-matrix: .venv/dev.stamp  ## Run tests of Spark under PySpark 3.5, 4.0, 4.1 and 4.3
 	$(RUN) tests/support/spark_matrix.py $(VERSIONS)

@@ -59,8 +59,8 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before `-m` looks at the markers
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     for item in items:
         for marker in _needs(item):
             item.add_marker(marker)
@@ -74,8 +74,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
-    # All at the front, where one worker takes them: each worker that meets one starts a Spark session.
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    yield
+    _put_spark_in_lanes(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _put_spark_in_lanes(items: list[pytest.Item], workers: int) -> None:
+    """Put tests of Spark where one worker begins with those of a session, and another with those of other processes.
+
+    Each worker that meets a test starts the session or the process that the test needs, and at first the workers get
+    equal shares of the items in their order.
+    """
+    spark = [item for item in items if item.get_closest_marker("spark")]
+    session = [item for item in spark if "spark" in getattr(item, "fixturenames", ())]
+    others = [item for item in spark if "spark" not in getattr(item, "fixturenames", ())]
+    rest = [item for item in items if not item.get_closest_marker("spark")]
+    before = max(0, len(items) // workers - len(session)) if workers > 2 else 0
+    items[:] = [*session, *rest[:before], *others, *rest[before:]]
 
 
 def _is_counted(test: Any) -> bool:

@@ -103,6 +103,7 @@ def test_each_test_that_has_another_count_in_a_soak_is_marked() -> None:
     assert silent == [], "mark these with `@pytest.mark.counted`"
 
 
+@pytest.mark.slow
 def test_no_test_is_marked_whose_count_is_the_same_in_a_soak() -> None:
     found = counted()
     idle = [
@@ -116,6 +117,7 @@ def test_no_test_is_marked_whose_count_is_the_same_in_a_soak() -> None:
     assert idle == []
 
 
+@pytest.mark.slow
 def test_every_module_that_reads_the_switch_binds_it_to_a_name() -> None:
     """Read anywhere else, it would be missed above."""
     reading = {path for path, tree in modules().items() if SWITCH in ast.dump(tree)}

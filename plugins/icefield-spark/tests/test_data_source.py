@@ -74,6 +74,7 @@ def test_both_sides_of_a_join_with_itself_read_one_version(
     assert read(**{"snapshot-id": str(people.current_snapshot().snapshot_id)}).count() == 3
 
 
+@pytest.mark.slow
 def test_rows_are_appended_and_replaced(
     spark: Any, people: icefield.Table, write: Any, data_files: Found, committed: Any
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_summary_names_the_application(spark: Any, people: icefield.Table, w
     assert people.current_snapshot().summary["spark.app.id"] == spark.sparkContext.applicationId
 
 
+@pytest.mark.slow
 def test_columns_are_added_in_the_commit_of_the_rows_that_bring_them(
     spark: Any, people: icefield.Table, write: Any
 ) -> None:
@@ -129,6 +131,7 @@ def test_columns_are_added_in_the_commit_of_the_rows_that_bring_them(
     assert people.schema().find_field("id").required
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["option", "session", "neither", "option against session"])
 def test_an_overwrite_replaces_the_partitions_that_it_has_rows_for_when_spark_or_an_option_says_so(
     spark: Any, catalog: icefield.Catalog, options: dict[str, str], by: str
@@ -207,6 +210,7 @@ def test_sql_reads_and_writes_through_a_temporary_view(
 # -- filters ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_filter_of_ones_own_prunes_and_sparks_filters_go_on_top(read: Any) -> None:
     frame = read(where="id >= 2 and home is not null", schema="id bigint, home struct<city: string>")
     assert frame.collect() == [(3, (None,))]

@@ -26,6 +26,7 @@ FAILING = "SELECT if(id = 25000, cast(raise_error('planted') AS BIGINT), id) AS 
 """One partition in batches of 10,000 rows, the third of which cannot be computed."""
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_task_whose_rows_cannot_all_be_computed_takes_back_its_files_itself(
     ice: Any, people: icefield.Table, data_files: Found, monkeypatch: pytest.MonkeyPatch

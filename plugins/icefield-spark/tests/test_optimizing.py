@@ -109,6 +109,7 @@ def test_filters_on_a_frame_choose_its_files_and_keep_its_rows(ice: Any, numbers
     assert any(frame.where(condition).count() for condition, _ in FILTERS)
 
 
+@pytest.mark.slow
 def test_columns_that_nobody_asks_for_are_not_read(ice: Any, numbers: icefield.Table) -> None:
     frame = ice.table("db.numbers", road="arrow")
     for made, columns in (
@@ -158,6 +159,7 @@ def test_whatever_a_frame_is_made_into_keeps_its_rows(ice: Any, numbers: icefiel
         assert found.schema == made.schema
 
 
+@pytest.mark.slow
 def test_each_side_of_a_join_and_of_a_union_is_planned_by_itself(ice: Any, numbers: icefield.Table) -> None:
     frame = ice.table("db.numbers")
     assert files(ice, ice.optimize(SHAPES["a union of one frame"](frame))) == [1, 1, 1]
@@ -167,6 +169,7 @@ def test_each_side_of_a_join_and_of_a_union_is_planned_by_itself(ice: Any, numbe
     assert str(ice.explain(found)).count("table     db.numbers") == 2
 
 
+@pytest.mark.slow
 def test_sql_over_views_of_frames_is_optimized(spark: Any, ice: Any, numbers: icefield.Table) -> None:
     ice.table("db.numbers").createOrReplaceTempView("numbers_seen")
     query = spark.sql(
@@ -179,6 +182,7 @@ def test_sql_over_views_of_frames_is_optimized(spark: Any, ice: Any, numbers: ic
     assert files(ice, ice.optimize(plain)) == [1]
 
 
+@pytest.mark.slow
 def test_a_frame_stays_at_its_snapshot_and_keeps_its_own_filter(ice: Any, numbers: icefield.Table) -> None:
     frame = ice.table("db.numbers", where="id < 35").where("id > 28")
     numbers.delete("id = 30")
@@ -223,6 +227,7 @@ def test_what_is_cached_is_read_from_the_cache(ice: Any, numbers: icefield.Table
         cached.unpersist()
 
 
+@pytest.mark.slow
 def test_metadata_columns_and_parts_of_columns_are_kept(ice: Any, numbers: icefield.Table) -> None:
     frame = ice.table("db.numbers", columns=["_file", "_pos", "id", "home.zip"], road="arrow")
     for made in (frame.where("id = 3"), frame.where("_pos = 3 AND id < 20").select("_file", "home")):

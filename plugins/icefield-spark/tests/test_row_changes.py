@@ -71,6 +71,7 @@ def test_only_files_with_rows_that_go_are_rewritten_and_on_executors(
     assert snapshot.summary["spark.app.id"] == ice.spark.sparkContext.applicationId
 
 
+@pytest.mark.slow
 def test_several_rows_of_the_source_for_one_row_leave_no_file(
     ice: Any, committed: Committed, data_files: Found
 ) -> None:
@@ -83,6 +84,7 @@ def test_several_rows_of_the_source_for_one_row_leave_no_file(
     assert data_files() == committed("db.t")
 
 
+@pytest.mark.slow
 def test_what_others_commit_between_reading_and_the_commit_is_a_conflict(
     ice: Any, catalog: icefield.Catalog, committed: Committed, data_files: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def test_executors_are_given_the_credentials_of_the_store_and_none_of_metastore_
         assert sum(batch.num_rows for batch in read_chunk(chunk, again)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_table_whose_metadata_names_a_foreign_host_gets_no_credential_from_an_executor(
     spark: Any, catalog: icefield.Catalog, properties: dict[str, str], tmp_path: Path

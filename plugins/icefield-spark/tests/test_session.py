@@ -293,6 +293,7 @@ def test_a_table_is_created_with_the_columns_of_a_frame(ice: Any) -> None:
     assert table.properties["a"] == "b"
 
 
+@pytest.mark.slow
 def test_rows_are_appended_by_the_names_of_their_columns(
     ice: Any, people: icefield.Table, data_files: Found, committed: Committed
 ) -> None:
@@ -373,6 +374,7 @@ def test_rows_that_do_not_fit_are_an_error_of_icefield_and_nothing_is_left(
     assert data_files() == before
 
 
+@pytest.mark.slow
 def test_when_a_task_fails_the_files_of_its_siblings_go_too(
     ice: Any, people: icefield.Table, data_files: Found, half_failing: Any
 ) -> None:
@@ -406,6 +408,7 @@ def test_what_an_attempt_wrote_whose_worker_was_killed_is_not_committed_and_not_
     assert data_files() == committed("db.people")
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_leaves_no_file(
     ice: Any, people: icefield.Table, catalog: icefield.Catalog, data_files: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_rows_are_changed_as_the_statements_say(
     assert data_files() - known == set(table.inspect.all_delete_files()["file_path"].to_pylist()) & data_files()
 
 
+@pytest.mark.slow
 def test_rows_are_inserted_by_position_by_name_and_by_partition(spark: Any, ice: Any) -> None:
     create(ice, 2, "copy-on-write")
     ice.sql("INSERT INTO db.t (part, id) VALUES ('n', 20)")
@@ -132,6 +133,7 @@ def test_rows_are_inserted_by_position_by_name_and_by_partition(spark: Any, ice:
     assert [row[0] for row in rows(ice)] == [41]
 
 
+@pytest.mark.slow
 def test_what_others_commit_meanwhile_is_a_conflict(
     ice: Any, catalog: icefield.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -189,6 +189,7 @@ def test_a_condition_keeps_the_rows_that_spark_keeps(spark: Any, ice: Any, views
     assert len(wanted) > 50
 
 
+@pytest.mark.slow
 def test_a_condition_is_pushed_where_iceberg_means_the_same(spark: Any, shop: icefield.Catalog) -> None:
     """Files that are read for a condition, of six."""
     for condition, files in (

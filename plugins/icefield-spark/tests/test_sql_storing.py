@@ -122,6 +122,7 @@ def test_names_are_compared_as_the_session_does(spark: Any, ice: Any, table: ice
         assert ice.sql("SELECT id, Id FROM db.t WHERE id > 29 ORDER BY id").collect() == [(30, None), (31, "x")]
 
 
+@pytest.mark.slow
 def test_a_merge_adds_what_its_source_has_more(ice: Any, table: icefield.Table) -> None:
     ice.sql(
         "MERGE WITH SCHEMA EVOLUTION INTO db.t t USING (SELECT 5L AS id, 'new' AS more UNION ALL SELECT 9L, 'x') s "

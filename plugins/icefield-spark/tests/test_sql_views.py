@@ -33,6 +33,7 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.collect()]
 
 
+@pytest.mark.slow
 def test_a_view_lives_its_life(ice: Any, catalog: icefield.Catalog, goods: icefield.Table) -> None:
     ice.sql(
         "CREATE VIEW db.few (number COMMENT 'an id', kind) COMMENT 'not all' TBLPROPERTIES ('a' = 'b') AS "
@@ -92,6 +93,7 @@ def test_a_name_is_taken_once(ice: Any, catalog: icefield.Catalog, goods: icefie
     assert not catalog.namespace_exists("db")
 
 
+@pytest.mark.slow
 def test_names_are_looked_up_where_the_view_was_made(
     ice: Any, catalog: icefield.Catalog, goods: icefield.Table
 ) -> None:
@@ -140,6 +142,7 @@ def test_a_view_that_is_made_from_itself_is_refused(ice: Any, catalog: icefield.
         ice.sql("SELECT * FROM db.b")
 
 
+@pytest.mark.slow
 def test_views_that_double_with_each_other_are_read_up_to_a_bound(ice: Any, catalog: icefield.Catalog) -> None:
     schema = pa.schema([("id", pa.int64())])
     catalog.create_view("db.v0", schema, {"spark": "SELECT 1L AS id"})

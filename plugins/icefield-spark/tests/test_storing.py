@@ -76,6 +76,7 @@ def test_what_does_not_fit_is_an_error_and_never_a_null(spark: Any, ice: Any, ta
     assert table.refresh().scan().count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_column_with_a_point_in_its_name_is_written_and_read(spark: Any, ice: Any, catalog: Any) -> None:
     frame = spark.range(3).select(f.col("id").alias("a.b"), (f.col("id") % 2).alias("c d"))
@@ -102,6 +103,7 @@ def catalog_time(ice: Any) -> int:
     return int(ice.catalog.load_table("db.t").current_snapshot().timestamp_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_session_reads_and_writes_its_branch_of_tables_for_audits(
     spark: Any, ice: Any, catalog: icefield.Catalog, table: icefield.Table

@@ -103,6 +103,7 @@ def test_values_are_counted_by_executors_as_by_this_process(ice: Any, catalog: i
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_group_that_cannot_be_read_ends_the_rewrite_and_leaves_no_file(ice: Any, catalog: icefield.Catalog) -> None:
     table = lived(catalog, "db.t", 2)
