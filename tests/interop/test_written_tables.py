@@ -1,5 +1,7 @@
 """What is written here, others read: PyIceberg by the shared catalog, DuckDB and ClickHouse from the metadata file."""
 
+from importlib.util import find_spec
+
 import pyarrow as pa
 import pytest
 from icefield.schema import Schema
@@ -27,7 +29,8 @@ from peers import (
 )
 
 pytest.importorskip("pyiceberg")
-pytest.importorskip("chdb")
+if find_spec("chdb") is None:  # to import it takes 250 MB of every process that looks for tests
+    pytest.skip("chdb is not there", allow_module_level=True)
 
 VERSIONS = pytest.mark.parametrize("format_version", [1, 2, 3])
 

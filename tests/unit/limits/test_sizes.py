@@ -142,26 +142,28 @@ def test_a_configuration_that_is_too_large_is_refused(tmp_path: Path) -> None:
         default_catalog_name(environment)
 
 
-LONG = "x" * (64 * 1024 * 1024)
+def long_name() -> str:
+    """Made for each test: as a constant it would take room in every process that looks for tests."""
+    return "x" * (64 * 1024 * 1024)
 
 
 def with_long(key: str) -> dict[str, Any]:
-    source = document(V2)
+    source, long = document(V2), long_name()
     snapshot = source["snapshots"][-1]
     match key:
         case "location":
-            source["location"] = "s3://b/" + LONG
+            source["location"] = "s3://b/" + long
         case "manifest-list":
-            snapshot["manifest-list"] = "s3://b/" + LONG
+            snapshot["manifest-list"] = "s3://b/" + long
         case "summary":
-            snapshot["summary"] = {"operation": "append", LONG: "1"}
+            snapshot["summary"] = {"operation": "append", long: "1"}
         case "metadata-log":
-            source["metadata-log"] = [{"timestamp-ms": 1515100955770, "metadata-file": "s3://b/" + LONG}]
+            source["metadata-log"] = [{"timestamp-ms": 1515100955770, "metadata-file": "s3://b/" + long}]
         case "statistics":
             source["statistics"] = [
                 {
                     "snapshot-id": snapshot["snapshot-id"],
-                    "statistics-path": "s3://b/" + LONG,
+                    "statistics-path": "s3://b/" + long,
                     "file-size-in-bytes": 1,
                     "file-footer-size-in-bytes": 1,
                     "blob-metadata": [],
@@ -169,25 +171,25 @@ def with_long(key: str) -> dict[str, Any]:
             ]
         case "partition-statistics":
             source["partition-statistics"] = [
-                {"snapshot-id": snapshot["snapshot-id"], "statistics-path": "s3://b/" + LONG, "file-size-in-bytes": 1}
+                {"snapshot-id": snapshot["snapshot-id"], "statistics-path": "s3://b/" + long, "file-size-in-bytes": 1}
             ]
         case "refs":
-            source["refs"] = {LONG: {"snapshot-id": snapshot["snapshot-id"], "type": "tag"}}
+            source["refs"] = {long: {"snapshot-id": snapshot["snapshot-id"], "type": "tag"}}
         case "properties":
-            source["properties"] = {LONG: "1"}
+            source["properties"] = {long: "1"}
         case "schemas":
             for schema in source["schemas"]:
-                schema["fields"][0]["name"] = LONG
+                schema["fields"][0]["name"] = long
         case "type":
             for schema in source["schemas"]:
-                schema["fields"][0]["type"] = LONG
+                schema["fields"][0]["type"] = long
         case "partition-specs":
-            source["partition-specs"][0]["fields"][0]["name"] = LONG
+            source["partition-specs"][0]["fields"][0]["name"] = long
         case "transform":
-            source["partition-specs"][0]["fields"][0]["transform"] = LONG
+            source["partition-specs"][0]["fields"][0]["transform"] = long
         case "sort-orders":
             for order in source["sort-orders"]:
-                order["fields"] = [{"source-id": 1, "transform": LONG, "direction": "asc", "null-order": "nulls-last"}]
+                order["fields"] = [{"source-id": 1, "transform": long, "direction": "asc", "null-order": "nulls-last"}]
                 order["order-id"] = max(order["order-id"], 1)
             source["default-sort-order-id"] = source["sort-orders"][0]["order-id"]
     return source
@@ -260,9 +262,9 @@ def test_a_path_of_64_megabytes_in_a_manifest_or_a_list_is_refused_at_once(tmp_p
     io_ = file_io()
     sound = f"file://{tmp_path}/d.parquet"
     if field == "file_path":
-        listed = planned(io_, tmp_path, f"file://{tmp_path}/{LONG}")
+        listed = planned(io_, tmp_path, f"file://{tmp_path}/{long_name()}")
     else:
-        listed = planned(io_, tmp_path, sound, f"file://{tmp_path}/{LONG}")
+        listed = planned(io_, tmp_path, sound, f"file://{tmp_path}/{long_name()}")
     source = document(V2)
     source["snapshots"][-1]["manifest-list"] = listed
     location = f"file://{tmp_path}/v1.metadata.json"
