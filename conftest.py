@@ -21,6 +21,10 @@ settings.load_profile("soak" if SOAK else "default")
 # A property test has the number of examples of its long run written at it; elsewhere it draws a third of them.
 _SHARE, _FEWEST = 3, 10
 
+# Programs in Java that tests start live for seconds: with the JVM's first compiler alone a Spark job takes a quarter
+# less of the processor. Whoever starts one may say otherwise on its command line.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # Each module of tests/support/servers brings the fixtures of one server.
 _SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))
 pytest_plugins = [f"servers.{name}" for name in _SERVERS if name != "process"]
