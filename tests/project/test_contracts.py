@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,10 @@ CONTRACTS = text_of(Path("pyproject.toml"))
     [
         ("from icefield.storage import FileIO", "Plugins import public modules only"),
         ("from icefield.types.arrow.types import field_id", "Plugins import public modules only"),
+        ("from icefield.metadata.properties import get_int", "Plugins import public modules only"),
         ("from icefield_avro import reader", "Plugins never import each other"),
         ("from icefield.toolkit import field_id", None),
+        ("from icefield.metadata import get_int", None),
     ],
 )
 def test_a_plugin_is_held_to_public_modules(tmp_path: Path, statement: str, broken: str | None) -> None:
@@ -44,3 +47,12 @@ def test_a_plugin_is_held_to_public_modules(tmp_path: Path, statement: str, brok
     failed = re.findall(r"^(.+) BROKEN", run.stdout, re.MULTILINE)
     assert len(kept) + len(failed) == 3, run.stdout + run.stderr
     assert failed == ([broken] if broken else [])
+
+
+def test_no_plugin_is_left_out_of_the_contracts_and_none_has_an_exception() -> None:
+    settings = tomllib.loads(CONTRACTS)["tool"]["importlinter"]
+    packages = {path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py")} | {"icefield_arrow_ipc"}
+    _, public, independent = settings["contracts"]
+    assert {*settings["root_packages"]} == {"icefield", *packages}
+    assert {*public["source_modules"]} == {*independent["modules"]} == packages
+    assert not [contract["name"] for contract in settings["contracts"] if "ignore_imports" in contract]

@@ -14,7 +14,7 @@ from icefield.expressions.expressions import (
     disjunction,
 )
 from icefield.expressions.file_statistics import FileStatistics
-from icefield.expressions.inclusive_metrics import inclusive_metrics
+from icefield.expressions.inclusive_evaluator import inclusive_metrics
 from icefield.expressions.manifest_evaluator import (
     FieldSummaries,
     PartitionSummaries,
@@ -44,7 +44,7 @@ from icefield.expressions.predicates import (
 from icefield.expressions.projection import inclusive_projection, strict_projection
 from icefield.expressions.residual import Residuals
 from icefield.expressions.single_rows import row_matches
-from icefield.expressions.strict_metrics import strict_metrics
+from icefield.expressions.strict_evaluator import strict_metrics
 
 __all__ = [
     "AlwaysFalse",

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata.properties import (
+from icefield.metadata import (
     ORC_BLOCK_SIZE,
     ORC_BLOOM_FILTER_COLUMNS,
     ORC_BLOOM_FILTER_FPP,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Table
-from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE, get_int
+from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
 
 from icefield_report.manifests import Manifests, manifests_of
 from icefield_report.partitions import Ints, Partitions, partitions_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import IcefieldError, Table
 from icefield.maintenance import RewriteDataFilesResult
-from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE, get_int
+from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
 
 from icefield_report.formats import count, size
 from icefield_report.partitions import Partitions

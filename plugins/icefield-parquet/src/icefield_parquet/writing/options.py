@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 from icefield.errors import InvalidArgument, UnsupportedFeature
-from icefield.metadata.properties import (
+from icefield.metadata import (
     PARQUET_BLOOM_FILTER_ENABLED,
     PARQUET_BLOOM_FILTER_FPP,
     PARQUET_BLOOM_FILTER_MAX_BYTES,
