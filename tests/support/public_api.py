@@ -96,7 +96,12 @@ def _class_lines(kind: type, homes: dict[type, str]) -> Iterator[str]:
         yield f"__init__{_signature(members['__init__'])}"
     for name, value in sorted(members.items()):
         # The checks of the kit may become more without changing what an author writes.
-        if not name.startswith(("_", "test_")) and name not in names:
+        if name.startswith(("_", "test_")) or name in names:
+            continue
+        annotation = str(vars(kind).get("__annotations__", {}).get(name))
+        if annotation.startswith("ClassVar[dict["):  # what it holds may be another at any time
+            yield f"{name}: {annotation}"
+        else:
             yield from _member_lines(name, value)
 
 

@@ -4,6 +4,8 @@ Needs the extra ``icefield[testing]`` (pytest and Hypothesis). A check is skippe
 each check's docstring states what to look at when it fails.
 """
 
+from icefield.builtin.local import LocalFileSystem
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.testing.base import Suite
 from icefield.testing.behaviour import TableBehaviourSuite
 from icefield.testing.catalog import CatalogSuite
@@ -21,9 +23,11 @@ __all__ = [
     "FaultyFileSystem",
     "FileFormatSuite",
     "FileSystemSuite",
+    "LocalFileSystem",
     "LossyCalls",
     "LossyProxy",
     "ManifestFormatSuite",
+    "MemoryFileSystem",
     "RecordingServer",
     "RequestFaults",
     "Suite",

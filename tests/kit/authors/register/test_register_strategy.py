@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 from authors.register.register_catalog import RegisterBackend
 from authors.register.register_strategy import RegisterStrategy
-from icefield import Catalog, Plugins
+from icefield import Catalog, FileIO, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
-from icefield.builtin.local import LocalFileSystem
-from icefield.storage import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults, TableBehaviourSuite
+from icefield.testing import (
+    CatalogSuite,
+    CommitStrategySuite,
+    LocalFileSystem,
+    LossyProxy,
+    RequestFaults,
+    TableBehaviourSuite,
+)
 
 
 @pytest.fixture
