@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from icefield_parquet.thrift import LIST, STRUCT, read_field, read_i32s, read_list, skip
+from icefield_parquet.guard.chunk_metadata import visit_chunks
+from icefield_parquet.thrift import read_i32s
 
-# Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
-_ROW_GROUPS, _COLUMNS, _META_DATA, _CODEC = 4, 1, 3, 4
+_CODEC: Final = 4
+"""A field of ColumnMetaData."""
 _LAST_CODEC: Final = 7
 """LZ4_RAW, the last that the format has."""
 
@@ -26,35 +27,12 @@ def check_codecs(footer: bytes) -> None:
     ``footer`` may be followed by other bytes.
     """
     try:
-        _struct(footer, 0, 0)
+        visit_chunks(footer, _check_chunk)
     except IndexError:
         raise ValueError("its column chunks reach beyond the footer") from None
 
 
-_WAY: Final = ((_ROW_GROUPS, LIST), (_COLUMNS, LIST), (_META_DATA, STRUCT))
-"""Through which fields codecs are reached, and of what kind those are."""
-
-
-def _struct(data: bytes, at: int, depth: int) -> int:
-    """Check what is in a struct so far from the footer's own; give its end."""
-    if depth == len(_WAY):
-        return _meta_data(data, at)
-    number = 0
-    while True:
-        kind, number, at = read_field(data, at, number)
-        if not kind:
-            return at
-        if (number, kind) != _WAY[depth]:
-            at = skip(data, at, kind)
-        elif kind == LIST:
-            _, count, at = read_list(data, at)
-            for _ in range(count):
-                at = _struct(data, at, depth + 1)
-        else:
-            at = _struct(data, at, depth + 1)
-
-
-def _meta_data(data: bytes, at: int) -> int:
+def _check_chunk(data: bytes, at: int, column: int) -> int:
     found, end = read_i32s(data, at, (_CODEC,))
     codec = found.get(_CODEC, 0)
     if not 0 <= codec <= _LAST_CODEC:

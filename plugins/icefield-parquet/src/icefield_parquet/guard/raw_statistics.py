@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from icefield_parquet.thrift import BINARY, FALSE, I32, I64, LIST, STRUCT, read_field, read_list, read_size, skip
+from icefield_parquet.guard.chunk_metadata import visit_chunks
+from icefield_parquet.thrift import BINARY, FALSE, I32, I64, LIST, STRUCT, read_field, read_size, skip
 
-# Fields of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData, and the bounds in Statistics.
-_ROW_GROUPS, _COLUMNS, _META_DATA, _TYPE, _STATISTICS = 4, 1, 3, 1, 12
+# Fields of ColumnMetaData, and the bounds in Statistics.
+_TYPE, _STATISTICS = 1, 12
 _BOUNDS: Final = frozenset({1, 2, 5, 6})
 
 _LONG_HEADER: Final = 0x0F
@@ -41,8 +42,13 @@ def check_statistics(footer: bytes, schema: Any) -> None:
     ``footer`` is what pyarrow parsed ``schema`` from, and may be followed by other bytes.
     """
     expected = [_expected(schema.column(at)) for at in range(len(schema))]
+    known: _Known = {}
+
+    def check(data: bytes, at: int, column: int) -> int:
+        return _check_meta_data(data, at, *expected[column], known)
+
     try:
-        _check_footer(footer, expected)
+        visit_chunks(footer, check, len(expected))
     except IndexError:
         raise ValueError("the statistics reach beyond the footer") from None
 
@@ -52,49 +58,6 @@ def _expected(column: Any) -> tuple[int, int]:
     kind = column.physical_type
     width = int(column.length) if kind == "FIXED_LEN_BYTE_ARRAY" else _WIDTH_OF.get(kind, 0)
     return _TYPES.index(kind), width
-
-
-def _check_footer(data: bytes, expected: list[tuple[int, int]]) -> None:
-    known: _Known = {}
-    at = number = 0
-    while True:
-        kind, number, at = read_field(data, at, number)
-        if not kind:
-            return
-        if number == _ROW_GROUPS and kind == LIST:
-            _, count, at = read_list(data, at)
-            for _ in range(count):
-                at = _check_row_group(data, at, expected, known)
-        else:
-            at = skip(data, at, kind)
-
-
-def _check_row_group(data: bytes, at: int, expected: list[tuple[int, int]], known: _Known) -> int:
-    number = 0
-    while True:
-        kind, number, at = read_field(data, at, number)
-        if not kind:
-            return at
-        if number == _COLUMNS and kind == LIST:
-            _, count, at = read_list(data, at)
-            if count != len(expected):
-                raise ValueError("a row group with another number of columns than the schema")
-            for physical, width in expected:
-                at = _check_chunk(data, at, physical, width, known)
-        else:
-            at = skip(data, at, kind)
-
-
-def _check_chunk(data: bytes, at: int, physical: int, width: int, known: _Known) -> int:
-    number = 0
-    while True:
-        kind, number, at = read_field(data, at, number)
-        if not kind:
-            return at
-        if number == _META_DATA and kind == STRUCT:
-            at = _check_meta_data(data, at, physical, width, known)
-        else:
-            at = skip(data, at, kind)
 
 
 # A footer has some thirty fields for each column chunk, so in the two functions below headers of one byte and integers

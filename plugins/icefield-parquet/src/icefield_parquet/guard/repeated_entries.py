@@ -48,7 +48,7 @@ _CODECS: Final = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD"
 
 @dataclass(frozen=True, slots=True)
 class StringChunk:
-    """A column chunk of strings: where it lies, in bytes from the start of the file, its codec, values and rows.
+    """A column chunk of strings: where it is, in bytes from the start of the file, its codec, values and rows.
 
     ``group`` and ``column`` are its numbers in the footer; ``levels`` says how many kinds of levels its pages have,
     ``repeated`` that a row may have several of its values.

@@ -153,7 +153,7 @@ def _spelled_out(array: pa.Array) -> pa.Array:
 
 
 def _children(array: pa.Array) -> tuple[list[pa.Array], list[pa.Buffer | None]]:
-    """What lies inside a struct, list or map: no more than belongs to its rows; and its own buffers."""
+    """What is inside a struct, list or map: no more than belongs to its rows; and its own buffers."""
     if pa.types.is_struct(array.type):
         return [array.field(place) for place in range(array.type.num_fields)], [validity_buffer(array)]
     validity, offsets, start, stop = list_parts(array)

@@ -35,7 +35,7 @@ def divided(work: Callable[..., _Result], tasks: Iterable[tuple[Any, ...]]) -> l
     left = list(tasks)
     started: list[Future[_Result]] = []
     try:
-        with suppress(RuntimeError):  # an interpreter that ends lets nothing be begun beside what still runs
+        with suppress(RuntimeError):  # an interpreter that ends starts nothing while something still runs
             while left:
                 started.append(threads().submit(work, *left[0]))
                 del left[0]
