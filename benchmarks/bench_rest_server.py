@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 import tempfile
@@ -17,8 +16,7 @@ from harness import compare, main
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 
-from java_programs import java_17
-from rest_kit import jars
+from rest_kit import reference_server
 from servers.process import answers, free_port, running
 
 SNAPSHOTS, TABLES, CLIENTS, COMMITS = 1_000, 10_000, 8, 5
@@ -104,28 +102,11 @@ def ours(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@contextmanager
-def theirs(folder: Path) -> Iterator[str]:
-    port = free_port()
-    settings = {
-        "CATALOG_REST_PORT": str(port),
-        "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
-        "CATALOG_WAREHOUSE": f"file://{folder}/w",
-        "CATALOG_JDBC_SCHEMA__VERSION": "V1",
-        "CATALOG_CLIENTS": "1",  # SQLite refuses a second writer at once
-    }
-    options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{jars()}/*"]
-    command = [*java_17(), *options, "org.apache.iceberg.rest.RESTCatalogServer"]
-    ready = lambda: answers(f"http://127.0.0.1:{port}/v1/config")  # noqa: E731
-    with running(command, ready, environment={**os.environ, **settings}, seconds=180):
-        yield f"http://127.0.0.1:{port}"
-
-
 def run() -> None:
     """Each workload, in turns."""
     with ExitStack() as stack, tempfile.TemporaryDirectory() as base:
         servers = []
-        for name, start in (("ours", ours), ("theirs", theirs)):
+        for name, start in (("ours", ours), ("theirs", reference_server)):
             folder = Path(base) / name
             folder.mkdir()
             servers.append(Server(stack.enter_context(start(folder)), folder))

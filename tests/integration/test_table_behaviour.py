@@ -73,3 +73,12 @@ class TestRestOverSqlite(Served, TableBehaviourSuite):
     @classmethod
     def behind(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         return properties_of("sql", tmp_path_factory.mktemp("served"))
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+class TestRestPlannedByTheServer(TestRestOverSqlite):
+    @pytest.fixture
+    def catalog(self, service: str) -> Iterator[Catalog]:
+        with load_catalog("test", type="rest", uri=service, **{"scan-planning-mode": "server"}) as catalog:
+            yield catalog

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from java_programs import java_17, maven
-from servers.process import installed
+from servers.process import answers, free_port, installed, running
 
 ICEBERG = "1.11.0"
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -74,6 +77,24 @@ def _result(report: Path) -> KitResult:
         else:
             passed.add(name)
     return KitResult(frozenset(passed), skipped, failed)
+
+
+@contextmanager
+def reference_server(folder: Path) -> Iterator[str]:
+    """Java's reference server over SQLite and files in a folder, until the block ends."""
+    port = free_port()
+    settings = {
+        "CATALOG_REST_PORT": str(port),
+        "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
+        "CATALOG_WAREHOUSE": f"file://{folder}/w",
+        "CATALOG_JDBC_SCHEMA__VERSION": "V1",
+        "CATALOG_CLIENTS": "1",  # SQLite refuses a second writer at once
+    }
+    options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{jars()}/*"]
+    command = [*java_17(), *options, f"{_PACKAGE}.RESTCatalogServer"]
+    ready = lambda: answers(f"http://127.0.0.1:{port}/v1/config")  # noqa: E731
+    with running(command, ready, environment={**os.environ, **settings}, seconds=180):
+        yield f"http://127.0.0.1:{port}"
 
 
 def jars() -> Path:

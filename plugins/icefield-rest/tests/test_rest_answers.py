@@ -124,7 +124,7 @@ def test_a_404_of_something_else_is_no_missing_table(catalog: Catalog, between: 
         catalog.load_table("db.t")
 
 
-@pytest.mark.parametrize("given", [{"snapshot-loading-mode": "few"}, {"scan-planning-mode": "server"}])
+@pytest.mark.parametrize("given", [{"snapshot-loading-mode": "few"}, {"scan-planning-mode": "nowhere"}])
 def test_what_is_not_supported_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(InvalidArgument, match="not supported"):
         load_catalog("test", uri="http://127.0.0.1:9", **given)

@@ -22,6 +22,7 @@ from icefield.abc.file_system import (
     PutMode,
 )
 from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
+from icefield.abc.scans import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
 from icefield.abc.storage import Storage
 from icefield.abc.views import CurrentView, ViewProposal
 from icefield.abc.work import Attempt, Done, Note, Traces, Work, WorkRunner
@@ -48,6 +49,8 @@ __all__ = [
     "FormatReader",
     "FormatWriter",
     "InputFile",
+    "ListedFile",
+    "ListedFiles",
     "ManifestFormat",
     "ManifestFormatReader",
     "ManifestReadRequest",
@@ -61,7 +64,10 @@ __all__ = [
     "Proposal",
     "PutMode",
     "ReadRequest",
+    "ScanAsked",
+    "ScanListing",
     "ScanPlanned",
+    "ScanService",
     "Split",
     "Storage",
     "TableChange",

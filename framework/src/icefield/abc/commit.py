@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from icefield.abc.access import FileAccess
     from icefield.abc.file_system import FileSystem, FileSystemAbility
+    from icefield.abc.scans import ScanService
     from icefield.metadata import TableMetadata, TableRequirement, TableUpdate
 
 
@@ -42,12 +43,14 @@ class Current:
     ``properties`` are the table's own configuration, such as credentials that open its files and no others. The file IO
     of the table has them over the catalog's, but for ``location.*``: what the user allows is not the service's to say.
     ``access`` is what the service renews, or gives for some locations alone: it comes over ``properties`` there.
+    ``planner`` plans the table's scans, where the service does that.
     """
 
     pointer: Pointer
     metadata: TableMetadata | None = field(default=None, repr=False)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     access: tuple[FileAccess, ...] = ()
+    planner: ScanService | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -362,7 +362,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def _served(self, name: TableName, made: Current) -> tuple[TableHandle, TableState]:
         """A table as a service made it, or staged it."""
         assert made.metadata is not None, "a service that creates tables gives their metadata"
-        state = TableState(made.pointer, made.metadata, made.properties, made.access)
+        state = TableState.of(made, made.metadata)
         return TableHandle(name, self.io, self._backend.strategy(name, made.metadata.location)).at(state), state
 
     def _table_properties(self, given: dict[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
+from icefield.abc import ScanService
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.metadata import TableMetadata
 from icefield.metadata.timestamps import Timestamp
@@ -30,6 +31,11 @@ class ReadableTable(ABC):
     @abstractmethod
     def name(self) -> tuple[str, ...]:
         """The levels of its namespace, and its own name."""
+
+    @property
+    def planner(self) -> ScanService | None:
+        """What plans its scans, where that is a service."""
+        return None
 
     def scan(
         self,
@@ -59,6 +65,7 @@ class ReadableTable(ABC):
             limit=limit,
             options=options,
             identifier=self.name(),
+            service=self.planner,
         )
         return scan if as_of is None else scan.as_of(as_of)
 

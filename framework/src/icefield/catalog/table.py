@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from icefield.abc import Pointer
+from icefield.abc import Pointer, ScanService
 from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
@@ -80,13 +80,18 @@ class Table(ReadableTable):
         """
         io = self._handle.io
         metadata = decode_metadata(io.read_metadata(metadata_location), metadata_location)
-        state = replace(self._state, pointer=Pointer(metadata_location), metadata=metadata)
+        state = replace(self._state, pointer=Pointer(metadata_location), metadata=metadata, planner=None)
         return Table(TableHandle(self._handle.name, io), state)
 
     @property
     def io(self) -> FileIO:
         """The file IO of its files."""
         return self._handle.io
+
+    @property
+    def planner(self) -> ScanService | None:
+        """What plans its scans, where that is a service."""
+        return self._state.planner
 
     @property
     def properties(self) -> dict[str, str]:

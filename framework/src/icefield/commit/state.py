@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from icefield.abc import CommitStrategy, Committed, Current, FileAccess, Pointer, Proposal
+from icefield.abc import CommitStrategy, Committed, Current, FileAccess, Pointer, Proposal, ScanService
 from icefield.errors import FileMissing, InvalidMetadata, NotSupportedByCatalog
 from icefield.metadata import TableMetadata, decode_metadata, with_metadata_log
 from icefield.storage import FileIO
@@ -18,7 +18,7 @@ _LOAD_TRIES = 5
 class TableState:
     """One version of a table: the pointer to its metadata file, and what the file holds.
 
-    ``properties`` and ``access`` are what the catalog's service returned for this table alone: see
+    ``properties``, ``access`` and ``planner`` are what the catalog's service returned for this table alone: see
     ``icefield.abc.Current``.
     """
 
@@ -26,6 +26,7 @@ class TableState:
     metadata: TableMetadata
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     access: tuple[FileAccess, ...] = field(default=(), repr=False)
+    planner: ScanService | None = field(default=None, repr=False)
 
     @classmethod
     def at(cls, location: str, metadata: TableMetadata) -> TableState:
@@ -37,7 +38,13 @@ class TableState:
         """The version that a commit made."""
         properties = outcome.properties or (base.properties if base is not None else {})
         access = outcome.access or (base.access if base is not None else ())
-        return cls(outcome.pointer, outcome.metadata or proposal.metadata, properties, access)
+        planner = outcome.planner or (base.planner if base is not None else None)
+        return cls(outcome.pointer, outcome.metadata or proposal.metadata, properties, access, planner)
+
+    @classmethod
+    def of(cls, current: Current, metadata: TableMetadata) -> TableState:
+        """The version that is current, whose metadata is known."""
+        return cls(current.pointer, metadata, current.properties, current.access, current.planner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +109,8 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
         if known is not None and pointer.location == known.pointer.location:
             same = pointer.stamp is not None and pointer.stamp == known.pointer.stamp
             if same or not (read_again and strategy.reuses_locations):
-                if (current.properties, current.access) == (known.properties, known.access):
-                    return known
-                return replace(known, properties=current.properties, access=current.access)
+                again = replace(TableState.of(current, known.metadata), pointer=known.pointer)
+                return known if again == known else again
         if metadata is None:
             io = handle.io.for_table(None, current.properties, current.access)
             try:
@@ -114,7 +120,7 @@ def load_table(handle: TableHandle, known: TableState | None = None, *, read_aga
                     raise
                 continue
         _same_table(handle, known, metadata, pointer)
-        return TableState(pointer, metadata, current.properties, current.access)
+        return TableState.of(current, metadata)
     raise AssertionError("unreachable")
 
 

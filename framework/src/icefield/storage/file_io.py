@@ -112,6 +112,10 @@ class FileIO:
         other._origin, other._of_the_table = self._origin, wanted
         return other
 
+    def opened_by(self, access: Sequence[FileAccess]) -> FileIO:
+        """The same for files that something else opens: those of a plan that states it."""
+        return self.for_table(self.base, self._of_the_table, access)
+
     def resolve(self, location: str) -> str:
         """The location to open: mapped, completed, taken apart without a doubt, and allowed.
 

@@ -23,6 +23,7 @@ from icefield.toolkit.batches import POSITION, all_skipped, bare_batch, bounded,
 from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
 from icefield.toolkit.damage import reporting_damage
 from icefield.toolkit.entity_tags import unquoted_etag
+from icefield.toolkit.filter_json import filter_to_json
 from icefield.toolkit.filters import parts_that_may_match, translate_filter
 from icefield.toolkit.from_catalogs import checked_names, checked_pointer, checked_properties
 from icefield.toolkit.fsspec_file_system import FsspecFileSystem
@@ -111,6 +112,7 @@ __all__ = [
     "endpoint_of",
     "field_id",
     "file_system_metadata_name",
+    "filter_to_json",
     "from_arrow_scalar",
     "from_arrow_type",
     "from_rows",

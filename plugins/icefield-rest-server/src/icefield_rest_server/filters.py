@@ -1,4 +1,4 @@
-"""Filters as the protocol's JSON writes them, read and written."""
+"""Filters as the protocol's JSON writes them, read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from icefield.expressions import (
     AlwaysTrue,
     And,
     BooleanExpression,
-    BoundPredicate,
     EqualTo,
     GreaterThan,
     GreaterThanOrEqual,
@@ -26,12 +25,10 @@ from icefield.expressions import (
     NotNaN,
     NotNull,
     NotStartsWith,
-    Op,
     Or,
     StartsWith,
 )
 from icefield.schema import Schema
-from icefield.toolkit import translate_filter, value_to_json
 from icefield.types import BinaryType, FixedType, NestedField
 
 _UNARY: Final[dict[str, Callable[[Any], BooleanExpression]]] = {
@@ -52,39 +49,11 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], BooleanExpression]]] = {
 }
 _SETS: Final[dict[str, Callable[[Any, Any], BooleanExpression]]] = {"in": In, "not-in": NotIn}
 _TURNED: Final = {"lt": "gt", "lt-eq": "gt-eq", "gt": "lt", "gt-eq": "lt-eq", "eq": "eq", "not-eq": "not-eq"}
-_NAMES: Final = {
-    Op.IS_NULL: "is-null",
-    Op.NOT_NULL: "not-null",
-    Op.IS_NAN: "is-nan",
-    Op.NOT_NAN: "not-nan",
-    Op.LT: "lt",
-    Op.LT_EQ: "lt-eq",
-    Op.GT: "gt",
-    Op.GT_EQ: "gt-eq",
-    Op.EQ: "eq",
-    Op.NOT_EQ: "not-eq",
-    Op.STARTS_WITH: "starts-with",
-    Op.NOT_STARTS_WITH: "not-starts-with",
-    Op.IN: "in",
-    Op.NOT_IN: "not-in",
-}
 
 
 def filter_from_json(given: Any, schema: Schema, case_sensitive: bool = True) -> BooleanExpression:
     """The filter that JSON states, over columns of a schema. Raises ``InvalidArgument``, ``UnsupportedFeature``."""
     return _Reader(schema, case_sensitive).read(given)
-
-
-def filter_to_json(expression: BooleanExpression) -> Any:
-    """A bound filter as JSON, in the form that older clients read too.
-
-    Raises ``InvalidArgument`` for one with a value that JSON cannot hold, such as infinity.
-    """
-    if isinstance(expression, AlwaysTrue | AlwaysFalse):
-        return isinstance(expression, AlwaysTrue)
-    return translate_filter(
-        expression, _leaf, lambda all_of: _joined("and", all_of), lambda any_of: _joined("or", any_of)
-    )
 
 
 class _Reader:
@@ -170,21 +139,3 @@ def _operand(given: dict[str, Any]) -> Any:
 
 def _is_reference(given: Any) -> bool:
     return isinstance(given, dict) and given.get("type") != "literal"
-
-
-def _leaf(predicate: BoundPredicate) -> Any:
-    kind = predicate.field.field_type
-    made: dict[str, Any] = {"type": _NAMES[predicate.op], "term": ".".join(predicate.path)}
-    if predicate.op in (Op.IN, Op.NOT_IN):
-        made["values"] = [value_to_json(kind, value) for value in predicate.value]
-    elif made["type"] in _COMPARISONS:
-        made["value"] = value_to_json(kind, predicate.value)
-    return made
-
-
-def _joined(kind: str, parts: list[Any]) -> Any:
-    """Parts in pairs of pairs, so that many of them are not nested deep."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    return {"type": kind, "left": _joined(kind, parts[:middle]), "right": _joined(kind, parts[middle:])}

@@ -17,10 +17,9 @@ from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata
 from icefield.scan import PlannedManifest
 from icefield.schema import Schema
-from icefield.toolkit import last_of_each_key, value_from_bytes, value_to_json
+from icefield.toolkit import filter_to_json, last_of_each_key, value_from_bytes, value_to_json
 from icefield.types import IcebergType
 
-from icefield_rest_server.filters import filter_to_json
 from icefield_rest_server.json_columns import (
     Text,
     arrays,

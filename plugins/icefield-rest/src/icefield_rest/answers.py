@@ -14,6 +14,7 @@ from icefield.metadata import TableMetadata, decode_metadata, with_deferred_snap
 from icefield.toolkit import checked_pointer
 
 from icefield_rest.connection import Answer
+from icefield_rest.planning import scans_of
 from icefield_rest.service import Service, may_say
 from icefield_rest.signing import SigningConfig, signing
 from icefield_rest.vended import VendedCredential, vended
@@ -85,7 +86,8 @@ def loaded(
     signer = signing(service, table, may_say(config) | own, found.remote_signing_config)
     # A service that signs gives no keys to S3; where it gives some all the same, it signs.
     opened = (*(each for each in access if signer is None or not each.prefix.startswith("s3")), *filter(None, [signer]))
-    current = Current(pointer, metadata, properties, opened)
+    scans = scans_of(service, table, metadata.location, may_say(config), config.get(TOKEN))
+    current = Current(pointer, metadata, properties, opened, scans)
     return Loaded(current, answer.headers.get("etag"), config.get(TOKEN), found.metadata, ends)
 
 
@@ -103,14 +105,14 @@ def committed(service: Service, table: TableName, answer: Answer, before: Loaded
     if before is None:
         return made
     known = before.current
-    current = Current(made.current.pointer, made.current.metadata, known.properties, known.access)
+    current = Current(made.current.pointer, made.current.metadata, known.properties, known.access, known.planner)
     return Loaded(current, made.etag, before.token, made.raw, before.ends)
 
 
 def as_committed(made: Loaded) -> Committed:
     """What a strategy returns."""
     current = made.current
-    return Committed(current.pointer, current.metadata, current.properties, current.access)
+    return Committed(current.pointer, current.metadata, current.properties, current.access, current.planner)
 
 
 def _decoded(raw: msgspec.Raw, location: str) -> TableMetadata:

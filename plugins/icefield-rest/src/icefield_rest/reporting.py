@@ -8,12 +8,12 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from icefield.abc import CommitMade, ScanPlanned
-from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, BoundPredicate, Op
-from icefield.toolkit import translate_filter
+from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
+from icefield.toolkit import filter_to_json
 
 from icefield_rest.hearing import Hearer
 
@@ -142,41 +142,4 @@ def _timer(seconds: float) -> dict[str, Any]:
 def _filter(expression: BooleanExpression | None) -> Any:
     if expression is None or isinstance(expression, AlwaysTrue | AlwaysFalse):
         return {"type": "false" if isinstance(expression, AlwaysFalse) else "true"}
-    found = translate_filter(expression, _leaf, lambda parts: _joined("and", parts), lambda parts: _joined("or", parts))
-    return found or {"type": "true"}
-
-
-def _leaf(predicate: BoundPredicate) -> Mapping[str, Any]:
-    made: dict[str, Any] = {"type": _OPERATORS[predicate.op], "term": ".".join(predicate.path)}
-    hidden = f"({predicate.field.field_type})"
-    if predicate.op in (Op.IN, Op.NOT_IN):
-        made["values"] = [hidden]
-    elif predicate.op not in (Op.IS_NULL, Op.NOT_NULL, Op.IS_NAN, Op.NOT_NAN):
-        made["value"] = hidden
-    return made
-
-
-_OPERATORS: Final = {
-    Op.IS_NULL: "is-null",
-    Op.NOT_NULL: "not-null",
-    Op.IS_NAN: "is-nan",
-    Op.NOT_NAN: "not-nan",
-    Op.LT: "lt",
-    Op.LT_EQ: "lt-eq",
-    Op.GT: "gt",
-    Op.GT_EQ: "gt-eq",
-    Op.EQ: "eq",
-    Op.NOT_EQ: "not-eq",
-    Op.STARTS_WITH: "starts-with",
-    Op.NOT_STARTS_WITH: "not-starts-with",
-    Op.IN: "in",
-    Op.NOT_IN: "not-in",
-}
-
-
-def _joined(kind: str, parts: list[Any]) -> Any:
-    """Parts in pairs of pairs, so that many of them are not nested deep."""
-    if len(parts) == 1:
-        return parts[0]
-    middle = len(parts) // 2
-    return {"type": kind, "left": _joined(kind, parts[:middle]), "right": _joined(kind, parts[middle:])}
+    return filter_to_json(expression, values=False) or {"type": "true"}

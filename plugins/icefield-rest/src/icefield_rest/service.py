@@ -17,7 +17,16 @@ from icefield_rest.endpoints import Endpoint, offered
 from icefield_rest.failures import Refused, Uncertain, error_of
 from icefield_rest.hearing import HEARERS
 from icefield_rest.reporting import ENABLED, Reporter
-from icefield_rest.settings import PLANNING, SEPARATOR, SNAPSHOTS, TRUSTED_HOSTS, URI, Settings, host_of, settings_of
+from icefield_rest.settings import (
+    SEPARATOR,
+    SNAPSHOTS,
+    TRUSTED_HOSTS,
+    URI,
+    Settings,
+    check_planning,
+    host_of,
+    settings_of,
+)
 
 _LIFETIME: Final = "idempotency-key-lifetime"
 # What a service does not decide: who is told which secret, and what the user lets be opened.
@@ -31,7 +40,7 @@ _USERS_OWN: Final = (
     "rest.client.",
 )
 _USERS_NAMES: Final = frozenset(
-    {"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl", SNAPSHOTS, PLANNING}
+    {"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl", SNAPSHOTS}
 )
 _MOST_OF_A_TOKEN: Final = 1024 * 1024
 
@@ -54,6 +63,7 @@ class Service:
         self.given = dict(properties)
         """What the user's properties are, with their secrets: for the same service in another process."""
         given = settings_of(name, properties)
+        check_planning(properties)
         authenticator = authenticator_of(name, properties, given.uri, lambda *form: _post(given, *form))
         self.connection = Connection(name, given, authenticator)
         try:

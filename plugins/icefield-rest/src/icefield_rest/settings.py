@@ -17,6 +17,8 @@ SEPARATOR: Final = "namespace-separator"
 SNAPSHOTS: Final = "snapshot-loading-mode"
 PLANNING: Final = "scan-planning-mode"
 TRUSTED_HOSTS: Final = "rest.trusted-hosts"
+CLIENT: Final = "client"
+SERVER: Final = "server"
 ALL: Final = "all"
 REFS: Final = "refs"
 HEADER: Final = "header."
@@ -24,10 +26,6 @@ OWN: Final = "rest."
 
 _PAGE: Final = 1_000
 _ACCESS: Final = "X-Iceberg-Access-Delegation"
-# What other clients can choose; a service's own word on it is passed over.
-_ONLY: Final = {
-    PLANNING: ("client", "scans are planned here"),
-}
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,7 @@ class Settings:
     trusted: frozenset[str]
     cached_tables: int
     snapshots: str
+    planning_timeout: float
     limits: RetryLimits
 
     def __repr__(self) -> str:
@@ -58,9 +57,6 @@ class Settings:
 def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
     uri = checked_uri(name, properties.get(URI))
-    for key, (supported, why) in _ONLY.items():
-        if properties.get(key, supported).lower() != supported:
-            raise InvalidArgument(f"{key}={properties[key]} is not supported: {why}; leave it out")
     headers = {key[len(HEADER) :]: value for key, value in properties.items() if key.startswith(HEADER)}
     if not any(key.lower() == _ACCESS.lower() for key in headers):
         headers[_ACCESS] = "vended-credentials"
@@ -79,7 +75,8 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
         proxy=properties.get("rest.client.proxy-uri"),
         trusted=_trusted(uri, properties),
         cached_tables=whole_number(properties, "rest-table-cache.max-entries", 100, 0),
-        snapshots=_snapshots(properties),
+        snapshots=_one_of(properties, SNAPSHOTS, ALL, REFS),
+        planning_timeout=_seconds(properties, "rest.planning.timeout-ms", 300_000),
         limits=RetryLimits.of(properties, OWN),
     )
 
@@ -119,11 +116,16 @@ def _trusted(uri: str, properties: Mapping[str, str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _snapshots(properties: Mapping[str, str]) -> str:
-    mode = properties.get(SNAPSHOTS, ALL).lower()
-    if mode not in (ALL, REFS):
-        raise InvalidArgument(f"{SNAPSHOTS}={properties[SNAPSHOTS]} is not supported: it is '{ALL}' or '{REFS}'")
-    return mode
+def check_planning(properties: Mapping[str, str]) -> None:
+    """Raise ``InvalidArgument`` for a way to plan scans that there is not."""
+    _one_of(properties, PLANNING, CLIENT, SERVER)
+
+
+def _one_of(properties: Mapping[str, str], key: str, default: str, other: str) -> str:
+    given = properties.get(key, default).lower()
+    if given not in (default, other):
+        raise InvalidArgument(f"{key}={properties[key]} is not supported: it is '{default}' or '{other}'")
+    return given
 
 
 def _client_certificate(properties: Mapping[str, str]) -> tuple[str, str] | None:

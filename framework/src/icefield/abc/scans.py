@@ -1,0 +1,88 @@
+"""The contract of a service that plans scans: it finds out which files are to be read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from icefield.abc.access import FileAccess
+
+if TYPE_CHECKING:
+    from icefield.expressions import BooleanExpression
+
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanAsked:
+    """What is to be planned.
+
+    ``snapshot_id`` is the version. ``columns`` are the names that are read, nested ones with dots. ``row_filter`` is
+    bound. ``of_snapshot``: names are those of the snapshot's schema, not of the table's current one. ``limit``: the
+    most rows that are read.
+    """
+
+    snapshot_id: int
+    columns: tuple[str, ...]
+    row_filter: BooleanExpression
+    case_sensitive: bool = True
+    of_snapshot: bool = False
+    limit: int | None = None
+
+
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """A data file or a delete file as a service lists it, in JSON by the names of the REST protocol.
+
+    ``content`` is ``data``, ``position-deletes`` or ``equality-deletes``. ``partition`` has the JSON form of a value
+    for each field of the spec, in order, or by field id.
+    """
+
+    file_path: str
+    file_format: str
+    record_count: Number
+    file_size_in_bytes: Number
+    content: str = "data"
+    spec_id: Number = 0
+    partition: list[Any] | dict[str, Any] = msgspec.field(default_factory=list)
+    split_offsets: tuple[Number, ...] | None = None
+    sort_order_id: Number | None = None
+    first_row_id: Number | None = None
+    equality_ids: tuple[Number, ...] | None = None
+    referenced_data_file: str | None = None
+    content_offset: Number | None = None
+    content_size_in_bytes: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFiles:
+    """A part of a plan: data files, and for each the places of its delete files among ``delete_files``."""
+
+    files: Sequence[ListedFile]
+    deletes: Sequence[Sequence[int]]
+    delete_files: Sequence[ListedFile] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanListing:
+    """A plan of a service: what opens its files, where that is not what opens the table's, and its parts.
+
+    To close ``parts`` before their end tells the service that nobody waits for the rest.
+    """
+
+    parts: Iterator[ListedFiles]
+    access: tuple[FileAccess, ...] = ()
+
+
+class ScanService(ABC):
+    """Plans the scans of one table. Equal to another that plans them in the same way."""
+
+    @abstractmethod
+    def plan(self, asked: ScanAsked) -> ScanListing:
+        """The files that may hold matching rows, with the delete files that apply to each.
+
+        Raises ``StorageError`` where the service does not plan in time, ``NotSupportedByCatalog`` where it cannot.
+        """

@@ -1,0 +1,212 @@
+"""Scans that the service plans: asked for, waited for, fetched in parts, and cancelled where nobody wants the rest."""
+
+# See docs/decisions/0185.
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService, TableName
+from icefield.errors import IcefieldError, InvalidArgument, StorageError
+from icefield.expressions import AlwaysTrue
+from icefield.toolkit import Backoff, SharedClients, filter_to_json
+
+from icefield_rest.connection import MAX_TABLE, joined
+from icefield_rest.endpoints import Endpoint
+from icefield_rest.failures import ErrorModel, Refused, Uncertain, error_of
+from icefield_rest.service import Service
+from icefield_rest.settings import PLANNING, SERVER
+from icefield_rest.vended import VendedCredential, vended
+
+_AT_ONCE: Final = 4
+_SERVICES: Final[SharedClients[Service]] = SharedClients()
+_LOG: Final = logging.getLogger(__name__)
+
+
+class _Task(msgspec.Struct, rename="kebab"):
+    data_file: ListedFile
+    delete_file_references: list[int] = msgspec.field(default_factory=list)
+
+
+class _Tasks(msgspec.Struct, rename="kebab"):
+    """A part of a plan, and what others are fetched with."""
+
+    file_scan_tasks: list[_Task] | None = None
+    delete_files: list[ListedFile] | None = None
+    plan_tasks: list[str] | None = None
+
+    def listed(self) -> ListedFiles:
+        """The files of the part."""
+        tasks = self.file_scan_tasks or []
+        return ListedFiles(
+            [task.data_file for task in tasks],
+            [task.delete_file_references for task in tasks],
+            self.delete_files or [],
+        )
+
+
+class _Plan(_Tasks, rename="kebab"):
+    """A plan as far as it is known: that it was asked for, or what came of it."""
+
+    status: str = ""
+    plan_id: str | None = None
+    storage_credentials: list[VendedCredential] | None = None
+    error: ErrorModel | None = None
+
+
+_plan = msgspec.json.Decoder(_Plan)
+_tasks = msgspec.json.Decoder(_Tasks)
+
+
+@dataclass(frozen=True)
+class RestScans(ScanService):
+    """Scans of one table as the service plans them. ``config`` is what the service says of the table."""
+
+    service: Service
+    table: TableName
+    location: str
+    config: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    token: str | None = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        service = self.service
+        return _rebuilt, (service.name, service.given, self.table, self.location, self.config, self.token)
+
+    def plan(self, asked: ScanAsked) -> ScanListing:
+        what = f"planning a scan of {'.'.join(self.table)}"
+        self.service.needs(Endpoint.PLAN, what)
+        plan: _Plan = self._ask("POST", "plan", what, _plan, body=_body(asked))
+        plan_id = plan.plan_id
+        if plan.status == "submitted":
+            plan = self._waited_for(plan_id, what)
+        if plan.status != "completed":
+            raise self._failed(plan, what)
+        found = plan.storage_credentials or []
+        _, access, _ = vended(self.service, self.table, dict(self.config), found, self.location, time.time())
+        return ScanListing(self._parts(plan, plan_id, what), access if found else ())
+
+    def _waited_for(self, plan_id: str | None, what: str) -> _Plan:
+        """What came of a plan that takes its time. Raises ``StorageError`` where it takes too long."""
+        self.service.needs(Endpoint.FETCH_PLAN, what)
+        if plan_id is None:
+            raise StorageError(f"{what}: the service names no plan to wait for")
+        settings = self.service.settings
+        waits, end, attempt = Backoff(0.05, 5.0, jitter=0.2), time.monotonic() + settings.planning_timeout, 0
+        try:
+            while True:
+                attempt += 1
+                time.sleep(min(waits.wait(attempt), max(0.0, end - time.monotonic())))
+                plan: _Plan = self._ask("GET", f"plan/{joined(plan_id)}", what, _plan)
+                if plan.status != "submitted":
+                    return plan
+                if time.monotonic() >= end:
+                    raise StorageError(
+                        f"{what}: the service has not planned it after {settings.planning_timeout:g} s; "
+                        "rest.planning.timeout-ms gives it longer",
+                        retryable=True,
+                    )
+        except BaseException:
+            self._cancel(plan_id)
+            raise
+
+    def _parts(self, plan: _Plan, plan_id: str | None, what: str) -> Iterator[ListedFiles]:
+        """The parts in the service's order, some fetched ahead of whoever takes them."""
+        if not plan.plan_tasks:
+            yield plan.listed()
+            return
+        self.service.needs(Endpoint.FETCH_TASKS, what)
+        waiting: deque[Future[_Tasks]] = deque()
+        left, known = deque[str](), set[str]()
+        pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="icefield-plan")
+        part: _Tasks = plan
+        try:
+            while True:
+                for token in part.plan_tasks or ():
+                    if token in known:
+                        raise StorageError(f"{what}: the service gives the same part of the plan again and again")
+                    known.add(token)
+                    left.append(token)
+                while left and len(waiting) < _AT_ONCE:
+                    body = {"plan-task": left.popleft()}
+                    waiting.append(pool.submit(self._ask, "POST", "tasks", what, _tasks, body=body))
+                yield part.listed()
+                if not waiting:
+                    return
+                part = waiting.popleft().result()
+        except BaseException:
+            if plan_id is not None and (left or waiting):
+                self._cancel(plan_id)
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _ask(self, method: str, path: str, what: str, decoder: msgspec.json.Decoder[Any], *, body: Any = None) -> Any:
+        url = f"{self.service.table_path(self.table)}/{path}"
+        ask = self.service.connection.ask
+        try:
+            answer = ask(method, url, what, body=body, token=self.token, limit=MAX_TABLE, repeatable=True)
+        except Refused as refused:
+            raise error_of(refused, what) from refused
+        except Uncertain as error:
+            raise StorageError(f"{what}: {error}", retryable=True) from error
+        return answer.decoded(decoder, what)
+
+    def _cancel(self, plan_id: str) -> None:
+        """Tell the service that nobody waits for a plan. What comes of that concerns nobody."""
+        if not self.service.has(Endpoint.CANCEL_PLAN):
+            return
+        path = f"{self.service.table_path(self.table)}/plan/{joined(plan_id)}"
+        try:
+            self.service.connection.ask("DELETE", path, "cancelling a plan", token=self.token, repeatable=True)
+        except (Refused, Uncertain, IcefieldError) as error:
+            _LOG.debug("a plan was not cancelled: %s", type(error).__name__)
+
+    def _failed(self, plan: _Plan, what: str) -> IcefieldError:
+        if plan.status == "failed" and plan.error is not None:
+            return error_of(Refused(plan.error.code, plan.error, modelled=True), what)
+        if plan.status in ("failed", "cancelled"):
+            return StorageError(f"{what}: the service says that the plan is {plan.status}", retryable=True)
+        return StorageError(f"{what}: the service gives a plan of the unknown status '{plan.status[:40]}'")
+
+
+def scans_of(
+    service: Service, table: TableName, location: str, config: Mapping[str, str], token: str | None
+) -> RestScans | None:
+    """What plans the scans of a table: the service, where it or the user says so. Its word goes over the user's."""
+    mode = config.get(PLANNING) or service.properties.get(PLANNING, "")
+    if mode.lower() != SERVER:
+        return None
+    return RestScans(service, table, location, tuple(sorted(config.items())), token)
+
+
+def _rebuilt(name: str, given: Mapping[str, str], *rest: Any) -> RestScans:
+    """The same in another process, which asks the service with a connection of its own."""
+    key = (name, tuple(sorted(given.items())))
+    return RestScans(_SERVICES.get(key, lambda: Service(name, given)), *rest)
+
+
+def _body(asked: ScanAsked) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "snapshot-id": asked.snapshot_id,
+        "case-sensitive": asked.case_sensitive,
+        "use-snapshot-schema": asked.of_snapshot,
+    }
+    if asked.columns:
+        body["select"] = list(asked.columns)
+    if not isinstance(asked.row_filter, AlwaysTrue):
+        try:
+            written = filter_to_json(asked.row_filter)
+        except InvalidArgument:  # a value that JSON cannot hold: all files are listed, and all rows filtered here
+            written = None
+        if written is not None:
+            body["filter"] = written
+    if asked.limit is not None:
+        body["min-rows-requested"] = asked.limit
+    return body

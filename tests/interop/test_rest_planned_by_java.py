@@ -1,0 +1,67 @@
+"""Java's reference server plans scans for Icefield: the rows are those of plans made here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from icefield import Catalog, Table, load_catalog
+from rest_kit import reference_server
+
+pytestmark = [pytest.mark.peer, pytest.mark.slow]
+
+SCHEMA = pa.schema([("id", pa.int64()), ("part", pa.string()), ("value", pa.float64()), ("day", pa.date32())])
+FILTERS = (
+    "true",
+    "id > 5",
+    "part = 'a'",
+    "part is null or id = 2",
+    "value is nan",
+    "value > 1",
+    "day >= '1970-01-02'",
+    "part in ('a', 'c') or id = 2",
+    "not (part = 'a' or value = 0.5)",
+    "id = 1000",
+)
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with reference_server(tmp_path_factory.mktemp("java")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def catalog(uri: str) -> Iterator[Catalog]:
+    with load_catalog("java", type="rest", uri=uri, **{"scan-planning-mode": "server"}) as made:
+        made.create_namespace("db")
+        yield made
+
+
+@pytest.fixture(scope="module")
+def table(catalog: Catalog) -> Table:
+    """Files in partitions of three types, with values that JSON lacks, and deletes of rows."""
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    made = catalog.create_table("db.t", SCHEMA, partition_spec=["part", "value", "day"], properties=properties)
+    for number in range(3):
+        columns = {
+            "id": range(number * 4, number * 4 + 4),
+            "part": [None, "a", "ab", "c"],
+            "value": [float("nan"), None, float("inf"), 0.5],
+            "day": pa.array([number, number + 1, None, 3], pa.int32()).cast(pa.date32()),
+        }
+        made.append(pa.table(columns, SCHEMA))
+    made.delete("id in (1, 6)")
+    return made
+
+
+@pytest.mark.parametrize("row_filter", FILTERS)
+def test_rows_are_those_of_a_plan_made_here(uri: str, table: Table, row_filter: str) -> None:
+    with load_catalog("here", type="rest", uri=uri) as here:
+        wanted = here.load_table("db.t").scan(row_filter)
+        found = table.scan(row_filter)
+        assert wanted.service is None
+        assert found.service is not None
+        assert sorted(map(str, found.to_arrow().to_pylist())) == sorted(map(str, wanted.to_arrow().to_pylist()))
+        assert found.count() == wanted.count()
