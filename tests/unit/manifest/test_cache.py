@@ -4,7 +4,8 @@ import struct
 
 import pytest
 from foreign_manifests import read
-from icefield.errors import InvalidArgument
+from icefield.abc import PutMode
+from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.manifest import (
     ALL_COLUMNS,
     ByteBoundedCache,
@@ -15,6 +16,7 @@ from icefield.manifest import (
     resize_caches,
 )
 from icefield.manifest import schemas as f
+from icefield.manifest.fetching import FILES
 from icefield.manifest.reader import MANIFESTS
 from icefield.types import StructType
 from planned_tables import PlannedTable
@@ -26,7 +28,7 @@ def made() -> PlannedTable:
     return PlannedTable()
 
 
-def test_a_manifest_is_opened_once_until_more_of_it_is_wanted(made: PlannedTable) -> None:
+def test_a_manifest_is_decoded_until_all_of_it_is_known_and_fetched_once(made: PlannedTable) -> None:
     manifest = made.write([made.file(bounds={"id": (1, 9)})]).assigned(1000, 1)
     clear_caches()
     opened = made.io.opened  # type: ignore[attr-defined]
@@ -43,11 +45,10 @@ def test_a_manifest_is_opened_once_until_more_of_it_is_wanted(made: PlannedTable
     assert more.statistic(f.LOWER_BOUNDS, 1).to_pylist() == [struct.pack("<q", 1)]
     assert set(first.columns) <= set(more.columns)
     assert reader.read(manifest, StructType(), ManifestRequest(statistics=single)) is more
-    assert len(opened) == 2
     whole = reader.read(manifest, StructType(), ManifestRequest(ALL_COLUMNS))
     # Whole maps answer for any field.
     assert reader.cached(manifest, StructType(), ManifestRequest(statistics={f.UPPER_BOUNDS: frozenset({4})})) is whole
-    assert len(opened) == 3
+    assert len(opened) == 1
     clear_caches()
     assert reader.cached(manifest, StructType()) is None
 
@@ -135,7 +136,41 @@ def test_counts_are_read_only_where_an_entry_has_no_bounds_and_then_in_one_go(ma
     full = ManifestRequest(statistics={**request.statistics, **request.where_unbounded})
     assert reader.cached(bounded[0], StructType(), full) is None
     assert reader.read(bounded[0], StructType(), full).statistic(f.VALUE_COUNTS, 1).to_pylist() == [100] * 3
-    assert len(opened) == 5
+    assert len(opened) == 4, "the file is kept"
+
+
+def test_a_damaged_manifest_is_fetched_again(made: PlannedTable) -> None:
+    """The damage may have been done on the way here."""
+    manifest = made.write([made.file()]).assigned(1000, 1)
+    clear_caches()
+    sound = made.io.read(manifest.manifest_path)
+    opened = made.io.opened  # type: ignore[attr-defined]
+    made.io.put(manifest.manifest_path, sound[:-20] + bytes(20), PutMode.OVERWRITE)
+    reader = ManifestReader(made.io)
+    with pytest.raises(InvalidMetadata):
+        reader.read(manifest, StructType())
+    made.io.put(manifest.manifest_path, sound, PutMode.OVERWRITE)
+    opened.clear()
+    assert len(reader.read(manifest, StructType())) == 1
+    assert opened == [manifest.manifest_path]
+
+
+def test_files_are_kept_until_they_are_decoded_whole_and_in_no_more_bytes_than_they_may(made: PlannedTable) -> None:
+    manifest = made.write([made.file()]).assigned(1000, 1)
+    clear_caches()
+    reader = ManifestReader(made.io)
+    reader.read(manifest, StructType(), ManifestRequest(ALL_COLUMNS))
+    assert len(FILES) == 0
+    clear_caches()
+    reader.read(manifest, StructType())
+    assert FILES.nbytes == manifest.manifest_length
+    try:
+        resize_caches(0)
+        assert len(FILES) == 0
+        reader.read(manifest, StructType(), ManifestRequest(statistics={f.LOWER_BOUNDS: frozenset({1})}))
+        assert len(FILES) == 0
+    finally:
+        resize_caches(256 * 1024 * 1024)
 
 
 class Sized:

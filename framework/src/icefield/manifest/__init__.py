@@ -5,11 +5,12 @@ from icefield.manifest.caches import resize_caches
 from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.entries import ManifestEntries
+from icefield.manifest.fetching import FetchedManifest
 from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
 from icefield.manifest.manifest_file import UNASSIGNED, FieldSummary, ManifestContent, ManifestFile
 from icefield.manifest.manifest_list import ManifestList, read_manifest_list
 from icefield.manifest.partition_types import stored_partition_type
-from icefield.manifest.reader import FetchedManifest, ManifestReader, ManifestRequest, read_manifest
+from icefield.manifest.reader import ManifestReader, ManifestRequest, read_manifest
 from icefield.manifest.writer import ManifestWriter
 
 __all__ = [

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from icefield.manifest.fetching import FILES, FILES_MAX_BYTES
 from icefield.manifest.reader import MANIFESTS
 
 
 def resize_caches(max_bytes: int) -> None:
     """Let decoded manifests take up to this many bytes (256 MiB by default). Zero keeps none.
 
+    Up to an eighth of it, and 32 MiB at most, is kept besides of manifests as they are stored.
+
     Raises ``InvalidArgument`` below zero.
     """
     MANIFESTS.resize(max_bytes)
+    FILES.resize(min(FILES_MAX_BYTES, max_bytes // 8))

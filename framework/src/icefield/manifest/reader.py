@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from icefield.abc import ManifestFormatReader, ManifestReadRequest
 from icefield.errors import InvalidMetadata, UnsupportedFeature
-from icefield.limits import MAX_MANIFEST_BYTES
 from icefield.manifest import schemas as f
 from icefield.manifest.cache import ByteBoundedCache, cache_scope
 from icefield.manifest.columns import (
+    ALL_COLUMNS,
     COLUMN_TYPES,
     MAP_TYPES,
     NAMES,
@@ -31,6 +31,7 @@ from icefield.manifest.columns import (
 )
 from icefield.manifest.damage import damaged_file, gathered, refuse_encrypted
 from icefield.manifest.entries import ManifestEntries, StatisticKey
+from icefield.manifest.fetching import FetchedManifest, fetch_manifest, keep_file
 from icefield.manifest.inheritance import inherit
 from icefield.manifest.manifest_file import ManifestContent, ManifestFile
 from icefield.manifest.statistics import StatisticsRequest, as_map, map_column
@@ -67,14 +68,6 @@ class _Decoded:
     @property
     def nbytes(self) -> int:
         return self.entries.nbytes
-
-
-@dataclass(slots=True)
-class FetchedManifest:
-    """A manifest's bytes, and the reader that was opened on them ahead of its use."""
-
-    data: bytes
-    reader: ManifestFormatReader | None = None
 
 
 _PLAN: Final = ManifestRequest()
@@ -124,7 +117,7 @@ class ManifestReader:
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
         """The file itself, to be handed to ``read``."""
-        return FetchedManifest(self._io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
+        return fetch_manifest(self._io, manifest, self._scope)
 
     def prepare(self, manifest: ManifestFile, fetched: FetchedManifest, limit: int) -> None:
         """Open what was fetched, and inflate about ``limit`` bytes of it. Raises as ``read`` does."""
@@ -165,20 +158,21 @@ class ManifestReader:
             return [self.read(*one, request, given) for one, given in zip(manifests, fetched, strict=True)]
         with ExitStack() as opened:
             readers: list[ManifestFormatReader] = []
-            sizes = []
+            files: list[bytes] = []
             for (manifest, _), given in zip(manifests, fetched, strict=True):
                 whole = self.fetch(manifest) if given is None else given
                 readers.append(opened.enter_context(self._opened(manifest, whole)))
-                sizes.append(len(whole.data))
+                files.append(whole.data)
             at_once = self._at_once(request)
             scanned = self._scanned(readers, [kind for _, kind in manifests], request, at_once, manifests[0][0])
             made = [
-                self._decoded(manifest, kind, request, reader, size, at_once, one)
-                for (manifest, kind), reader, size, one in zip(manifests, readers, sizes, scanned, strict=True)
+                self._decoded(manifest, kind, request, reader, len(data), at_once, one)
+                for (manifest, kind), reader, data, one in zip(manifests, readers, files, scanned, strict=True)
             ]
         if self._scope is not None and self._remembers:
-            for (manifest, kind), decoded in zip(manifests, made, strict=True):
+            for (manifest, kind), decoded, data in zip(manifests, made, files, strict=True):
                 MANIFESTS.put(self._key(manifest, kind), decoded)
+                self._keep(manifest, request, data)
         return [decoded.entries for decoded in made]
 
     def _scanned(
@@ -242,7 +236,15 @@ class ManifestReader:
     ) -> _Decoded:
         whole = self.fetch(manifest) if fetched is None else fetched
         with self._opened(manifest, whole) as reader:
-            return self._decoded(manifest, partition_type, request, reader, len(whole.data), self._at_once(request))
+            size = len(whole.data)
+            decoded = self._decoded(manifest, partition_type, request, reader, size, self._at_once(request))
+        self._keep(manifest, request, whole.data)
+        return decoded
+
+    def _keep(self, manifest: ManifestFile, request: ManifestRequest, data: bytes) -> None:
+        """Keep the file where more of it may be wanted."""
+        if self._scope is not None and self._remembers and not request.columns >= ALL_COLUMNS:
+            keep_file(self._io, manifest, self._scope, data)
 
     def _opened(self, manifest: ManifestFile, fetched: FetchedManifest) -> ManifestFormatReader:
         """The reader that was opened ahead, handed out once; else a new one."""

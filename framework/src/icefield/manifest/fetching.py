@@ -1,0 +1,58 @@
+"""Manifests fetched whole, and kept for a while as they are stored.
+
+A change that takes files out of a manifest reads some columns to find them, and then all columns to write the manifest
+anew. The file is fetched once for both.
+"""
+
+# See docs/decisions/0160.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from icefield.abc import ManifestFormatReader
+from icefield.limits import MAX_MANIFEST_BYTES
+from icefield.manifest.cache import ByteBoundedCache
+from icefield.manifest.manifest_file import ManifestFile
+from icefield.storage import FileIO
+
+FILES_MAX_BYTES: Final = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class FetchedManifest:
+    """A manifest's bytes, and the reader that was opened on them ahead of its use."""
+
+    data: bytes
+    reader: ManifestFormatReader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    data: bytes
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.data)
+
+
+FILES: Final[ByteBoundedCache[_File]] = ByteBoundedCache(FILES_MAX_BYTES)
+"""The manifests that this process fetched last."""
+
+
+def fetch_manifest(io: FileIO, manifest: ManifestFile, scope: str | None) -> FetchedManifest:
+    """The file, or what is kept of it. ``scope`` is None where nothing is cached."""
+    known = None if scope is None else FILES.get(_key(io, manifest, scope))
+    if known is not None:
+        return FetchedManifest(known.data)
+    return FetchedManifest(io.read(manifest.manifest_path, limit=MAX_MANIFEST_BYTES))
+
+
+def keep_file(io: FileIO, manifest: ManifestFile, scope: str, data: bytes) -> None:
+    """Keep a file that was found sound: a damaged one is fetched again, since it may have been damaged on its way."""
+    FILES.put(_key(io, manifest, scope), _File(data))
+
+
+def _key(io: FileIO, manifest: ManifestFile, scope: str) -> tuple[str, str, int]:
+    return scope, io.resolve(manifest.manifest_path), manifest.manifest_length
