@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from difflib import unified_diff
 from types import ModuleType
 
@@ -31,6 +32,23 @@ def test_every_public_name_can_be_had() -> None:
         for name in module.__all__:
             assert getattr(module, name) is not None
     assert set(icefield.__all__) <= set(dir(icefield))
+
+
+def test_the_contracts_hand_on_every_type_of_their_signatures() -> None:
+    ours = {*re.findall(r"^class (\w+)", LISTING.read_text("utf-8"), re.MULTILINE)}
+    mentions: set[str] = set()
+    for name in icefield.abc.__all__:
+        contract = getattr(icefield.abc, name)
+        if not inspect.isclass(contract) or not contract.__module__.startswith("icefield.abc"):
+            continue
+        mentioned = [str(each) for each in vars(contract).get("__annotations__", {}).values()]
+        for member in vars(contract).values():
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if inspect.isfunction(function) and not function.__name__.startswith("_"):
+                mentioned.append(str(inspect.signature(function)))
+        mentions |= {word for each in mentioned for word in re.findall(r"[A-Z]\w+", each) if word in ours}
+    assert mentions > {"InputFile", "Schema", "TableMetadata"}
+    assert mentions - {*icefield.abc.__all__} == set()
 
 
 @pytest.mark.parametrize("module", [icefield.abc, icefield.toolkit], ids=lambda module: module.__name__)

@@ -1,4 +1,4 @@
-"""The contracts: all that a plugin author reads."""
+"""The contracts: all that a plugin author reads, with the types in their signatures."""
 
 from icefield.abc.access import FileAccess, UnsignedRequest
 from icefield.abc.catalog import CatalogAbility, CatalogBackend, NamespaceName, NewTable, Page, TableName
@@ -25,10 +25,15 @@ from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, M
 from icefield.abc.scans import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
 from icefield.abc.storage import Storage
 from icefield.abc.views import CurrentView, ViewProposal
-from icefield.abc.work import Attempt, Done, Note, Traces, Work, WorkRunner
+from icefield.abc.work import Attempt, Done, Note, Swept, Traces, Work, WorkRunner
+from icefield.expressions import BooleanExpression
+from icefield.metadata import TableMetadata, TableRequirement, TableUpdate, ViewMetadata, ViewRequirement, ViewUpdate
+from icefield.metadata.metrics import Metrics
+from icefield.schema import Schema
 
 __all__ = [
     "Attempt",
+    "BooleanExpression",
     "CatalogAbility",
     "CatalogBackend",
     "CommitConflict",
@@ -54,6 +59,7 @@ __all__ = [
     "ManifestFormat",
     "ManifestFormatReader",
     "ManifestReadRequest",
+    "Metrics",
     "MetricsReported",
     "NamespaceName",
     "NewTable",
@@ -68,14 +74,22 @@ __all__ = [
     "ScanListing",
     "ScanPlanned",
     "ScanService",
+    "Schema",
     "Split",
     "Storage",
+    "Swept",
     "TableChange",
+    "TableMetadata",
     "TableName",
+    "TableRequirement",
+    "TableUpdate",
     "Traces",
     "UnsignedRequest",
     "UpkeepProgress",
+    "ViewMetadata",
     "ViewProposal",
+    "ViewRequirement",
+    "ViewUpdate",
     "Work",
     "WorkRunner",
     "WrittenFile",

@@ -28,7 +28,7 @@ class Provider:
     """One thing that a plugin provides: the names it answers to, and where its class is.
 
     ``names`` may be given as one string. ``target`` is ``"module:attribute"``; it is imported when one of ``names``
-    is first asked for. ``needs`` and ``gives`` of a provider are read from the class, not from here.
+    is first asked for. What the class can do and needs is read from the class.
     """
 
     names: tuple[str, ...]

@@ -91,6 +91,7 @@ class Schema:
 
     @property
     def schema_id(self) -> int:
+        """Its number among the schemas of a table."""
         return self._schema_id
 
     @property
