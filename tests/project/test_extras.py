@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import tomllib
 from pathlib import Path
@@ -47,3 +48,9 @@ def test_no_extra_is_said_to_bring_what_no_plugin_provides() -> None:
     ]
     provided = {each for plugin in Plugins(hooks).listing() for each in plugin.provides}
     assert set(EXTRAS) == provided
+
+
+def test_the_readme_has_a_row_for_each_extra() -> None:
+    extras = tomllib.loads(text_of(Path("pyproject.toml")))["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `icefield\[([\w-]+)\]` \|", text_of(Path("README.md")), re.MULTILINE)
+    assert sorted(rows) == sorted(extras)
