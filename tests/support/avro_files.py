@@ -88,13 +88,13 @@ def by_value() -> Iterator[None]:
 
 
 @contextmanager
-def in_lock_step(*, strictly: bool = True) -> Iterator[None]:
-    """Even a few rows are decoded in lock-step; ``strictly``: it is a failure when that gives up."""
+def vectorized_only(*, strictly: bool = True) -> Iterator[None]:
+    """Even a few rows are decoded by the vectorized decoder; ``strictly``: it is a failure when that gives up."""
     before = decoding._FEW_ROWS, decoding._FEW_BYTES, decoding.Decoder._by_value
     decoding._FEW_ROWS = decoding._FEW_BYTES = 0
 
     def refuse(self: Any, *given: Any) -> Any:
-        assert self._lock_step is None, "the lock-step decoder gave up"
+        assert self._vectorized is None, "the vectorized decoder gave up"
         return before[2](self, *given)
 
     if strictly:

@@ -14,11 +14,11 @@ from avro_files import (
     deflate,
     encode,
     files,
-    in_lock_step,
     long,
     open_file,
     read_file,
     sized,
+    vectorized_only,
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -100,7 +100,7 @@ def test_both_decoders_agree_on_damaged_blocks(made, seed):
         data = made.data[:header] + mutated(made.data[header:], rng) if len(made.data) > header else made.data
         with by_value():
             plain = outcome(data)
-        with in_lock_step(strictly=False):
+        with vectorized_only(strictly=False):
             fast = outcome(data)
         assert isinstance(plain, type) == isinstance(fast, type)
         if isinstance(plain, pa.Table):
@@ -215,7 +215,7 @@ EMPTY = {"type": "record", "name": "e", "fields": []}
 )
 def test_a_value_that_cannot_be_is_refused(data):
     started = time.process_time()
-    for how in (by_value(), in_lock_step(strictly=False)):
+    for how in (by_value(), vectorized_only(strictly=False)):
         with how:
             assert outcome(data) is InvalidFile
     assert time.process_time() - started < 5
@@ -257,7 +257,7 @@ def test_a_record_that_goes_on_into_the_next_block_is_refused(blocks):
     data = container(schema, [])
     for body in [whole, torn] + [whole] * blocks:
         data += long(2 if body is torn else 1) + sized(body) + SYNC
-    for how in (by_value(), in_lock_step(strictly=False)):
+    for how in (by_value(), vectorized_only(strictly=False)):
         with how:
             assert outcome(data) is InvalidFile
 

@@ -1,10 +1,10 @@
-"""What is decoded, in lock-step and value by value, against a plain encoder and pyarrow's own arrays."""
+"""What is decoded, vectorized and value by value, against a plain encoder and pyarrow's own arrays."""
 
 import random
 
 import pyarrow as pa
 import pytest
-from avro_files import by_value, files, in_lock_step, open_file, read_file
+from avro_files import by_value, files, open_file, read_file, vectorized_only
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icefield.abc import ReadRequest
@@ -25,8 +25,8 @@ def test_any_file_is_read_value_by_value(made):
 @pytest.mark.spec("AVRO-11", "AVRO-12", "AVRO-13", "AVRO-14", "AVRO-23")
 @RELAXED
 @given(made=files())
-def test_any_file_is_read_in_lock_step(made):
-    with in_lock_step():
+def test_any_file_is_read_vectorized_only(made):
+    with vectorized_only():
         got = read_file(made.data)
     got.validate(full=True)
     assert got.equals(made.table(got.schema))
@@ -67,7 +67,7 @@ def test_any_part_of_the_columns_is_read_in_any_order(made, seed, stepwise):
         fields = [some_of(field, rng) for field in reader.schema if rng.random() < 0.6]
     rng.shuffle(fields)
     wanted = pa.schema(fields)
-    with in_lock_step() if stepwise else by_value():
+    with vectorized_only() if stepwise else by_value():
         got = read_file(made.data, wanted, batch_rows=rng.choice((7, 100_000)))
     assert got.num_rows == len(made.rows)
     for field in wanted:

@@ -8,7 +8,7 @@ from decimal import Decimal
 import fastavro
 import pyarrow as pa
 import pytest
-from avro_files import container, encode, in_lock_step, open_file, read_file, write_file
+from avro_files import container, encode, open_file, read_file, vectorized_only, write_file
 from format_strategies import schemas, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -234,7 +234,7 @@ def test_what_fastavro_writes_is_read(made, codec, stepwise):
     rewritten = io.BytesIO()
     fastavro.writer(rewritten, avro, rows, codec=codec, sync_interval=300)
     if stepwise:
-        with in_lock_step():
+        with vectorized_only():
             got = read_file(rewritten.getvalue())
     else:
         got = read_file(rewritten.getvalue())

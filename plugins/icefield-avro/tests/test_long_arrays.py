@@ -5,7 +5,7 @@ import time
 
 import pyarrow as pa
 import pytest
-from avro_files import by_value, container, encode, in_lock_step, long, read_file, sized
+from avro_files import by_value, container, encode, long, read_file, sized, vectorized_only
 from icefield.errors import InvalidFile
 from icefield_avro.vectorized import nested
 from icefield_avro.vectorized.chains import Chain
@@ -28,7 +28,7 @@ def check(data, **request):
     """Both decoders read the same, and the fast one gives up nowhere."""
     with by_value():
         expected = read_file(data, **request)
-    with in_lock_step():
+    with vectorized_only():
         got = read_file(data, **request)
     got.validate(full=True)
     assert got.equals(expected)
@@ -109,7 +109,7 @@ def check_speed(data, **request):
     for _ in range(3):
         with by_value():
             plain = seconds(data, **request)
-        with in_lock_step():
+        with vectorized_only():
             ours = seconds(data, **request)
         if ours < 4 * plain + 0.02:
             return
@@ -191,7 +191,7 @@ def test_a_long_array_that_is_damaged_anywhere_is_read_by_both_decoders_alike(ki
         array = bytearray(whole)
         array[rng.randrange(len(array))] ^= 1 << rng.randrange(8)
         data = file_with(kind, [bytes(array)])
-        with in_lock_step(strictly=False):
+        with vectorized_only(strictly=False):
             got = outcome(data)
         with by_value():
             assert outcome(data) == got
@@ -295,7 +295,7 @@ def test_a_map_that_is_damaged_after_others_like_it_is_read_by_both_decoders_ali
         data = file_with(
             "bounds", [whole, whole, bytes(array[: rng.randrange(len(array))] if cut else array), whole], 4
         )
-        with in_lock_step(strictly=False):
+        with vectorized_only(strictly=False):
             got = outcome(data)
         with by_value():
             assert outcome(data) == got

@@ -344,7 +344,7 @@ class FileSystem(ABC):
     def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
         """Return size and time of a few files, in their order; None for one that is not there.
 
-        One request a file; all at once from a ``REMOTE`` store. They see the store at no common moment.
+        One request a file; all at once from a ``REMOTE`` store. They see the store at different times.
         """
 
         def look(location: str) -> FileInfo | None:

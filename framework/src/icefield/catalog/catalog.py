@@ -354,7 +354,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         sort_order: SortOrder | Any,
         properties: Mapping[str, Any] | None,
     ) -> NewTable:
-        """What a service is told of a new table; everything about it is checked here first."""
+        """What a service gets to know of a new table; all of it is checked here first."""
         given = self._table_properties(property_strings(properties or {}))
         metadata = _first_metadata(schema, location or _ANYWHERE, partition_spec, sort_order, given)
         return NewTable(creation_updates(metadata), given, None if location is None else location.rstrip("/"))

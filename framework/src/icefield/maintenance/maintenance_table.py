@@ -122,8 +122,8 @@ class MaintenanceTable:
 
         Locations that differ in how they name one store count as one, as far as the file systems and location maps
         that are in use say so; ``equal_schemes`` (``{"viewfs": "hdfs"}``) and ``equal_authorities`` (``{"nn1,nn2":
-        "nameservice"}``) say more. Of what is left in doubt ``prefix_mismatch`` says whether it is refused, left
-        (``"ignore"``) or taken for an orphan (``"delete"``).
+        "nameservice"}``) say more. ``prefix_mismatch`` says whether files of which it is still unknown whose they are
+        are refused, left (``"ignore"``) or taken for orphans (``"delete"``).
 
         Raises ``InvalidArgument``, also for a table with ``gc.enabled=false``, ``NotSupportedByCatalog`` for a table
         without a catalog unless it is a dry run, ``FileMissing`` or ``InvalidMetadata`` where a snapshot cannot be

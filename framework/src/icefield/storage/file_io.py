@@ -117,7 +117,7 @@ class FileIO:
         return self.for_table(self.base, self._of_the_table, access)
 
     def resolve(self, location: str) -> str:
-        """The location to open: mapped, completed, taken apart without a doubt, and allowed.
+        """The location to open: mapped, completed, taken apart in the one way there is, and allowed.
 
         Raises ``LocationRefused``.
         """

@@ -25,8 +25,8 @@ def translate_filter(
 ) -> T | None:
     """The filter in the terms of another library, or None where every row must be read.
 
-    ``leaf`` translates one test, or gives None for one that the library cannot make in exactly this way. Such a test
-    counts as always true: it is left out of an ``And``, and an ``Or`` with it is None as a whole. ``all_of`` and
+    ``leaf`` translates one test, or gives None for one that the other library cannot make in exactly this way. Such a
+    test counts as always true: it is left out of an ``And``, and an ``Or`` with it is None as a whole. ``all_of`` and
     ``any_of`` join two or more.
     """
     if isinstance(row_filter, And | Or):

@@ -290,7 +290,7 @@ class VersionedStrategy(CommitStrategy):
         version to the next. A listing would be one request for all of that, and longer with every file of the table.
 
         The answers are of different times. A version is never freed, so the one that is there was the last at the
-        moment at which the next was not.
+        time at which the next was not.
         """
         plain, *nexts = self.file_system.stat_many([self.__plain(version), *self.__names(version + 1)])
         found = plain or _first(self.file_system.stat_many(self.__compressed(version)))

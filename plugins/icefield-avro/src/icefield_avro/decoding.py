@@ -1,4 +1,4 @@
-"""Decoding groups of blocks: in lock-step where its proof holds, value by value where it does not."""
+"""Decoding groups of blocks: vectorized where the proof of that holds, value by value where it does not."""
 
 # See docs/decisions/0041.
 
@@ -34,7 +34,7 @@ class Decoder:
         memory: Memory | None = None,
     ) -> None:
         self.failed_block = 0
-        self._selection, self._lock_step = _compiled(_Key(record, columns, map_keys))
+        self._selection, self._vectorized = _compiled(_Key(record, columns, map_keys))
         self._scalar: ScalarDecoder | None = None
         self._memory = Memory() if memory is None else memory
 
@@ -44,9 +44,9 @@ class Decoder:
         Raises ``Malformed``; ``failed_block`` then states which block is damaged.
         """
         done = 0
-        if self._lock_step is not None and (sum(counts) > _FEW_ROWS or sum(map(len, payloads)) > _FEW_BYTES):
+        if self._vectorized is not None and (sum(counts) > _FEW_ROWS or sum(map(len, payloads)) > _FEW_BYTES):
             try:
-                for rows in self._lock_step.decode(payloads, counts, self._memory):
+                for rows in self._vectorized.decode(payloads, counts, self._memory):
                     yield rows
                     done += len(rows)
                 return

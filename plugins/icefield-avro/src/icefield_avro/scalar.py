@@ -1,6 +1,6 @@
-"""The decoder that goes value by value. Slow and plain: it reads what the lock-step decoder has doubts about.
+"""The decoder that goes value by value. Slow and plain: it reads what the vectorized decoder cannot prove.
 
-It is also what states why a file is damaged, and what the lock-step decoder is compared with in tests. A decoder is a
+It is also what states why a file is damaged, and what the vectorized decoder is compared with in tests. A decoder is a
 function of the bytes and a position that gives a value and the position after it.
 """
 

@@ -1,4 +1,4 @@
-"""What a command hears from the library while it works: commits that were made, and how far upkeep has come."""
+"""What a command hears from Icefield while it works: commits that were made, and how far upkeep has come."""
 
 from __future__ import annotations
 

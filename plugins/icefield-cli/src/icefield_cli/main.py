@@ -1,6 +1,6 @@
 """The console script ``icefield``: what holds from the first line on, before anything else is imported.
 
-An interrupt ends the process with one line and status 130 at any time: at once while the library is being imported and
+An interrupt ends the process with one line and status 130 at any time: at once while Icefield is being imported and
 when the command is over, since nothing is left to clean up; in between by ``KeyboardInterrupt``, which cleans up.
 """
 

@@ -60,7 +60,7 @@ _LEAST = 8
 
 
 def _cut(cell: str, width: int) -> Text:
-    """A cell as wide as its column. Of a location the end is kept, by which one file is told from another."""
+    """A cell as wide as its column. Of a location the end is kept, by which files differ."""
     if "://" in cell and (over := _width(cell) - width) > 0:
         cell = "…" + cell[over + 1 :]
     return Text(cell, no_wrap=True, overflow="ellipsis")

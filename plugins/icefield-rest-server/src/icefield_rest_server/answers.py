@@ -85,7 +85,7 @@ def error_answer(error: BaseException, message: str | None = None, *, nothing_do
     """An error as the protocol writes it, with the kernel's message or another.
 
     What the kernel does not raise on purpose says nothing of its inside. ``nothing_done``: a failure other than
-    ``CommitStateUnknown`` is to be told from that one, which clients see in every status from 500 on.
+    ``CommitStateUnknown`` is to be distinguished from that one, which clients see in every status from 500 on.
     """
     if isinstance(error, Refused):
         return _error(error.status, error.kind, error.message, error.headers)

@@ -33,7 +33,7 @@ class IdempotencyKeys:
         self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, who: str, key: str, asked: str, patience: float) -> Answer | None:
+    def begin(self, who: str, key: str, asked: str, timeout: float) -> Answer | None:
         """The answer that the key has; None where the request is to be done, and then ``end`` is to be called.
 
         Raises ``InvalidArgument`` for what is no key, and ``Refused`` where the key was used for another request, or
@@ -51,7 +51,7 @@ class IdempotencyKeys:
                 return None
         if entry.asked != asked:
             raise Refused(400, "BadRequestException", "the idempotency key was used for another request")
-        if not entry.done.wait(patience) or entry.answer is None:
+        if not entry.done.wait(timeout) or entry.answer is None:
             message = "a request with the same idempotency key is under way, or its outcome is not known"
             raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "1"})
         return entry.answer

@@ -58,7 +58,7 @@ class Options:
         return None
 
     def settings(self) -> Settings:
-        """What the application is told. Raises ``InvalidArgument``."""
+        """The settings of the application. Raises ``InvalidArgument``."""
         vendor = None
         if self.credentials:
             with open(self.credentials, encoding="utf-8") as source:
@@ -69,7 +69,7 @@ class Options:
 
 
 def serve(options: Options, **properties: Any) -> None:
-    """Serve a catalog until the process is told to stop; requests under way are answered first.
+    """Serve a catalog until the process is stopped; requests under way are answered first.
 
     Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
     """

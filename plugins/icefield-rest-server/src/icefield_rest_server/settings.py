@@ -1,4 +1,4 @@
-"""What a server is told besides its catalog: who may do what, and how much a request may ask for."""
+"""The settings of a server besides its catalog: who may do what, and how much a request may ask for."""
 
 from __future__ import annotations
 

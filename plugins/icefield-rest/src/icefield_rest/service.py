@@ -29,7 +29,7 @@ from icefield_rest.settings import (
 )
 
 _LIFETIME: Final = "idempotency-key-lifetime"
-# What a service does not decide: who is told which secret, and what the user lets be opened.
+# What a service does not decide: who gets which secret, and what the user lets be opened.
 _USERS_OWN: Final = (
     "location.",
     "plugins.",
@@ -150,16 +150,16 @@ class Service:
 
     def _settled(self, given: Settings) -> Settings:
         """The settings of both, with what is the user's alone."""
-        told = {key: value for key, value in self.properties.items() if key != TRUSTED_HOSTS}
-        address = told.get(URI, given.uri)
+        stated = {key: value for key, value in self.properties.items() if key != TRUSTED_HOSTS}
+        address = stated.get(URI, given.uri)
         if host_of(address) not in given.trusted:
             raise InvalidArgument(
                 f"the service of catalog '{self.name}' wants to be asked at {host_of(address)}, which the properties "
                 "of the catalog do not name: set 'uri' to it, or add it to rest.trusted-hosts"
             )
-        if not told.get(SEPARATOR, "%1F"):
+        if not stated.get(SEPARATOR, "%1F"):
             raise StorageError(f"the service of catalog '{self.name}' states an empty namespace-separator")
-        found = settings_of(self.name, told)
+        found = settings_of(self.name, stated)
         return Settings(**{**vars(found), "trusted": given.trusted})
 
 

@@ -1,4 +1,4 @@
-"""Repairs of a table: each is one commit like any other, beside other writers, and makes up nothing that is lost."""
+"""Repairs of a table: each is one commit like any other, while others write, and makes up nothing that is lost."""
 
 from __future__ import annotations
 

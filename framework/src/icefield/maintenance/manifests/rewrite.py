@@ -1,4 +1,4 @@
-"""Rewriting manifests, beside writers that append."""
+"""Rewriting manifests, while writers append."""
 
 from __future__ import annotations
 

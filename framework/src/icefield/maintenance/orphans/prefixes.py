@@ -1,4 +1,4 @@
-"""Locations that differ in scheme or authority only: which count as one, and which are in doubt."""
+"""Locations that differ in scheme or authority only: which count as one, and of which that is unknown."""
 
 from __future__ import annotations
 

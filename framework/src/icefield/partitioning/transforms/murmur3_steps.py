@@ -110,7 +110,7 @@ def _hash_chunk(data: Bytes, starts: Offsets, lengths: Offsets, out: Words) -> N
 
 
 def _active_counts(ranks: Offsets, most: int) -> list[int]:
-    """For each step how many strings have a block left, up to the longest that lock-step takes."""
+    """For each step how many strings have a block left, up to the longest that is hashed together."""
     steps = np.arange(min(most, _MOST_BLOCKS + 1))
     counts: list[int] = np.searchsorted(ranks, (most - steps).astype(ranks.dtype), "left").tolist()
     return counts

@@ -28,7 +28,7 @@ class DamageChecks(FormatChecks):
     """Checks of bad input."""
 
     def test_damage_gets_one_typed_error(self, file_format: FileFormat) -> None:
-        """If this fails, the library's own exception escapes: translate it to InvalidFile with the location."""
+        """If this fails, an exception of the format's library escapes: make it an InvalidFile with the location."""
         schema, table = flat_table(2_000)
         whole = self._bytes(file_format, schema, table)
         rng = random.Random(11)

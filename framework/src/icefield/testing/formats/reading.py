@@ -209,7 +209,7 @@ def _double() -> Any:
 
 
 def _matching(table: pa.Table, string: str) -> set[int]:
-    """The row numbers that a filter matches, found without the library."""
+    """The row numbers that a filter matches, found without the plugin."""
     return {row["n"] for row in table.to_pylist() if FILTERS[string](row)}
 
 

@@ -79,7 +79,7 @@ class Assignments:
         for each in self._made:
             if len(each.path) > 1:
                 name = ".".join(each.path)
-                raise InvalidArgument(f"a new row is given by whole columns, and '{name}' lies in one", column=name)
+                raise InvalidArgument(f"a new row is given by whole columns; '{name}' is a field of one", column=name)
         names = [each.path[0] for each in self._made]
         return pa.RecordBatch.from_arrays([each.make(seen) for each in self._made], names=names)
 

@@ -95,7 +95,7 @@ class MergeEdit(Edit):
         here, given = self._source.keys.join(batch)
         concerned: list[_Concerned] = []
         if self._clauses.matched and len(here):
-            seen = self._source.beside(batch.take(pa.array(here)), given)
+            seen = self._source.joined(batch.take(pa.array(here)), given)
             chosen = first_that_holds(self._clauses.matched, seen)
             self._refuse_several(batch, here[chosen >= 0])
             for number, clause in enumerate(self._clauses.matched):
@@ -112,7 +112,7 @@ class MergeEdit(Edit):
         """What the rows of an update become."""
         rows = batch.take(pa.array(each.rows))
         if each.clause.assignments is not None:
-            seen = rows if each.given is None else self._source.beside(rows, each.given)
+            seen = rows if each.given is None else self._source.joined(rows, each.given)
             rows = each.clause.assignments.apply(rows, seen)
         else:
             assert each.given is not None

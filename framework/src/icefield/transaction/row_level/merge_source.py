@@ -68,7 +68,7 @@ class MergeSource:
         fields = from_arrow_fields(list(self.rows.schema), numbers.__next__)
         return Schema(*schema.fields, NestedField(id_, self.name, StructType(*fields)))
 
-    def beside(self, rows: pa.RecordBatch, given: Ints) -> pa.RecordBatch:
+    def joined(self, rows: pa.RecordBatch, given: Ints) -> pa.RecordBatch:
         """Rows of the table, each with a row of the source."""
         return rows.append_column(self.name, self._struct.take(pa.array(given)))
 

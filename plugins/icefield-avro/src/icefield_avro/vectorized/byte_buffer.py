@@ -35,7 +35,7 @@ _SMALL_BLOCK: Final = 8192  # bytes
 
 
 class Unproven(Exception):
-    """The lock-step decoder cannot prove what it read: the blocks are damaged or unusual."""
+    """The vectorized decoder cannot prove what it read: the blocks are damaged or unusual."""
 
 
 # Multiplied with a word of nothing but the lowest bits of its bytes, moves these to the top byte. The bit of byte i is

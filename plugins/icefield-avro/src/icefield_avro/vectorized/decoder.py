@@ -1,4 +1,4 @@
-"""Decodes groups of blocks in lock-step."""
+"""Decodes groups of blocks, all records at a time."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from icefield_cli.times import instant_or_age
 NAME = "remove-orphans"
 _COLUMNS = ("location", "size", "modified_at")
 _OLDER = "A time, or an age such as 7d; default: 3d."
-_MISMATCH = "Files of which it is in doubt whether they are the table's; default: error."
+_MISMATCH = "What to do with files that may or may not be the table's; default: error."
 
 
 @command(NAME, __doc__)

@@ -1,4 +1,4 @@
-"""Serve the catalog by the Iceberg REST catalog protocol, until the process is told to stop."""
+"""Serve the catalog by the Iceberg REST catalog protocol, until the process is stopped."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def own_properties(view: View) -> list[tuple[str, str]]:
 
 
 def reserved_properties(view: View) -> dict[str, str]:
-    """What Spark shows beside the properties of a view, as Java's runtime does."""
+    """What Spark shows in addition to the properties of a view, as Java's runtime does."""
     return {
         "location": view.metadata.location,
         "provider": "iceberg",

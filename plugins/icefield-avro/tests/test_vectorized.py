@@ -1,4 +1,4 @@
-"""The lock-step decoder where it is hard: skewed arrays, long integers, guesses that mislead or lack."""
+"""The vectorized decoder where it is hard: skewed arrays, long integers, guesses that mislead or lack."""
 
 import random
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 import pytest
-from avro_files import by_value, container, encode, in_lock_step, open_file, read_file
+from avro_files import by_value, container, encode, open_file, read_file, vectorized_only
 from icefield.errors import InvalidFile
 from icefield_avro.vectorized import guessing, starts
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Memory
@@ -34,7 +34,7 @@ def check(data, **request):
     """Both decoders read the same, and the fast one gives up nowhere."""
     with by_value():
         expected = read_file(data, **request)
-    with in_lock_step():
+    with vectorized_only():
         got = read_file(data, **request)
     got.validate(full=True)
     assert got.equals(expected)
