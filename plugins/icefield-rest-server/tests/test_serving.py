@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
 import pytest
-from icefield.errors import InvalidArgument, UnsafeCommit
-from icefield_rest_server import Options, StaticTokens, StsCredentials, check
+import uvicorn
+from icefield import load_catalog
+from icefield.errors import InvalidArgument, LocationRefused, UnsafeCommit
+from icefield_rest_server import Options, StaticTokens, StsCredentials, app, check
+from icefield_rest_server.serving import served_catalog
+from icefield_rest_server.wire import BoundedHttp
 from servers.process import free_port
+
+SCHEMA = pa.schema([("id", pa.int64())])
 
 
 def test_a_server_that_others_reach_wants_to_know_who_they_are(tmp_path: Path) -> None:
@@ -25,6 +36,26 @@ def test_a_server_that_others_reach_wants_to_know_who_they_are(tmp_path: Path) -
     assert not settings.idempotent
     with pytest.raises(InvalidArgument, match="issuer and audience"):
         check(Options(jwks="https://example.org/jwks"))
+
+
+def test_a_catalog_that_others_use_opens_nothing_outside_its_warehouse_unless_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("alice 0123456789abcdef\n")
+    given = {"type": "sql", "uri": "sqlite://", "warehouse": f"file://{tmp_path}/warehouse"}
+    alone, others = Options(catalog="c"), Options(catalog="c", tokens=str(tmp_path / "tokens"))
+    elsewhere = f"file://{tmp_path}/elsewhere/t"
+    for options, more, is_open in (
+        (alone, {}, True),
+        (others, {}, False),
+        (others, {"location.allowed-roots": f"file://{tmp_path}"}, True),
+    ):
+        with served_catalog(options, options.settings(), **given, **more) as catalog:
+            catalog.create_namespace("db")
+            catalog.create_table("db.t", SCHEMA)
+            if is_open:
+                catalog.create_table("db.u", SCHEMA, location=elsewhere)
+            else:
+                with pytest.raises(LocationRefused):
+                    catalog.create_table("db.u", SCHEMA, location=elsewhere)
 
 
 @pytest.mark.parametrize("text", ["", "alice", "alice short", "a 0123456789abcdef\na 0123456789abcdeg", "a b c"])
@@ -65,6 +96,75 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, workers: in
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
     assert '"operation": "createNamespace"' in said
+
+
+@pytest.fixture
+def address() -> Iterator[tuple[str, int]]:
+    """Where an application is served as the command serves it."""
+    port = free_port()
+    catalog = load_catalog("served", type="sql", uri="sqlite://", warehouse="memory://serving")
+    server = uvicorn.Server(uvicorn.Config(app(catalog), port=port, log_level="warning", http=BoundedHttp))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield "127.0.0.1", port
+    server.should_exit = True
+    thread.join()
+
+
+HEADS = {
+    "many headers": (b"GET /v1/config HTTP/1.1\r\nHost: x\r\n", b"X-A: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" * 2_000),
+    "one header": (b"GET /v1/config HTTP/1.1\r\nHost: x\r\nX-A: ", b"a" * 64_000),
+    "an address": (b"GET /v1/", b"a" * 64_000),
+    "after another request": (b"GET /v1/config HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/", b"a" * 64_000),
+}
+
+
+def sent_before_it_closes(wire: socket.socket, piece: bytes) -> int:
+    """How many bytes of pieces can be sent; at most 64 MiB."""
+    sent = 0
+    while sent < 64 * 2**20:
+        try:
+            wire.sendall(piece)
+        except ConnectionError:
+            break
+        sent += len(piece)
+    return sent
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_what_comes_before_a_body_is_read_no_further_than_it_may_be_long(address: tuple[str, int], name: str) -> None:
+    first, more = HEADS[name]
+    with socket.create_connection(address, timeout=20) as wire:
+        wire.sendall(first)
+        assert sent_before_it_closes(wire, more) < 16 * 2**20
+    assert httpx.get(f"http://127.0.0.1:{address[1]}/health/live").text == "ok"
+
+
+def test_headers_that_are_too_long_are_told_so(address: tuple[str, int]) -> None:
+    with socket.create_connection(address, timeout=20) as wire:
+        wire.sendall(b"GET /v1/config HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 70_000)
+        answer = b""
+        while piece := wire.recv(65_536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == 431
+    large = httpx.get(f"http://127.0.0.1:{address[1]}/v1/config", headers={"X-A": "a" * 50_000})
+    assert large.status_code == 200
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /v1/con", b"GET /v1/config HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/con"])
+def test_who_says_nothing_is_not_waited_for(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, first: bytes
+) -> None:
+    monkeypatch.setattr(BoundedHttp, "head_seconds", 0.3)
+    with socket.create_connection(address, timeout=20) as wire:
+        wire.sendall(first)
+        began = time.monotonic()
+        while wire.recv(65_536):
+            pass
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.server

@@ -82,7 +82,7 @@ class _Service:
         """Counts, for whoever may use the catalog."""
         try:
             await self._who(request)
-        except Refused as error:
+        except (Refused, IcefieldError) as error:
             return _response(error_answer(error))
         return PlainTextResponse(self.metrics.text(), media_type="text/plain; version=0.0.4")
 

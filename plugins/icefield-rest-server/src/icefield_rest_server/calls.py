@@ -14,6 +14,8 @@ from icefield_rest_server.tokens import Principal
 
 SEPARATOR = "\x1f"
 _MAX_LEVELS, _MAX_NAME = 64, 1024
+_MAX_UPDATES, _MAX_DESCRIBING = 5_000, 200
+_DESCRIBING = frozenset({"add-schema", "add-spec", "add-sort-order", "add-view-version"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,20 @@ def typed(given: Any, kind: Any, what: str) -> Any:
         return msgspec.convert(given, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise InvalidArgument(f"'{what}': {error}") from error
+
+
+def check_updates(*given: Any) -> None:
+    """Raise ``InvalidArgument`` where changes of tables or views have more updates than a request may.
+
+    Each is applied to the whole that those before it made, and what describes a table is compared with all there is.
+    """
+    updates = [update for each in given if isinstance(each, list) for update in each]
+    describing = sum(isinstance(update, dict) and update.get("action") in _DESCRIBING for update in updates)
+    if len(updates) > _MAX_UPDATES or describing > _MAX_DESCRIBING:
+        raise InvalidArgument(
+            f"a request has up to {_MAX_UPDATES:,} updates, of which up to {_MAX_DESCRIBING} add schemas, partition "
+            f"specs, sort orders and versions of views; this one has {len(updates):,}, of which {describing:,}"
+        )
 
 
 @contextmanager

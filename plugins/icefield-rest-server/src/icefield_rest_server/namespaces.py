@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from icefield.abc import Page
@@ -39,6 +39,7 @@ def create_namespace(state: State, call: Call) -> Answer:
     document = call.document()
     name = levels(document.get("namespace"), "namespace")
     properties = strings(document.get("properties"), "properties")
+    _check_location(state, properties)
     state.catalog.create_namespace(name, properties)
     return Answer(body={"namespace": name, "properties": properties})
 
@@ -72,5 +73,13 @@ def update_properties(state: State, call: Call) -> Answer:
         raise Refused(422, "UnprocessableEntityException", f"property '{min(both):.100}' is both set and removed")
     if any(not key for key in (*removals, *updates)):
         raise InvalidArgument("a property has an empty name")
+    _check_location(state, {*updates, *removals})
     done = state.catalog.update_namespace_properties(call.namespace, removals, updates)
     return Answer(body={"updated": done.updated, "removed": done.removed, "missing": done.missing})
+
+
+def _check_location(state: State, changed: Collection[str]) -> None:
+    """Raise ``Refused`` for a place that a client chooses, where not everybody may do everything; see ``State``."""
+    if state.settings.authorizer is not None and "location" in changed:
+        message = "this server takes no location of a namespace from clients: set it at the catalog behind"
+        raise Refused(403, "ForbiddenException", message)

@@ -20,7 +20,9 @@ from icefield_rest_server.app import app
 from icefield_rest_server.credentials import StaticCredentials
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens
+from icefield_rest_server.wire import BoundedHttp
 
+_ROOTS = "location.allowed-roots"
 _OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
 
 
@@ -73,8 +75,8 @@ def serve(options: Options, **properties: Any) -> None:
 
     Raises ``InvalidArgument``, and ``UnsafeCommit`` where others could reach a server without authentication.
     """
-    check(options)
-    catalog = load_catalog(options.catalog, **properties)
+    settings = check(options)
+    catalog = served_catalog(options, settings, **properties)
     if options.workers > 1 and properties:
         raise InvalidArgument("several processes read the catalog from its configuration: give no properties here")
     common: dict[str, Any] = {
@@ -85,13 +87,13 @@ def serve(options: Options, **properties: Any) -> None:
         "server_header": False,
         "timeout_graceful_shutdown": 30,
         "limit_concurrency": 1000,
-        "h11_max_incomplete_event_size": 64 * 1024,
+        "http": BoundedHttp,
         "ssl_certfile": options.certificate,
         "ssl_keyfile": options.key,
     }
     if options.workers == 1:
         _log_accesses(options)
-        uvicorn.run(app(catalog, options.settings()), **common)
+        uvicorn.run(app(catalog, settings), **common)
         return
     catalog.close()
     os.environ[_OPTIONS] = json.dumps({name: getattr(options, name) for name in options.__dataclass_fields__})
@@ -114,8 +116,18 @@ def of_environment() -> Starlette:
     """The application of one of several processes."""
     options = Options(**json.loads(os.environ[_OPTIONS]))
     _log_accesses(options)
-    catalog: Catalog = load_catalog(options.catalog)
-    return app(catalog, options.settings())
+    settings = options.settings()
+    return app(served_catalog(options, settings), settings)
+
+
+def served_catalog(options: Options, settings: Settings, **properties: Any) -> Catalog:
+    """The catalog to serve. Where clients are others it opens nothing outside its warehouse, if nobody said more."""
+    catalog = load_catalog(options.catalog, **properties)
+    warehouse = catalog.properties.get("warehouse", "")
+    if settings.authenticator is None or _ROOTS in catalog.properties or "://" not in warehouse:
+        return catalog
+    catalog.close()
+    return load_catalog(options.catalog, **{**properties, _ROOTS: warehouse})
 
 
 def _log_accesses(options: Options) -> None:

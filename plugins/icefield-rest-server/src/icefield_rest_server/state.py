@@ -99,15 +99,29 @@ class State:
         return Loaded(location, metadata, encode_metadata(metadata))
 
     def vended(self, call: Call, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
-        """The credentials that open a table's files; none without a vendor."""
+        """The credentials that open a table's files; none without a vendor.
+
+        Where not everybody may do everything, none for a location outside its namespace's either: who may make tables
+        in one namespace would get those for the tables of another by naming their place.
+        """
         vendor = self.settings.vendor
-        return [] if vendor is None else vendor.credentials(call.principal, table, location)
+        if vendor is None or (self.settings.authorizer is not None and not self._is_at_home(table, location)):
+            return []
+        return vendor.credentials(call.principal, table, location)
+
+    def _is_at_home(self, table: tuple[str, ...], location: str) -> bool:
+        place = self.catalog.backend.table_location((*table[:-1], "x"))
+        home = place[: place.rindex("/") + 1]
+        return location.startswith(home) and ".." not in location.split("/")
 
 
 def table_body(loaded: Loaded, vended: Iterable[tuple[str, dict[str, str]]] = (), *, staged: bool = False) -> bytes:
-    """The body of an answer with a table: its metadata as the file holds it, and what opens its files."""
+    """The body of an answer with a table: its metadata as the file holds it, and what opens its files.
+
+    What a service behind gave for the table is this server's own, and goes to no client.
+    """
     given = list(vended)
-    config = {**loaded.config, **{key: value for _, properties in given[:1] for key, value in properties.items()}}
+    config = {key: value for _, properties in given[:1] for key, value in properties.items()}
     body: dict[str, Any] = {} if staged else {"metadata-location": loaded.location}
     body["metadata"] = msgspec.Raw(loaded.json)
     body["config"] = config

@@ -17,7 +17,7 @@ from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json,
 from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
-from icefield_rest_server.calls import Call, identifier, levels, stated_by_the_client, strings, typed
+from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed
 from icefield_rest_server.state import Loaded, State, etag_of, only_of_refs, table_body
 from icefield_rest_server.views import named
@@ -94,6 +94,7 @@ def commit_table(state: State, call: Call) -> Answer:
     stated = document.get("identifier")
     if stated is not None and identifier(stated, "identifier") != name:
         raise InvalidArgument("the identifier in the body is not that of the path")
+    check_updates(document.get("updates"))
     table = _committed(state, name, document)
     loaded = state.committed(table.metadata_location, table.metadata)
     if not state.catalog.backend.strategy(name).reuses_locations:
@@ -163,6 +164,7 @@ def commit_transaction(state: State, call: Call) -> Answer:
     changes = typed(call.document().get("table-changes"), list[dict[str, Any]], "table-changes")
     if not changes:
         raise InvalidArgument("'table-changes' is empty")
+    check_updates(*(change.get("updates") for change in changes))
     given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
     state.catalog.commit_tables(given)
     return no_content()

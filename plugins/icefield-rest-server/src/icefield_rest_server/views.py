@@ -20,7 +20,7 @@ from icefield.metadata import (
 from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
-from icefield_rest_server.calls import Call, identifier, levels, stated_by_the_client, strings, typed
+from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed
 from icefield_rest_server.state import State
 
@@ -68,6 +68,7 @@ def replace_view(state: State, call: Call) -> Answer:
     stated = document.get("identifier")
     if stated is not None and identifier(stated, "identifier") != call.name("view"):
         raise InvalidArgument("the identifier in the body is not that of the path")
+    check_updates(document.get("updates"))
     with stated_by_the_client():
         updates = view_updates_from_json(document.get("updates"))
         requirements = view_requirements_from_json(document.get("requirements") or [])

@@ -1,0 +1,149 @@
+"""What somebody may try who has a token, or none: each is bounded, and gets nothing of what is another's."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import jwt
+import pyarrow as pa
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from icefield import Catalog, load_catalog
+from icefield_rest_server import JwtTokens, Settings, StaticCredentials, app
+from icefield_rest_server.answers import Answer
+from icefield_rest_server.idempotency import IdempotencyKeys
+from jwt.algorithms import ECAlgorithm
+from starlette.testclient import TestClient
+
+SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
+TABLE = "/v1/namespaces/db/tables/t"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    place = {"uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    with load_catalog("served", type="sql", **place) as made:
+        made.create_namespace("db")
+        yield made
+
+
+def failed(answer: Any, status: int, kind: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.json()["error"]["type"] == kind
+
+
+class Issuer:
+    """Somebody who signs tokens, and says with which keys."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._public = json.loads(ECAlgorithm.to_jwk(self._key.public_key()))
+        self.name, self.asked, self.down = "1", 0, False
+        self.tokens = JwtTokens("http://127.0.0.1:9/jwks", issuer="me", audience="ice")
+        monkeypatch.setattr(self.tokens._keys, "fetch_data", self._keys)
+
+    def _keys(self) -> Any:
+        self.asked += 1
+        if self.down:
+            raise jwt.PyJWKClientConnectionError("refused")
+        return {"keys": [{**self._public, "kid": self.name, "use": "sig"}]}
+
+    def token(self, name: str) -> str:
+        claims = {"sub": "alice", "iss": "me", "aud": "ice", "exp": time.time() + 60}
+        return jwt.encode(claims, self._key, "ES256", headers={"kid": name})
+
+
+def test_an_issuer_is_not_asked_for_each_key_that_somebody_makes_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    issuer = Issuer(monkeypatch)
+    assert issuer.tokens.principal(issuer.token("1")) is not None
+    assert issuer.asked == 1
+    for number in range(50):
+        assert issuer.tokens.principal(issuer.token(f"made-up-{number}")) is None
+    assert issuer.asked == 2
+    issuer.name = "2"
+    monkeypatch.setattr(issuer.tokens, "_asked_again", -1000.0)
+    assert issuer.tokens.principal(issuer.token("2")) is not None
+    assert issuer.asked == 3
+
+
+def test_without_the_issuers_keys_nobody_is_called_a_stranger(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issuer = Issuer(monkeypatch)
+    issuer.down = True
+    client = TestClient(app(catalog, Settings(authenticator=issuer.tokens)))
+    for _ in range(20):
+        headers = {"Authorization": f"Bearer {issuer.token('1')}"}
+        failed(client.get("/v1/namespaces", headers=headers), 503, "ServiceUnavailableException")
+        failed(client.get("/metrics", headers=headers), 503, "ServiceUnavailableException")
+    assert issuer.asked < 5
+    issuer.down = False
+    monkeypatch.setattr(issuer.tokens, "_failed_until", 0.0)
+    assert client.get("/v1/namespaces", headers=headers).status_code == 200
+
+
+def test_who_may_not_do_everything_gets_no_credentials_by_naming_anothers_place(catalog: Catalog) -> None:
+    catalog.create_namespace("theirs")
+    secret = catalog.create_table("theirs.t", pa.schema([("id", pa.int64())])).metadata.location
+    warehouse = secret.removesuffix("/theirs/t")
+    vendor = StaticCredentials({warehouse: {"s3.secret-access-key": "hush-hush"}})
+    settings = Settings(vendor=vendor, authorizer=lambda _, __, target: target[:1] in ((), ("db",)))
+    client = TestClient(app(catalog, settings))
+    asking = {"X-Iceberg-Access-Delegation": "vended-credentials"}
+
+    def created(name: str, **more: Any) -> Any:
+        body = {"name": name, "schema": SCHEMA, **more}
+        return client.post("/v1/namespaces/db/tables", json=body, headers=asking).json()
+
+    assert created("mine")["storage-credentials"][0]["prefix"] == warehouse
+    assert created("beside", location=f"{warehouse}/db/beside-1")["storage-credentials"]
+    for number, place in enumerate((secret, f"{warehouse}/db/../theirs/t", f"{warehouse}/db", f"{warehouse}/dbs/t")):
+        for staged in (True, False):
+            body = {"name": f"t{number}", "schema": SCHEMA, "location": place, "stage-create": staged}
+            answer = client.post("/v1/namespaces/db/tables", json=body, headers=asking)
+            assert "hush" not in answer.text
+    body = {"updates": {"location": f"{warehouse}/theirs"}}
+    failed(client.post("/v1/namespaces/db/properties", json=body), 403, "ForbiddenException")
+    body = {"namespace": ["db", "own"], "properties": {"location": f"{warehouse}/theirs"}}
+    failed(client.post("/v1/namespaces", json=body), 403, "ForbiddenException")
+
+
+@pytest.mark.parametrize(
+    ("count", "update"),
+    [
+        (5_001, {"action": "remove-properties", "removals": ["x"]}),
+        (201, {"action": "add-spec", "spec": {"spec-id": 1, "fields": []}}),
+    ],
+)
+def test_a_request_with_more_updates_than_may_be_is_refused(
+    catalog: Catalog, count: int, update: dict[str, Any]
+) -> None:
+    client = TestClient(app(catalog))
+    catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    change = {"requirements": [], "updates": [update] * count}
+    failed(client.post(TABLE, json=change), 400, "IllegalArgumentException")
+    several = {"table-changes": [{**change, "identifier": {"namespace": ["db"], "name": "t"}}]}
+    failed(client.post("/v1/transactions/commit", json=several), 400, "IllegalArgumentException")
+    change["updates"] = [update] * (count - 1)
+    assert client.post(TABLE, json=change).status_code == 200
+
+
+def test_answers_by_idempotency_keys_take_no_more_memory_than_they_may() -> None:
+    keys = IdempotencyKeys(1800, most_bytes=200_000)
+    names = [str(uuid4()) for _ in range(60)]
+    for number, name in enumerate(names):
+        assert keys.begin("alice", name, "asked", 0.0) is None
+        keys.end("alice", name, Answer(200, random.Random(number).randbytes(10_000).hex().encode()))
+        assert keys._bytes <= 200_000
+    kept = [name for name in names if keys.begin("alice", name, "asked", 0.0) is not None]
+    assert kept == names[-len(kept) :]
+    assert 5 <= len(kept) < 40
+    found = keys.begin("alice", names[-1], "asked", 0.0)
+    assert found is not None
+    assert found.body == random.Random(59).randbytes(10_000).hex().encode()
