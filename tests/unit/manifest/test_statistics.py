@@ -22,8 +22,9 @@ REGULAR = st.tuples(st.lists(KEYS, min_size=1, max_size=4), st.integers(1, 6)).m
     [
         (MAP_TYPES[VALUE_COUNTS], lambda number: number),
         (MAP_TYPES[LOWER_BOUNDS], lambda number: b"x" * (number % 3)),
+        (MAP_TYPES[LOWER_BOUNDS], lambda number: number.to_bytes(8, "little")),
     ],
-    ids=["counts", "bounds"],
+    ids=["counts", "bounds", "bounds of one length"],
 )
 @given(keys=IRREGULAR | REGULAR, cut=st.integers(0, 3))
 def test_columns_of_several_keys_are_those_of_each_key(kind: Any, value: Any, keys: Any, cut: int) -> None:

@@ -15,6 +15,9 @@ from icefield.types.arrow.neighbours import are_neighbours, joined
 PIECE_BYTES: Final = 16 * 1024 * 1024
 """About how many bytes of entries are made into one batch."""
 
+_ENOUGH_BYTES: Final = PIECE_BYTES // 4
+"""What is not joined with more, where that takes a copy of both."""
+
 _LEAST_ROWS: Final = 256
 
 
@@ -24,7 +27,7 @@ def pieces(parts: Iterable[ManifestEntries]) -> Iterator[ManifestEntries]:
     size = 0
     for part in parts:
         own = part.nbytes
-        full = size + own > PIECE_BYTES or (size > PIECE_BYTES // 2 and not _is_next(part, waiting[-1]))
+        full = size + own > PIECE_BYTES or (size > _ENOUGH_BYTES and not _is_next(part, waiting[-1]))
         if waiting and (full or not _alike(part, waiting[0])):
             yield _joined(waiting)
             waiting, size = [], 0
