@@ -183,7 +183,7 @@ def _used_words() -> dict[str, frozenset[str]]:
     places = {"icefield": ROOT / "framework/src", **{path.name: path / "src" for path in ROOT.glob("plugins/*")}}
     found = {}
     for distribution, place in sorted(places.items()):
-        modules = (path for path in place.rglob("*.py") if path not in _NO_READERS)
+        modules = (path for path in place.rglob("*.py") if path not in _NO_READERS and path.name != "__init__.py")
         found[distribution] = frozenset(word for path in modules for word in _words(path))
     return found
 
