@@ -95,7 +95,7 @@ class CreationChecks(BehaviourChecks):
     def test_creating_a_table_if_there_is_none_gives_the_one_that_is(self, catalog: Catalog) -> None:
         """If this fails, the strategy answers a creation that lost with something else than a conflict."""
         name = f"{self.space(catalog)}.t"
-        made = catalog.create_table_if_not_exists(name, SCHEMA)
+        made = catalog.create_table_if_not_exists(name, SCHEMA, properties=self.table_properties)
         made.append(rows([1]))
         found = self.another(catalog).create_table_if_not_exists(name, pa.schema([("x", pa.int8())]))
         assert found.metadata.table_uuid == made.metadata.table_uuid
