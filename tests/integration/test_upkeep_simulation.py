@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from icefield.maintenance.orphans.belonging import Belonging
 from simulation.course import LOCATION, Build, Wrong
 from simulation.stores import SimulatedMetastore
 from simulation.upkeep import UpkeepCourse
+from simulation.world import Odds, World
 
 NAME = ("db", "t")
 COURSES = 1_000 if os.environ.get("ICEFIELD_SOAK") else 20
@@ -89,3 +91,29 @@ def test_a_planted_fault_of_upkeep_is_found(plant: Callable[[pytest.MonkeyPatch]
             except Wrong:
                 return
     pytest.fail("the simulator did not find it")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_course_is_not_collected_within_and_leaves_no_process_suspended(seed: int) -> None:
+    world, begun, ended = World(seed, Odds()), [0], [0]
+
+    def waits() -> None:
+        begun.append(1)
+        assert not gc.isenabled()
+        try:
+            while True:
+                world.pause(1)
+        finally:
+            ended.append(1)
+
+    def fails() -> None:
+        world.pause(0.05)
+        raise Wrong("found")
+
+    for number in range(4):
+        world.start(f"waiter {number}", waits)
+    world.start("finder", fails)
+    with pytest.raises(Wrong, match="found"):
+        world.run()
+    assert ended == begun
+    assert gc.isenabled()

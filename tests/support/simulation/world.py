@@ -6,10 +6,13 @@ request arrives and before its reply does. One seed gives one course of events.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
+from threading import get_ident
 from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -59,6 +62,7 @@ class World:
         self.quiet = False
         """Whether somebody looks on: requests then take no time, and nothing befalls them."""
         self._hub = getcurrent()
+        self._thread = get_ident()
         self._running: list[greenlet] = []
         self._names: dict[greenlet, str] = {}
         self._dead: set[greenlet] = set()
@@ -81,7 +85,17 @@ class World:
         self._names[made] = name
 
     def run(self) -> None:
-        """Run all processes to their ends. Raises what one raised that was not meant to."""
+        """Run all processes to their ends. Raises what one raised that was not meant to; then the others die."""
+        with _no_collection():
+            try:
+                self._take_turns()
+            finally:
+                self._end_the_others()
+        for request in self._late:
+            self._arrive(request)
+        self._late.clear()
+
+    def _take_turns(self) -> None:
         while self._running:
             self.now += 0.01
             if self._late and self.random.random() < 0.05:
@@ -92,9 +106,14 @@ class World:
                 self._running.remove(chosen)
             if self._failures:
                 raise self._failures[0]
-        for request in self._late:
-            self._arrive(request)
-        self._late.clear()
+
+    def _end_the_others(self) -> None:
+        """Let processes that still run end here: one that is left suspended is never freed, with all that it holds."""
+        self._dead.update(self._running)
+        for process in self._running:
+            with suppress(Crash):  # of one that has not begun
+                process.throw(Crash)
+        self._running.clear()
 
     def request(
         self,
@@ -106,7 +125,7 @@ class World:
         may_be_late: bool = True,
     ) -> Answer:
         """One request of the running process to a store; ``lost`` makes the error of a connection that broke."""
-        me = getcurrent()
+        me = self._current()
         if self.quiet or me not in self._names:  # the hub, or a thread of a process
             return effect()
         self._alive(me)
@@ -130,7 +149,7 @@ class World:
 
     def pause(self, seconds: float) -> None:
         """Let the running process sleep."""
-        me = getcurrent()
+        me = self._current()
         if me is self._hub:
             self.now += seconds
             return
@@ -144,7 +163,7 @@ class World:
     @property
     def who(self) -> str:
         """The name of the running process; empty outside of all."""
-        return self._names.get(getcurrent(), "")
+        return self._names.get(self._current(), "")
 
     @property
     def somebody_died(self) -> bool:
@@ -160,6 +179,10 @@ class World:
             return "lost request"
         return None if name == "late" and not may_be_late else name
 
+    def _current(self) -> greenlet:
+        """Who runs; the hub in place of another thread, which thus has no greenlet of its own to be taken down."""
+        return getcurrent() if get_ident() == self._thread else self._hub
+
     def _alive(self, me: greenlet) -> None:
         if me in self._dead:
             raise Crash
@@ -174,3 +197,15 @@ class World:
             request()
         except IcefieldError:
             self.trace.append("  and is refused")
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector away: the interpreter has crashed in it while it ran inside of a greenlet."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
