@@ -211,3 +211,19 @@ def test_only_a_required_field_inside_another_can_be_unsettled():
     assert not may_be_unsettled(pa.struct([("x", pa.struct([("y", pa.int32())]))]))
     assert may_be_unsettled(pa.list_(required("element", pa.int32())))
     assert may_be_unsettled(pa.struct([("x", pa.struct([required("y", pa.int32())]))]))
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.string()])
+def test_encoded_views_are_taken_apart_in_slices_too(kind):
+    plain = pa.binary() if kind == pa.binary_view() else pa.string()
+    given = pa.array(["no", "long enough to be outside of a view", None, "c"], plain)
+    held = given.cast(kind).slice(1)
+    codes = pa.array([0, None, 2, 1, 0], pa.uint32())
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 5], pa.int32()), held)
+    texts = given.slice(1).to_pylist()
+    as_codes, as_runs = [texts[0], None, texts[2], None, texts[0]], [texts[0], texts[0], None, texts[2], texts[2]]
+    for encoded, values in ((pa.DictionaryArray.from_arrays(codes, held), as_codes), (runs, as_runs)):
+        for start, length in ((0, 5), (1, 3), (3, 2), (4, 0)):
+            found = unwrap(encoded.slice(start, length))
+            found.validate(full=True)
+            assert found.to_pylist() == values[start : start + length]

@@ -5,9 +5,14 @@ Everything here respects the slice that an array is of a larger one.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+_DECODABLE: Final = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+"""Arrow does not take views apart that are in a dictionary or run-end encoded, as Polars exports categories."""
 
 
 def unwrap(array: pa.Array) -> pa.Array:
@@ -15,8 +20,17 @@ def unwrap(array: pa.Array) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         return array.storage
     if isinstance(array, pa.DictionaryArray):
+        if array.type.value_type in _DECODABLE:
+            array = pa.DictionaryArray.from_arrays(array.indices, _decodable(array.dictionary))
         return array.dictionary_decode()
+    if array.type.value_type in _DECODABLE:
+        whole = pa.RunEndEncodedArray.from_arrays(array.run_ends, _decodable(array.values))
+        array = whole.slice(array.offset, len(array))
     return pc.run_end_decode(array)
+
+
+def _decodable(values: pa.Array) -> pa.Array:
+    return values.cast(_DECODABLE[values.type])
 
 
 def retype(array: pa.Array, target: pa.DataType) -> pa.Array:
