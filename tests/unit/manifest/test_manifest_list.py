@@ -311,6 +311,12 @@ def test_a_list_without_what_every_version_requires_is_refused(lists: Lists, mis
         _ = lists.read(location).manifests
 
 
+def test_a_list_that_names_a_manifest_of_no_name_is_refused(lists: Lists) -> None:
+    location = foreign_list(lists, REQUIRED, [ROW, {**ROW, "manifest_path": ""}])
+    with pytest.raises(InvalidMetadata, match=f"{location}: manifest_path is empty"):
+        _ = lists.read(location).manifests
+
+
 @pytest.mark.parametrize(
     "fields",
     [

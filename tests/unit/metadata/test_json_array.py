@@ -100,6 +100,9 @@ def test_damage_names_the_location_the_array_and_the_element():
     array = JsonArray(SNAPSHOTS, b'[{"snapshot-id":1,"timestamp-ms":1,"manifest-list":7}]', "s3://file")
     with pytest.raises(InvalidMetadata, match=r"s3://file: 'snapshots'\[0\].*manifest-list"):
         array[0]
+    for empty in (b'"manifest-list":""', b'"manifests":[""]'):
+        with pytest.raises(InvalidMetadata, match=r"s3://file: 'snapshots'\[0\].*manifest"):
+            JsonArray(SNAPSHOTS, b'[{"snapshot-id":1,"timestamp-ms":1,' + empty + b"}]", "s3://file")[0]
     with pytest.raises(InvalidMetadata, match="s3://file: 'snapshots'"):
         len(JsonArray(SNAPSHOTS, b'{"a":1}', "s3://file"))
     with pytest.raises(InvalidMetadata, match="same id"):

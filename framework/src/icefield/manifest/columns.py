@@ -135,11 +135,14 @@ def conform(column: pa.Array, target: pa.DataType, what: str, location: str) -> 
 def check_locations(column: pa.Array, what: str, location: str) -> None:
     """Refuse a string column with a value that is longer than any location, before anything is made of the values.
 
-    Raises ``InvalidMetadata`` that names the file and the field.
+    A location that opens something, which a path is, is not empty either. Raises ``InvalidMetadata`` that names the
+    file and the field.
     """
     if len(column) == 0 or column.type != pa.string():
         return
     offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
+    if what.endswith("_path") and not column.null_count and not np.diff(offsets).all():
+        raise InvalidMetadata(f"{location}: {what} is empty, and names no file", location=location)
     if int(offsets[-1]) - int(offsets[0]) <= MAX_LOCATION_LENGTH:
         return
     longest = int(np.diff(offsets).max())

@@ -18,6 +18,7 @@ from icefield.limits import LocationText, NameText, ValueText
 from icefield.metadata.properties import FrozenDict
 
 _Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Place = Annotated[LocationText, msgspec.Meta(min_length=1)]
 
 NO_SNAPSHOT: Final = -1
 """How older writers spell "no snapshot"."""
@@ -66,8 +67,8 @@ class Snapshot(
     parent_snapshot_id: _Long | None = None
     timestamp_ms: _Long
     summary: dict[NameText, ValueText] = msgspec.field(default_factory=dict)
-    manifest_list: LocationText | None = None
-    manifests: tuple[LocationText, ...] = ()
+    manifest_list: _Place | None = None
+    manifests: tuple[_Place, ...] = ()
     schema_id: _Long | None = None
     first_row_id: _Long | None = None
     added_rows: _Long | None = None
