@@ -177,6 +177,7 @@ def test_python_numpy_and_arrow_values_become_literals(value, literal):
         (lambda: EqualTo("a", object()), "object cannot"),
         (lambda: EqualTo("a", "\ud800"), "Unicode"),
         (lambda: In("a", "abc"), "list of literals"),
+        (lambda: In("a", 5), "list of literals, not 5"),
         (lambda: StartsWith("a", 5), "start of a string"),
         (lambda: EqualTo("", 5), "column is named"),
         (lambda: EqualTo(5, 5), "column is named"),

@@ -285,7 +285,7 @@ def test_what_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="no partition spec 7"):
         table.maintenance.rewrite_manifests(spec_id=7)
     with pytest.raises(InvalidArgument, match="'id' is none"):
-        table.maintenance.rewrite_manifests(cluster_by=["id"])
+        table.maintenance.rewrite_manifests(cluster_by="id")
     with pytest.raises(InvalidArgument, match="twice"):
         table.maintenance.rewrite_manifests(cluster_by=["kind", "kind"])
     with pytest.raises(InvalidArgument):

@@ -194,6 +194,8 @@ def test_a_schema_or_type_may_be_given_in_any_form():
     assert as_schema(pa.schema([("a", pa.int32())])) == schema
     with pytest.raises(InvalidArgument, match="dict"):
         as_schema({"a": "int"})
+    with pytest.raises(InvalidArgument, match=r"not pyarrow\.lib\.Table$"):
+        as_schema(pa.table({"a": [1]}))
     assert as_type("decimal(9,2)") == as_type(pa.decimal128(9, 2)) == as_type(DecimalType(9, 2))
     assert as_type(pa.string()) == StringType()
     with pytest.raises(InvalidArgument):

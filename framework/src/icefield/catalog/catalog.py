@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -51,7 +52,7 @@ from icefield.partitioning.parse import partition_spec_of, sort_order_of
 from icefield.plugins import Plugins
 from icefield.schema import Schema, as_schema
 from icefield.secrets import has_password
-from icefield.storage import FileIO, local_path, scheme_of
+from icefield.storage import FileIO, given_location, local_path, scheme_of
 from icefield.toolkit.authority import add_named, split_location
 from icefield.toolkit.from_catalogs import checked_properties
 from icefield.toolkit.versioned_strategy import says_dropped
@@ -63,6 +64,7 @@ Name = TypeVar("Name", bound="tuple[str, ...]")
 Identifier = str | Iterable[str]
 """A name as a string, ``"db.events"``, or as its levels, ``("db", "events")``."""
 
+Location = str | PathLike[str]
 _ANYWHERE = "memory://chosen-by-the-service"
 _DEFAULT = "table-default."
 _OVERRIDE = "table-override."
@@ -211,7 +213,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self,
         identifier: Identifier,
         schema: Schema | pa.Schema,
-        location: str | None = None,
+        location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
@@ -225,8 +227,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         """
         if self._backend.serves_metadata:
             new = self._new_table(schema, location, partition_spec, sort_order, properties)
-            made = self._backend.create_table(table_name(identifier), new)
-            if made is not None:
+            if (made := self._backend.create_table(table_name(identifier), new)) is not None:
                 return Table(*self._served(table_name(identifier), made))
         return self.create_table_transaction(
             identifier, schema, location, partition_spec, sort_order, properties
@@ -236,7 +237,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self,
         identifier: Identifier,
         schema: Schema | pa.Schema,
-        location: str | None = None,
+        location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
@@ -251,7 +252,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self,
         identifier: Identifier,
         schema: Schema | pa.Schema,
-        location: str | None = None,
+        location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
@@ -267,10 +268,10 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
                     served, None, created=state.metadata, finish=lambda state: Table(served.at(state), state)
                 )
         default = self._backend.table_location(name)
-        strategy = self._backend.strategy(name, location or default)
+        strategy = self._backend.strategy(name, place := default if location is None else given_location(location))
         self._check_absent(name, strategy)
         given = self._table_properties(property_strings(properties or {}))
-        metadata = _first_metadata(schema, location or default, partition_spec, sort_order, given)
+        metadata = _first_metadata(schema, place, partition_spec, sort_order, given)
         handle = TableHandle(name, self.io.relative_to(metadata.location), strategy)
         return Transaction(handle, None, created=metadata, finish=lambda state: Table(handle, state))
 
@@ -278,7 +279,7 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         self,
         identifier: Identifier,
         schema: Schema | pa.Schema,
-        location: str | None = None,
+        location: Location | None = None,
         partition_spec: PartitionSpec | Any = None,
         sort_order: SortOrder | Any = None,
         properties: Mapping[str, Any] | None = None,
@@ -294,22 +295,21 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         ReplaceTable(transaction.stage, transaction.shape, columns, spec, order, location, given).commit()
         return transaction
 
-    def register_table(self, identifier: Identifier, metadata_location: str) -> Table:
+    def register_table(self, identifier: Identifier, metadata_location: Location) -> Table:
         """Make a table known whose metadata file is there already.
 
         Raises ``TableExists``, ``InvalidMetadata``, and ``InvalidSchema`` for one that other engines would refuse,
         since a column has the name of a partition field; ``open_table`` reads it.
         """
         name = table_name(identifier)
-        # Before anything is registered it must be clear that it can be read.
-        try:
-            found = _metadata_at(self.io, metadata_location)
+        try:  # before anything is registered it must be clear that it can be read
+            found = _metadata_at(self.io, given_location(metadata_location))
         except (LocationRefused, MissingPlugin, StorageError):
             if not self._backend.serves_metadata:  # a service may open what nobody else can
                 raise
         else:
             check_names_differ(found)
-        self._backend.register_table(name, metadata_location)
+        self._backend.register_table(name, str(metadata_location))
         return self.load_table(name)
 
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> Table:
@@ -349,15 +349,16 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
     def _new_table(
         self,
         schema: Schema | pa.Schema,
-        location: str | None,
+        location: Location | None,
         partition_spec: PartitionSpec | Any,
         sort_order: SortOrder | Any,
         properties: Mapping[str, Any] | None,
     ) -> NewTable:
         """What a service gets to know of a new table; all of it is checked here first."""
         given = self._table_properties(property_strings(properties or {}))
-        metadata = _first_metadata(schema, location or _ANYWHERE, partition_spec, sort_order, given)
-        return NewTable(creation_updates(metadata), given, None if location is None else location.rstrip("/"))
+        place = _ANYWHERE if location is None else given_location(location)
+        metadata = _first_metadata(schema, place, partition_spec, sort_order, given)
+        return NewTable(creation_updates(metadata), given, None if location is None else metadata.location)
 
     def _served(self, name: TableName, made: Current) -> tuple[TableHandle, TableState]:
         """A table as a service made it, or staged it."""
@@ -397,10 +398,8 @@ def load_catalog(name: str | None = None, *, plugins: Plugins | None = None, **p
     plugins = _plugins(plugins, found)
     backend = plugins.catalog(kind)
     if not backend.serves_metadata and found.get("warehouse"):
-        if scheme_of(found["warehouse"]) == "file":
-            local_path(found["warehouse"])  # refuses what is no place on this machine, before anything is written
-        else:
-            split_location(found["warehouse"])
+        check = local_path if scheme_of(found["warehouse"]) == "file" else split_location
+        check(found["warehouse"])  # refuses what is no place on this machine, before anything is written
     return Catalog(backend(called, found, FileIO(plugins, found, catalog=called)))
 
 
@@ -422,7 +421,7 @@ def _likely_type(properties: Mapping[str, str]) -> str | None:
 
 
 def open_table(
-    metadata_location: str, properties: Mapping[str, Any] | None = None, *, plugins: Plugins | None = None
+    metadata_location: Location, properties: Mapping[str, Any] | None = None, *, plugins: Plugins | None = None
 ) -> Table:
     """A table from its metadata file, without a catalog; it can be read and not changed.
 
@@ -430,7 +429,7 @@ def open_table(
     its store, which go to the host or account that the location names, ... Raises ``FileMissing``,
     ``InvalidMetadata``, ``NoSuchTable`` for the mark of one that was dropped.
     """
-    location = str(metadata_location)
+    location = given_location(metadata_location)
     found = property_strings(properties or {})
     check_names(found)
     io = FileIO(_plugins(plugins, found), add_named(found, location))

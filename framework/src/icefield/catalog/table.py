@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 from icefield.abc import Pointer, ScanService
@@ -275,7 +276,7 @@ class Table(ReadableTable):
     def upsert(
         self,
         df: Rows,
-        join_cols: Sequence[str] | None = None,
+        join_cols: Sequence[str] | str | None = None,
         when_matched_update_all: bool = True,
         when_not_matched_insert_all: bool = True,
         case_sensitive: bool = True,
@@ -363,7 +364,7 @@ class Table(ReadableTable):
 
     def add_files(
         self,
-        file_paths: Iterable[str],
+        file_paths: Iterable[str | PathLike[str]] | str | PathLike[str],
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,

@@ -111,6 +111,8 @@ class _SetPredicate(UnboundPredicate):
         UnboundPredicate.__init__(self, term)
         if isinstance(literals, str | bytes):
             raise InvalidExpression(f"column {self.term}: give a list of literals, not one string")
+        if not isinstance(literals, Iterable):
+            raise InvalidExpression(f"column {self.term}: give a list of literals, not {literals!r}")
         unique = {literal_key(value): value for value in (_literal_of(self.term, item) for item in literals)}
         self._set("_literals", tuple(unique.values()))
 

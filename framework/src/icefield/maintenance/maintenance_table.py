@@ -206,7 +206,7 @@ class MaintenanceTable:
         self,
         strategy: Strategy = "binpack",
         sort_order: SortOrder | Any = None,
-        zorder_columns: Sequence[str] = (),
+        zorder_columns: Sequence[str] | str = (),
         where: str | BooleanExpression | None = None,
         *,
         target_file_size_bytes: int | None = None,
@@ -255,7 +255,7 @@ class MaintenanceTable:
         policy = RewriteDataPolicy(
             strategy=strategy,
             sort_order=sort_order,
-            zorder_columns=tuple(zorder_columns),
+            zorder_columns=_names(zorder_columns),
             row_filter=_expression(where),
             target_bytes=target_file_size_bytes,
             min_bytes=min_file_size_bytes,
@@ -288,7 +288,7 @@ class MaintenanceTable:
         where: str | BooleanExpression | None = None,
         *,
         predicate: Callable[[ManifestFile], bool] | None = None,
-        cluster_by: Sequence[str] = (),
+        cluster_by: Sequence[str] | str = (),
         dry_run: bool = False,
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -306,7 +306,7 @@ class MaintenanceTable:
         a named spec with an unknown transform and for an encrypted table, ``CommitFailed`` where others commit faster.
         """
         choice = ManifestChoice(
-            spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, tuple(cluster_by)
+            spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, _names(cluster_by)
         )
         choice.check(self._target.metadata)
         begin = partial(
@@ -398,6 +398,10 @@ class MaintenanceTable:
         if found is None:
             raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
         return found
+
+
+def _names(given: Sequence[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _expression(where: str | BooleanExpression | None) -> BooleanExpression | None:

@@ -1,7 +1,7 @@
 """One view over all file systems, and the locations of a table's files."""
 
 from icefield.storage.file_io import FileIO, local_path
-from icefield.storage.locations import LocationProvider
+from icefield.storage.locations import LocationProvider, given_location
 from icefield.toolkit.authority import scheme_of
 
-__all__ = ["FileIO", "LocationProvider", "local_path", "scheme_of"]
+__all__ = ["FileIO", "LocationProvider", "given_location", "local_path", "scheme_of"]

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import Final
 
 import mmh3
 
+from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.file_names import folder_below, metadata_folder
 from icefield.metadata.properties import (
@@ -135,3 +137,10 @@ def _entropy(name: str) -> str:
     """20 bits of the name's hash as folders: ``0101/0110/1001/10110010``."""
     bits = f"{mmh3.hash(name, signed=False) & ((1 << _HASH_BITS) - 1):0{_HASH_BITS}b}"
     return "/".join(bits[start:end] for start, end in _HASH_FOLDERS)
+
+
+def given_location(given: object) -> str:
+    """A location that a user gives, as a string or a path. Raises ``InvalidArgument`` for anything else."""
+    if not isinstance(given, str | PathLike):
+        raise InvalidArgument(f"a location is a URI or a path, not {given!r:.200}")
+    return str(given)

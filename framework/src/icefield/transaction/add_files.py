@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from icefield.partitioning.spec import check_partition_values, normalised_key, p
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import NameMapping, Schema, create_name_mapping, parse_name_mapping
 from icefield.schema.name_mapping import carries_ids
-from icefield.storage import FileIO
+from icefield.storage import FileIO, given_location
 from icefield.transaction.added_metrics import in_table_types
 from icefield.transaction.added_names import check_names
 from icefield.transaction.summary import distinct_partitions
@@ -135,9 +136,9 @@ class _Reading:
         return collector.metrics()
 
 
-def distinct_locations(locations: Iterable[str]) -> list[str]:
+def distinct_locations(locations: Iterable[str | PathLike[str]] | str | PathLike[str]) -> list[str]:
     """The locations as a list. Raises ``InvalidArgument`` when one comes twice."""
-    found = [locations] if isinstance(locations, str) else list(locations)
+    found = [given_location(each) for each in ([locations] if isinstance(locations, str | PathLike) else locations)]
     if len(set(found)) < len(found):
         twice = next(location for location in found if found.count(location) > 1)
         raise InvalidArgument(f"file {twice} is added twice", location=twice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from os import PathLike
 
 from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.metadata.properties import FORMAT_VERSION, check_properties
@@ -33,6 +34,7 @@ from icefield.partitioning.spec import spec_for_new_table
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import Schema
 from icefield.schema.schema import assign_fresh_ids
+from icefield.storage import given_location
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.old_snapshots import OldSnapshots
 from icefield.transaction.upgrade_format_version import upgrade
@@ -53,12 +55,12 @@ class ReplaceTable(Action):
         schema: Schema,
         spec: PartitionSpec,
         order: SortOrder,
-        location: str | None = None,
+        location: str | PathLike[str] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(stage)
         self._schema, self._spec, self._order = schema, spec, order
-        self._location = location
+        self._location = None if location is None else given_location(location)
         self._properties = check_properties(properties or {})
         self._version = self._properties.pop(FORMAT_VERSION.name, None)
         self._old = OldSnapshots()

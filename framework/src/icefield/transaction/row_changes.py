@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from icefield.errors import InvalidArgument
@@ -173,7 +174,7 @@ class RowChanges(ABC):
     def upsert(
         self,
         df: Rows,
-        join_cols: Sequence[str] | None = None,
+        join_cols: Sequence[str] | str | None = None,
         when_matched_update_all: bool = True,
         when_not_matched_insert_all: bool = True,
         case_sensitive: bool = True,
@@ -288,7 +289,7 @@ class RowChanges(ABC):
 
     def add_files(
         self,
-        file_paths: Iterable[str],
+        file_paths: Iterable[str | PathLike[str]] | str | PathLike[str],
         snapshot_properties: Strings = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,

@@ -76,6 +76,8 @@ class SnapshotProducer(Action):
         super().__init__(stage)
         self._branch = checked_branch(branch)
         self._strings: dict[str, str] = {}
+        if not isinstance(snapshot_properties, Mapping | None):
+            raise InvalidArgument(f"snapshot_properties map names to strings; this is {snapshot_properties!r:.200}")
         for name, value in (snapshot_properties or {}).items():
             self.set_snapshot_property(name, value)
         self._assembler = ManifestAssembler()

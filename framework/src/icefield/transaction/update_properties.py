@@ -66,6 +66,8 @@ class UpdateProperties(Action):
 
 def property_strings(properties: Mapping[str, Any]) -> dict[str, str]:
     """Properties as the metadata holds them: text, always. Raises ``InvalidArgument``."""
+    if not isinstance(properties, Mapping):
+        raise InvalidArgument(f"properties are a mapping of names to values, not {properties!r:.200}")
     for key in properties:
         check_key(key)
     return {key: _string(key, value) for key, value in properties.items()}

@@ -335,7 +335,7 @@ class IcefieldSession:
         self,
         frame: DataFrame,
         identifier: str,
-        join_cols: Sequence[str] | None = None,
+        join_cols: Sequence[str] | str | None = None,
         *,
         branch: str = MAIN_BRANCH,
     ) -> Table:
@@ -347,7 +347,8 @@ class IcefieldSession:
         if join_cols is None:
             schema = self.catalog.load_table(identifier).schema()
             join_cols = [schema.find_field(each).name for each in sorted(schema.identifier_field_ids)]
-        merge = self.merge(frame, identifier, list(join_cols), branch=branch)
+        on = [join_cols] if isinstance(join_cols, str) else list(join_cols)
+        merge = self.merge(frame, identifier, on, branch=branch)
         merge.when_matched_update_all().when_not_matched_insert_all().commit()
         return self.catalog.load_table(identifier)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Final, Literal
 
 from icefield.errors import InvalidArgument
@@ -71,8 +72,8 @@ class RewriteDataPolicy:
             "max_concurrent_file_group_rewrites": self.max_concurrent_groups,
         }
         for name, value in numbers.items():
-            if value is not None and value < 1:
-                raise InvalidArgument(f"{name} must be at least 1, not {value}")
+            if value is not None and not (isinstance(value, Integral) and value >= 1):
+                raise InvalidArgument(f"{name} is a whole number and must be at least 1, not {value!r}")
         if self.rewrite_job_order not in JOB_ORDERS:
             raise InvalidArgument(
                 f"rewrite_job_order is one of {', '.join(JOB_ORDERS)}, not {self.rewrite_job_order!r}"
@@ -113,7 +114,7 @@ class RewriteDataPolicy:
         found = next((spec for spec in metadata.partition_specs if spec.spec_id == self.output_spec_id), None)
         if found is None:
             known = ", ".join(str(spec.spec_id) for spec in metadata.partition_specs)
-            raise InvalidArgument(f"the table has no partition spec {self.output_spec_id}; it has {known}")
+            raise InvalidArgument(f"the table has no partition spec {self.output_spec_id!r}; it has {known}")
         return found
 
 

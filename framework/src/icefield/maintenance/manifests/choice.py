@@ -42,7 +42,7 @@ class ManifestChoice:
         specs = [one for one in metadata.partition_specs if self.spec_id in (None, one.spec_id)]
         if not specs:
             known = sorted(one.spec_id for one in metadata.partition_specs)
-            raise InvalidArgument(f"the table has no partition spec {self.spec_id}; it has {known}")
+            raise InvalidArgument(f"the table has no partition spec {self.spec_id!r}; it has {known}")
         names = {field.name for spec in specs for field in spec.fields}
         for name in self.cluster_by:
             if name not in names:

@@ -133,9 +133,10 @@ class _RowsByKey(Edit):
         return Edited(here[changes], here[changes], met=distinct(given)), given[changes]
 
 
-def key_names(schema: Schema, given: Sequence[str] | None, case_sensitive: bool) -> list[str]:
+def key_names(schema: Schema, given: Sequence[str] | str | None, case_sensitive: bool) -> list[str]:
     """The columns that identify a row: those named, else the identifier fields. Raises ``InvalidArgument``."""
-    names = list(given) if given is not None else sorted(schema.identifier_field_names())
+    columns = sorted(schema.identifier_field_names()) if given is None else given
+    names = list(dict.fromkeys([columns] if isinstance(columns, str) else columns))
     if not names:
         raise InvalidArgument("name the columns that identify a row: join_cols, or the schema's identifier fields")
     fields = [schema.find_field(name, case_sensitive) for name in names]
