@@ -62,6 +62,7 @@ def test_one_name_is_taken_for_a_list_of_one(table: Table) -> None:
         (lambda _, table: table.add_files([5]), "a URI or a path, not 5"),
         (lambda catalog, _: catalog.create_table("db.x", ROWS.schema, properties=["a"]), r"a mapping .*, not \['a'\]"),
         (lambda _, table: table.append(ROWS, snapshot_properties=["a"]), r"map names to strings; this is \['a'\]"),
+        (lambda _, table: table.scan(selected_fields=None), "selected_fields are names of columns"),
         (lambda _, table: table.maintenance.rewrite_data_files(target_file_size_bytes="1MB"), "whole number"),
         (lambda _, table: table.maintenance.rewrite_manifests(spec_id="0"), "no partition spec '0'"),
     ],

@@ -20,8 +20,8 @@ from icefield.errors import (
 )
 from icefield.expressions import EqualTo
 from icefield.manifest import DataFileContent
-from icefield.plugins import Plugins
-from icefield.scan import TableScan, base_scan
+from icefield.plugins import Plugins, registry
+from icefield.scan import TableScan
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
 from icefield.types import NestedField, StructType, parse_type
@@ -179,7 +179,7 @@ def test_rows_come_out_filtered_projected_and_limited(tmp_path: Path) -> None:
     assert table.scan(limit=1000).to_arrow().num_rows == 50
 
 
-@pytest.mark.parametrize("limit", ["3", 1.5])
+@pytest.mark.parametrize("limit", ["3", 1.5, True])
 def test_a_limit_is_a_whole_number(limit: Any) -> None:
     with pytest.raises(InvalidArgument, match="whole number of rows, not "):
         history().scan(limit=limit)
@@ -192,10 +192,14 @@ def test_an_id_of_a_snapshot_that_is_strings_is_not_said_to_be_missing() -> None
     assert planned(history().scan(snapshot_id=np.int64(1001))) == planned(history().scan(snapshot_id=1001))  # type: ignore[arg-type]
 
 
-def test_a_missing_pandas_is_stated_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_scan, "find_spec", {"pandas": None}.get)
+def test_a_missing_library_is_stated_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", {}.get)
     with pytest.raises(MissingPlugin, match="pip install pandas"):
         history().scan().to_pandas()  # its files are not there
+    with pytest.raises(MissingPlugin, match="to_polars needs polars"):
+        history().scan().to_polars()
+    with pytest.raises(MissingPlugin, match="to_duckdb needs duckdb"):
+        history().scan().to_duckdb("t")
 
 
 @pytest.mark.spec("SCAN-06")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -346,3 +347,10 @@ def _returned(plugin: Any, name: str, record: type) -> Iterable[Any]:
     if isinstance(returned, record):
         raise InvalidArgument(f"{name} returned one {record.__name__}, not a list of them")
     return returned
+
+
+def library(name: str, needed_by: str) -> Any:
+    """A library that users bring, imported when it is needed. Raises ``MissingPlugin`` where it is not installed."""
+    if find_spec(name) is None:
+        raise MissingPlugin(f"{needed_by} needs {name}, which does not come with Icefield; pip install {name}")
+    return import_module(name)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, Self
 
 import pyarrow as pa
 
-from icefield.errors import InvalidArgument, MissingPlugin
+from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT, find_value
+from icefield.plugins import library
 from icefield.scan.deletes.key_columns import dropped_fields
 from icefield.scan.tasks import ScanContext
 from icefield.scan.united_partition import UnitedPartition
@@ -46,12 +46,14 @@ class BaseScan:
     identifier: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.limit is not None and not isinstance(self.limit, Integral):
+        if isinstance(self.limit, bool) or not isinstance(self.limit, Integral | None):
             raise InvalidArgument(f"limit is a whole number of rows, not {self.limit!r}")
         if self.limit is not None and self.limit < 0:
             raise InvalidArgument(f"limit must not be negative: {self.limit}")
         for names in ("selected_fields", "dictionary_columns"):
             given = getattr(self, names)
+            if not isinstance(given, Iterable):
+                raise InvalidArgument(f"{names} are names of columns, such as ['id'], not {given!r}")
             object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
         object.__setattr__(self, "row_filter", as_expression(self.row_filter))
 
@@ -109,9 +111,24 @@ class BaseScan:
 
         Raises ``MissingPlugin`` where pandas is not installed, before anything is read.
         """
-        if find_spec("pandas") is None:
-            raise MissingPlugin("to_pandas needs pandas, which does not come with Icefield; pip install pandas")
+        library("pandas", "to_pandas")
         return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """The rows as a Polars data frame. Raises ``MissingPlugin`` where Polars is not installed."""
+        return library("polars", "to_polars").from_arrow(self.to_arrow())
+
+    def to_duckdb(self, table_name: str, connection: Any = None) -> Any:
+        """The rows as a table of a DuckDB connection, of a new one in memory by default; gives the connection.
+
+        Raises ``MissingPlugin`` where DuckDB is not installed.
+        """
+        used = library("duckdb", "to_duckdb").connect() if connection is None else connection
+        return used.register(table_name, self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The rows for another library, by Arrow's stream interface, read as that library takes them."""
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
     @cached_property
     def _rows_projection(self) -> Schema:

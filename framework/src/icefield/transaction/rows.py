@@ -27,7 +27,12 @@ def batches_of(df: Any) -> Any:
     if isinstance(df, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return df
     if hasattr(df, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(df)
+        try:
+            return pa.RecordBatchReader.from_stream(df)
+        except pa.ArrowInvalid as error:
+            raise InvalidArgument(
+                f"rows are columns with names, and the Arrow stream of {type(df).__name__} holds none: {error}"
+            ) from error
     if isinstance(df, Iterable) and not isinstance(df, str | bytes | dict):
         return _checked(df)
     hint = "; pyarrow.table(columns) makes a table of a dict of columns" if isinstance(df, dict) else ""
