@@ -280,7 +280,7 @@ def test_a_size_is_shown_with_its_unit(number: int, shown: str) -> None:
 
 def test_the_heading_is_printed_once_however_many_batches_a_plan_has(run: Run, events: icefield.Table) -> None:
     lines = run("files", "db.events").lines
-    assert [line.startswith("file_path") for line in lines] == [True, False, False]
+    assert [line.startswith("path") for line in lines] == [True, False, False]
 
 
 def test_metadata_is_printed_as_it_is_stored(run: Run, events: icefield.Table, properties: dict[str, str]) -> None:

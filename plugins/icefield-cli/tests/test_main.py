@@ -285,6 +285,34 @@ def test_a_narrow_terminal_cuts_locations_in_front_and_folds_headings(
     assert "".join(parts).strip() == "min_rows_per_file"
 
 
+@pytest.mark.parametrize(("width", "shown"), [(40, 2), (80, 6), (200, 17), (400, 33)])
+def test_of_a_wide_table_the_first_and_last_columns_are_shown_and_those_left_out_are_counted(
+    width: int, shown: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = [*(f"column_{i:02}" for i in range(32)), "_commit_snapshot_id"]
+    row = {**dict.fromkeys(columns, "value" * 10), "_commit_snapshot_id": 2**62}
+    output.print_rows([row], columns, json=False, terminal=True)
+    printed = capsys.readouterr()
+    heading, line = (each.split() for each in printed.out.splitlines())
+    assert max(map(len, printed.out.splitlines())) <= width
+    assert (heading[-1], line[-1]) == ("_commit_snapshot_id", str(2**62))
+    seen = [name for name in heading if name in columns]
+    assert seen == [name for name in columns if name in seen]
+    assert len(seen) == shown
+    assert (f"{33 - shown} of 33 columns" in printed.err) is (shown < 33)
+
+
+def test_partitions_and_names_are_whole_where_only_paths_need_be_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    row = {"path": "s3://bucket/" + "x" * 90, "rows": 100, "name": "n" * 20, "partition": "time_hour_month=2013-01"}
+    output.print_rows([row], list(row), json=False, terminal=True)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.split()[1:] == ["100", "n" * 20, "time_hour_month=2013-01"]
+
+
 def test_nothing_that_a_table_holds_is_markup_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     value = "[red]:smile: [link=http://x]a[/link] [/]"
     output.print_rows([{value: value}], [value], json=False, terminal=True)

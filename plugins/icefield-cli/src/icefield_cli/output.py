@@ -39,8 +39,8 @@ def print_rows(
 
 
 def _is_whole(column: str) -> bool:
-    """Whether a column says nothing any more when it is cut: ids, and what else is written to be copied."""
-    return column == "id" or column.endswith("_id")
+    """Whether a column says nothing any more when it is cut: ids and names, which are written to be copied."""
+    return column in ("id", "name") or column.endswith("_id")
 
 
 def _aligned(heading: list[str], cells: Iterator[list[str]]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from icefield.partitioning import PartitionField, SortField
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
 _MOST_BEFORE_POINT = 100
+_AGES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 
 
 def size(number: int | None) -> str | None:
@@ -38,6 +39,19 @@ def utc(given: str | int | None) -> str | None:
         except (ValueError, OverflowError, OSError):  # a time that Python does not know
             return str(given)
     return None if given is None else given.removesuffix("+00:00").removesuffix("Z") + "Z"
+
+
+def age(milliseconds: int | None) -> str | None:
+    """A span of time in the largest unit that divides it, as options take spans: ``7d``."""
+    if milliseconds is None:
+        return None
+    count, unit = next((milliseconds // each, name) for name, each in _AGES if milliseconds % each == 0)
+    return f"{count}{unit}"
+
+
+def seconds(given: str) -> str:
+    """``utc`` of the string of an Arrow timestamp, to the second."""
+    return given.partition(".")[0].removesuffix("+00:00").removesuffix("Z") + "Z"
 
 
 def partitions_of(table: Table) -> Callable[[Mapping[str, Any] | None, int | None], str | None]:

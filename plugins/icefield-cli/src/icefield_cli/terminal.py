@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from rich.console import Console
@@ -17,46 +18,91 @@ _AT_ONCE = 200
 def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Sequence[bool]) -> None:
     """Print rows, cut to the width of the terminal; columns of which ``whole`` says so are not cut while others can be.
 
+    Of more columns than there is room for, the first and the last are shown, and the standard error says so.
     Cells are plain: nothing in them is markup, nor an emoji's name, and no control character is left in them.
     """
     console = Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
-    widths: list[int] | None = None
-    while (rows := list(islice(cells, _AT_ONCE))) or widths is None:
-        is_first = widths is None
-        if widths is None:
-            gap, widths = fitted(heading, rows, whole, console.width)
-        table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), show_header=is_first, header_style="bold")
-        for name, width in zip(heading, widths, strict=True):
+    layout: Layout | None = None
+    while (rows := list(islice(cells, _AT_ONCE))) or layout is None:
+        is_first = layout is None
+        if layout is None:
+            layout = fitted(heading, rows, whole, console.width)
+        table = Table(
+            box=None, pad_edge=False, padding=(0, layout.gap, 0, 0), show_header=is_first, header_style="bold"
+        )
+        for at, width in zip(layout.columns, layout.widths, strict=True):
+            name = _LEFT_OUT if at is None else heading[at]
             table.add_column(Text(name, no_wrap=False, overflow="fold"), width=width, no_wrap=True)
         for row in rows:
-            table.add_row(*map(_cut, row, widths))
+            shown = [_LEFT_OUT if at is None else row[at] for at in layout.columns]
+            table.add_row(*map(_cut, shown, layout.widths))
         with console.capture() as laid_out:
             console.print(table)
         print(laid_out.get(), end="", flush=True)  # by Python, since rich ends the process when a pipe is closed
+    missing = len(heading) - sum(at is not None for at in layout.columns)
+    if missing:
+        print(f"{missing} of {len(heading)} columns do not fit here; --output json has them all", file=sys.stderr)
 
 
-def fitted(
-    heading: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[bool], width: int
-) -> tuple[int, list[int]]:
-    """The space between columns and how wide each is, so that they fit.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns that are shown, None for those left out between them, how wide each is and the space between."""
 
-    The space gives way first, then the widest that may be cut, the others at last.
+    columns: list[int | None]
+    widths: list[int]
+    gap: int
+
+
+def fitted(heading: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[bool], width: int) -> Layout:
+    """How columns fit a width.
+
+    The space between them gives way first, then locations, then the widest that may be cut. Where the least widths are
+    too much, columns in the middle are left out.
     """
     texts = [[name, *(row[i] for row in rows)] for i, name in enumerate(heading)]
-    widths = [max(map(_width, each)) for each in texts]
-    gap = 2 if sum(widths) + 2 * (len(heading) - 1) <= width else 1
-    room = width - gap * (len(heading) - 1)
-    for may_be_cut in ([not each for each in whole], [True] * len(whole)):
+    natural = [max(map(_width, each)) for each in texts]
+    least = [min(each, _LEAST_WHOLE if one else _LEAST) for each, one in zip(natural, whole, strict=True)]
+    columns = _with_room(least, width)
+    widths = [1 if at is None else natural[at] for at in columns]
+    gap = 2 if sum(widths) + 2 * (len(columns) - 1) <= width else 1
+    room = width - gap * (len(columns) - 1)
+    located = [at is not None and any("://" in cell for cell in texts[at]) for at in columns]
+    cuttable = [at is not None and not whole[at] for at in columns]
+    for may_be_cut, floor in ((located, _LEAST_LOCATION), (cuttable, _LEAST), ([True] * len(columns), 1)):
         while sum(widths) > room:
             at = max((i for i, cut in enumerate(may_be_cut) if cut), key=lambda i: widths[i], default=None)
-            if at is None or widths[at] <= _LEAST:
+            if at is None or widths[at] <= floor:
                 break
             widths[at] -= 1
-    return gap, widths
+    return Layout(columns, widths, gap)
 
 
-_LEAST = 8
-"""Columns are not cut to less, where others can be."""
+def _with_room(least: Sequence[int], width: int) -> list[int | None]:
+    """All columns, or as many of the first and of the last, in turns, as fit with a narrow one between them."""
+    if sum(least) + len(least) - 1 <= width:
+        return [*range(len(least))]
+    front: list[int | None] = [0]
+    back: list[int | None] = []
+    room = width - least[0] - 2
+    for turn in range(1, len(least)):
+        at = turn // 2 if turn % 2 == 0 else len(least) - 1 - turn // 2
+        room -= least[at] + 1
+        if room < 0:
+            break
+        (front if turn % 2 == 0 else back).append(at)
+    return [*front, None, *reversed(back)] if len(least) > 1 else front
+
+
+_LEAST = 10
+"""Columns are not cut to less, where others can be: a date."""
+
+_LEAST_WHOLE = 40
+"""What is left of those that should be whole."""
+
+_LEAST_LOCATION = 20
+"""Nor are locations while no other column is cut: enough for what is different in the names of files."""
+
+_LEFT_OUT = "…"
 
 
 def _cut(cell: str, width: int) -> Text:

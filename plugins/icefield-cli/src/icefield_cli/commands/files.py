@@ -12,7 +12,7 @@ from icefield_cli.people import number, partitions_of, size
 from icefield_cli.rows import rows_of
 
 _COLUMNS = ("file_path", "file_format", "record_count", "file_size_in_bytes", "partition")
-_FOR_PEOPLE = ("file_path", "file_format", "record_count", "size", "partition")
+_FOR_PEOPLE = ("path", "format", "rows", "size", "partition")
 
 
 @command("files", __doc__, exclusive=(versions.EXCLUSIVE,))
@@ -34,7 +34,9 @@ def run(
         return {
             **row,
             "partition": partition(row.get("partition"), None),
-            "record_count": number(row["record_count"]),
+            "path": row["file_path"],
+            "format": row["file_format"],
+            "rows": number(row["record_count"]),
             "size": size(row["file_size_in_bytes"]),
         }
 

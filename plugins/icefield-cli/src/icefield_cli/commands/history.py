@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, table_argument
-from icefield_cli.people import utc
+from icefield_cli.people import seconds
 from icefield_cli.rows import rows_of
 
 _COLUMNS = ("made_current_at", "snapshot_id", "parent_id", "is_current_ancestor")
@@ -18,4 +18,4 @@ def run(context: Context, table: str) -> None:
 
 
 def _for_people(row: Row) -> Row:
-    return {**row, "made_current_at": utc(row["made_current_at"])}
+    return {**row, "made_current_at": seconds(row["made_current_at"])}

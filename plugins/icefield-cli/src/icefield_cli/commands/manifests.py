@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, id_option, table_argument
-from icefield_cli.people import size
+from icefield_cli.people import number, size
 from icefield_cli.rows import rows_of
 
-_COLUMNS = (
-    "path",
-    "size",
-    "content",
-    "partition_spec_id",
-    "added_snapshot_id",
-    "added_data_files_count",
-    "existing_data_files_count",
-    "deleted_data_files_count",
-)
+_COLUMNS = ("path", "size", "content", "spec", "snapshot_id", "added", "existing", "deleted")
 
 
 @command("manifests", __doc__)
@@ -29,4 +20,13 @@ def run(context: Context, table: str, snapshot: int | None) -> None:
 
 
 def _for_people(row: Row) -> Row:
-    return {**row, "size": size(row["length"]), "content": "deletes" if row["content"] else "data"}
+    # The counts of either kind of files are of that which the manifest lists.
+    kind = "delete" if row["content"] else "data"
+    return {
+        "path": row["path"],
+        "size": size(row["length"]),
+        "content": "deletes" if row["content"] else "data",
+        "spec": row["partition_spec_id"],
+        "snapshot_id": row["added_snapshot_id"],
+        **{each: number(row[f"{each}_{kind}_files_count"]) for each in ("added", "existing", "deleted")},
+    }

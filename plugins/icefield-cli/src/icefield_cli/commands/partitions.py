@@ -6,10 +6,10 @@ from icefield.expressions import AlwaysTrue
 
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, id_option, table_argument, where_option
-from icefield_cli.people import number, partitions_of, size, utc
+from icefield_cli.people import number, partitions_of, seconds, size
 from icefield_cli.rows import rows_of
 
-_COLUMNS = ("partition", "spec_id", "record_count", "file_count", "size", "last_updated_at")
+_COLUMNS = ("rows", "files", "size", "updated")
 
 
 @command("partitions", __doc__)
@@ -27,11 +27,13 @@ def run(context: Context, table: str, where: str | None, snapshot: int | None) -
         return {
             **row,
             "partition": partition(row.get("partition"), row.get("spec_id")),
-            "record_count": number(row["record_count"]),
-            "file_count": number(row["file_count"]),
+            "spec": row.get("spec_id"),
+            "rows": number(row["record_count"]),
+            "files": number(row["file_count"]),
             "size": size(row["total_data_file_size_in_bytes"]),
-            "last_updated_at": utc(row["last_updated_at"]),
+            "updated": None if row["last_updated_at"] is None else seconds(row["last_updated_at"]),
         }
 
-    columns = _COLUMNS if "partition" in found.column_names else _COLUMNS[2:]
-    context.rows(rows_of(found.to_batches()), columns, for_people)
+    spec = ("spec",) if len(named.metadata.partition_specs) > 1 else ()
+    of_which = ("partition", *spec) if "partition" in found.column_names else ()
+    context.rows(rows_of(found.to_batches()), (*of_which, *_COLUMNS), for_people)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, table_argument
-from icefield_cli.people import utc
+from icefield_cli.people import seconds
 from icefield_cli.rows import rows_of
 
 # What a summary counts, and what is taken off: position deletes that are rewritten delete no rows anew.
@@ -34,7 +34,7 @@ def _for_people(row: Row) -> Row:
         column: f"{max(_sum(summary, added) - _sum(summary, removed), 0):,}"
         for column, (added, removed) in _SUMMARY.items()
     }
-    return {**row, **changed, "committed_at": utc(row["committed_at"].partition(".")[0])}
+    return {**row, **changed, "committed_at": seconds(row["committed_at"])}
 
 
 def _sum(summary: Mapping[str, str], keys: tuple[str, ...]) -> int:
