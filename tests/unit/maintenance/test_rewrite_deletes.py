@@ -312,6 +312,8 @@ def test_equality_deletes_become_positions_of_the_rows_they_delete() -> None:
     made = table.maintenance.convert_equality_deletes()
     assert (planned.converted_equality_delete_files, planned.read_data_files, planned.dry_run) == (1, 1, True)
     assert (made.converted_equality_delete_files, made.read_data_files, made.deleted_rows) == (1, 1, 1)
+    sizes = table.inspect.data_files(row_filter="record_count = 20 and partition.kind = 'a'")["file_size_in_bytes"]
+    assert [planned.read_bytes] == [made.read_bytes] == sizes.to_pylist()
     assert made.added_position_delete_files == 1
     assert kinds(table) == {"position_deletes": 3}
     assert max(number for _, number in deletes(table).values()) == newest

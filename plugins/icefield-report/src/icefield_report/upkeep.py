@@ -172,10 +172,11 @@ def _equality_deletes(table: Table, name: str, partitions: Partitions) -> Advice
     before = planned.converted_equality_delete_files
     if not before:
         return None
+    read = count(planned.read_data_files, "data file")
     return Advice(
         "Convert equality deletes",
         f"Scans look up the keys of {count(before, 'file')} in every row of the data files that they apply to. Marks "
-        f"by position cost little; {count(planned.read_data_files, 'data file')} would be read once.",
+        f"by position cost little; the key columns of {read} would be read once.",
         "table.maintenance.convert_equality_deletes()",
         f"icefield rewrite-deletes {quoted(name)} --convert-equality",
         "equality delete files",
@@ -183,7 +184,7 @@ def _equality_deletes(table: Table, name: str, partitions: Partitions) -> Advice
         0,
         saved=planned.converted_bytes,
         saved_what="of equality deletes no longer read",
-        rewritten=planned.converted_bytes,
+        rewritten=planned.converted_bytes + planned.read_bytes,
     )
 
 

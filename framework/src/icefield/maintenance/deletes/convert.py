@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow.compute as pc
 
 from icefield.abc import WorkRunner
 from icefield.errors import UnsupportedFeature
@@ -17,6 +18,7 @@ from icefield.maintenance.deletes.results import ConvertEqualityDeletesResult
 from icefield.maintenance.deletes.rewrite import size_of
 from icefield.maintenance.deletes.survey import DeleteSurvey
 from icefield.manifest import DataFile, ManifestEntries
+from icefield.manifest import schemas as f
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.puffin.roaring import Positions
 from icefield.scan import FileScanTask, ScanContext
@@ -86,6 +88,7 @@ class ConvertEqualityDeletes(DeleteUpkeep):
             converted_equality_delete_files=int(np.count_nonzero(chosen)),
             converted_bytes=int(survey.sizes[chosen].sum()) if len(survey) else 0,
             read_data_files=sum(map(len, parts)),
+            read_bytes=sum(pc.sum(part.column(f.FILE_SIZE)).as_py() or 0 for part in parts),
             deleted_rows=0 if marks is None else marks.rows,
             added_position_delete_files=len(added) - vectors,
             added_deletion_vectors=vectors,

@@ -42,13 +42,14 @@ class RemoveDanglingDeletesResult:
 class ConvertEqualityDeletesResult:
     """What was converted, or with ``dry_run`` would be.
 
-    ``read_data_files`` were looked at; ``deleted_rows`` of them had no position delete before. Sizes are as in
-    ``RewriteDeletesResult``.
+    ``read_data_files`` were looked at, of ``read_bytes`` together, though only the columns of the keys are read;
+    ``deleted_rows`` of them had no position delete before. Sizes of deletes are as in ``RewriteDeletesResult``.
     """
 
     converted_equality_delete_files: int = 0
     converted_bytes: int = 0
     read_data_files: int = 0
+    read_bytes: int = 0
     deleted_rows: int = 0
     added_position_delete_files: int = 0
     added_deletion_vectors: int = 0
