@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import icefield
@@ -59,8 +60,10 @@ def test_a_schema_that_does_not_fit_is_stated_by_icefield(read: Any) -> None:
 
 
 def test_a_table_that_is_not_there_is_stated_when_it_is_named(read: Any) -> None:
-    with pytest.raises(AnalysisException, match=r"icefield\.errors\.NoSuchTable: no table db\.nosuch"):
+    with pytest.raises(AnalysisException, match=r"icefield\.errors\.NoSuchTable: no table db\.nosuch") as found:
         read("db.nosuch")
+    assert "Traceback" not in str(found.value)
+    assert "data_source.py" not in str(found.value)
 
 
 @pytest.mark.slow
@@ -98,6 +101,15 @@ def test_the_other_modes_get_what_spark_gives(spark: Any, people: icefield.Table
 def test_columns_that_do_not_fit_are_stated_before_the_job(spark: Any, people: icefield.Table, write: Any) -> None:
     with pytest.raises(AnalysisException, match="'nosuch' cannot be written: the table has no such column"):
         write(spark.sql("select cast(raise_error('computed') as bigint) as id, 1 as nosuch"), "append")
+
+
+def test_what_a_task_meets_is_told_by_its_cause_alone(read: Any, people: icefield.Table, tmp_path: Path) -> None:
+    frame = read()
+    (data_file,) = (tmp_path / "warehouse").rglob("*.parquet")
+    data_file.unlink()
+    with pytest.raises(PySparkException, match=r"icefield\.errors\.FileMissing: .*parquet") as found:
+        frame.collect()
+    assert "Traceback" not in str(found.value)
 
 
 def test_an_unknown_option_is_refused_before_anything_is_read_or_written(

@@ -27,6 +27,13 @@ def test_of_errors_that_caused_one_another_the_last_counts() -> None:
     assert str(original(PythonException(text))) == "last"
 
 
+def test_an_error_without_a_traceback_comes_back_as_itself() -> None:
+    text = "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: icefield.errors.FileMissing: x is gone\n"
+    found = original(PythonException(text))
+    assert type(found) is errors.FileMissing
+    assert str(found) == "x is gone"
+
+
 @pytest.mark.parametrize("name", ["Any", "annotations", "NoSuchError"])
 def test_another_error_is_left_as_it_is(name: str) -> None:
     assert original(PythonException(TRACEBACK.format(name=name, message="text"))) is None

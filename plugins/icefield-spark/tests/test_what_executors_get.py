@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from dataclasses import dataclass
 
+import pytest
 from icefield import FileIO, Plugins
 from icefield_spark.executors import for_executors
 
@@ -29,3 +32,13 @@ def test_credentials_of_a_service_stay_on_the_driver_and_those_of_files_travel()
     travelled = pickle.dumps(for_executors(Context(given)))
     assert b"secret-" not in travelled.replace(b"s3.secret-access-key", b"")
     assert pickle.loads(travelled).io.properties == files
+
+
+@pytest.mark.parametrize("module", ["pyspark_icefield", "icefield_spark.chunks", "icefield_spark.writing"])
+def test_a_worker_of_spark_loads_neither_the_session_nor_its_sql(module: str) -> None:
+    """Each of the processes that Spark starts for a first use would take half a second longer."""
+    program = (
+        f"import sys, {module}; print([name for name in ('sqlglot', 'icefield_spark.session') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"

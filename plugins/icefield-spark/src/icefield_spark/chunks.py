@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.executors import for_executors
+from icefield_spark.failures import told_by_its_cause
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,8 +52,9 @@ def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
     tasks: Sequence[FileScanTask] = pickle.loads(chunk)
     batches = SparkBatches(context.scan.projection, context.columns)
     # One thread: Spark runs a task a core already.
-    for batch in read_tasks(tasks, context.scan, workers=1):
-        yield batches.convert(batch)
+    with told_by_its_cause():
+        for batch in read_tasks(tasks, context.scan, workers=1):
+            yield batches.convert(batch)
 
 
 class ChunkReader:

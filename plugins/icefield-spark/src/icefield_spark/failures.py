@@ -1,15 +1,33 @@
-"""Errors of Icefield that Spark brings back from an executor as a string, made errors again."""
+"""Errors of Icefield on their way through Spark, which brings them from a worker to the driver as a string."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from icefield import errors
 from icefield.errors import IcefieldError
 from pyspark.errors import PySparkException
 
-# The last line of a traceback. Errors of Icefield are one line.
-_LAST_LINE = re.compile(r"^icefield\.errors\.(\w+): (.+)$", re.MULTILINE)
+# The last line of a traceback, or what Spark sets its own words in front of. Errors of Icefield are one line.
+_LAST_LINE = re.compile(r"^(?:.*thrown from the Python worker: )?icefield\.errors\.(\w+): (.+)$", re.MULTILINE)
+_HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+
+
+@contextmanager
+def told_by_its_cause() -> Iterator[None]:
+    """What is done in a Python worker of Spark, whose errors of Icefield reach the driver without a stack trace.
+
+    Such an error says what is wrong and what can be done; where in this package it was raised says nothing more. Spark
+    looks at the environment when it writes an error, and ends the worker then.
+    """
+    try:
+        yield
+    except IcefieldError:
+        os.environ[_HIDE_TRACEBACK] = "1"
+        raise
 
 
 def original(failure: PySparkException) -> IcefieldError | None:

@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
+from icefield_spark.failures import told_by_its_cause
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,6 +40,7 @@ class IcefieldReader(DataSourceReader):
         self._columns = columns
         self._context: ChunkContext | None = None
 
+    @told_by_its_cause()
     def partitions(self) -> Sequence[InputPartition]:
         assert self._scan is not None, "planned where it was made"
         return [Chunk(chunk) for chunk in plan_chunks(self._scan)]
