@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from icefield import Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.metadata import MAIN_BRANCH
-from icefield.schema import Schema
-from icefield.types import IcebergType
 from pyspark.sql import DataFrame
 
 from icefield_spark.sql import terms, views
+from icefield_spark.sql.alter_columns import (
+    Alteration,
+    add_columns,
+    alter_columns,
+    drop_columns,
+    rename_column,
+    replace_columns,
+)
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.defaults import value_of
 from icefield_spark.sql.parsing import Cursor
-from icefield_spark.types import from_spark_schema, to_spark_type
 
 _DISTRIBUTION = "write.distribution-mode"
+_PARTITIONS = "partitions come and go with their rows, by INSERT and DELETE; ADD PARTITION FIELD says what makes them"
+_LAYOUT = "WRITE ORDERED BY and ADD PARTITION FIELD say how rows are laid out"
+_REFUSED = {
+    ("ADD", "PARTITION"): _PARTITIONS,
+    ("ADD", "IF", "NOT", "EXISTS", "PARTITION"): _PARTITIONS,
+    ("DROP", "PARTITION"): _PARTITIONS,
+    ("DROP", "IF", "EXISTS", "PARTITION"): _PARTITIONS,
+    ("RENAME", "PARTITION"): _PARTITIONS,
+    ("PARTITION",): _PARTITIONS,
+    ("RECOVER", "PARTITIONS"): "it knows its files; CALL system.add_files takes others into it",
+    ("CLUSTER", "BY"): _LAYOUT,
+    ("ADD", "CONSTRAINT"): "NOT NULL is its one constraint; SET IDENTIFIER FIELDS names a key, which nothing checks",
+    ("DROP", "CONSTRAINT"): "NOT NULL is its one constraint",
+    ("SET", "SERDE"): "its files are in the formats of Iceberg, by the property write.format.default",
+    ("SET", "SERDEPROPERTIES"): "its files are in the formats of Iceberg, by the property write.format.default",
+    ("SET", "FILEFORMAT"): "set the property write.format.default",
+}
 _UNITS = {"DAYS": 86_400_000, "DAY": 86_400_000, "HOURS": 3_600_000, "HOUR": 3_600_000, "MINUTES": 60_000}
 
 
@@ -43,153 +62,15 @@ def alter(context: Context, cursor: Cursor) -> DataFrame:
         return context.nothing()
     for words, change in _CLAUSES:
         if cursor.takes(*words):
-            change(_Alteration(context, table), cursor)
+            change(Alteration(context, table), cursor)
             return context.nothing()
+    for words, why in _REFUSED.items():
+        if cursor.sees(*words):
+            raise UnsupportedFeature(f"{' '.join(words)} is nothing that an Iceberg table has: {why}")
     raise cursor.unexpected("what is to be altered (ADD, DROP, RENAME, ALTER, SET, UNSET, WRITE, REPLACE, CREATE)")
 
 
-class _Alteration:
-    """One statement's change of one table."""
-
-    def __init__(self, context: Context, table: Table) -> None:
-        self.table = table
-        self.spark = context.spark
-        self.case_sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
-
-    def schema(self, cursor: Cursor, change: Callable[[Any], None]) -> None:
-        """Change the columns in one commit, when the whole statement is read."""
-        cursor.expect_end()
-        with self.table.update_schema(case_sensitive=self.case_sensitive) as update:
-            change(update)
-
-
-def _add_columns(alteration: _Alteration, cursor: Cursor) -> None:
-    items = cursor.enclosed().items() if cursor.sees("(") else cursor.items()
-    added = [_new_column(alteration, item) for item in items]
-
-    def change(update: Any) -> None:
-        for path, kind, required, doc, position, default in added:
-            update.add_column(path, kind, doc=doc, required=required, default_value=default)
-            _move(update, path, position)
-
-    alteration.schema(cursor, change)
-
-
-def _new_column(
-    alteration: _Alteration, item: Cursor
-) -> tuple[tuple[str, ...], IcebergType, bool, str | None, tuple[str, ...] | None, Any]:
-    """Take a column: its name, type, whether it is required, its comment, its place, its default."""
-    path = item.names("a column")
-    definition = item.until(("FIRST",), ("AFTER",), ("COMMENT",), ("NOT", "NULL"), ("DEFAULT",))
-    required, doc, position, default = False, None, None, None
-    while not item.is_over:
-        if item.takes("NOT", "NULL"):
-            required = True
-        elif item.takes("COMMENT"):
-            doc = item.string("a comment")
-        elif item.sees("FIRST") or item.sees("AFTER"):
-            position = _position(item)
-        elif item.takes("DEFAULT"):
-            default = item.until(("FIRST",), ("AFTER",), ("COMMENT",), ("NOT", "NULL"))
-        else:
-            raise item.unexpected("NOT NULL, DEFAULT, COMMENT, FIRST or AFTER")
-    kind = _type(definition)
-    value = None if default is None else value_of(alteration.spark, default, to_spark_type(kind))
-    return path, kind, required, doc, position, value
-
-
-def _position(cursor: Cursor) -> tuple[str, ...]:
-    """Take FIRST, as an empty name, or AFTER a column."""
-    if cursor.takes("FIRST"):
-        return ()
-    cursor.expect("AFTER")
-    return cursor.names("a column")
-
-
-def _move(update: Any, path: tuple[str, ...], position: tuple[str, ...] | None) -> None:
-    if position is None:
-        return
-    if not position:
-        update.move_first(path)
-    else:
-        update.move_after(path, (*path[:-1], position[-1]))
-
-
-def _type(definition: str) -> IcebergType:
-    schema: Schema = from_spark_schema(terms.columns_of(f"c {definition}"))
-    return schema.fields[0].field_type
-
-
-def _drop_columns(alteration: _Alteration, cursor: Cursor) -> None:
-    if_exists = cursor.takes("IF", "EXISTS")
-    items = cursor.enclosed().items() if cursor.sees("(") else cursor.items()
-    paths = []
-    for item in items:
-        paths.append(item.names("a column"))
-        item.expect_end()
-    schema = alteration.table.schema()
-    if if_exists:
-        paths = [path for path in paths if schema.has_field(path, alteration.case_sensitive)]
-    if not paths:
-        return
-
-    def change(update: Any) -> None:
-        for path in paths:
-            update.delete_column(path)
-
-    lost = _lost_sources(alteration, paths)
-    alteration.schema(cursor, change)
-    if lost:
-        warnings.warn(
-            f"{', '.join(sorted(lost))} of an earlier partition spec lost the column that it is made from: Iceberg's "
-            "Java runtime fails to merge on read into such a table ('Cannot find field'); where it shall, set "
-            "write.delete.mode, write.update.mode and write.merge.mode to copy-on-write",
-            stacklevel=2,
-        )
-
-
-def _lost_sources(alteration: _Alteration, paths: list[tuple[str, ...]]) -> set[str]:
-    """The fields of earlier partition specs whose columns are among those that are to go."""
-    schema = alteration.table.schema()
-    there = [path for path in paths if schema.has_field(path, alteration.case_sensitive)]
-    gone = {schema.find_field(path, alteration.case_sensitive).field_id for path in there}
-    fields = [field for spec in alteration.table.specs().values() for field in spec.fields]
-    return {field.name for field in fields if gone & set(field.source_ids)}
-
-
-def _rename_column(alteration: _Alteration, cursor: Cursor) -> None:
-    path = cursor.names("a column")
-    cursor.expect("TO")
-    new = cursor.name("the new name")
-    alteration.schema(cursor, lambda update: update.rename_column(path, new))
-
-
-def _alter_column(alteration: _Alteration, cursor: Cursor) -> None:
-    path = cursor.names("a column")
-    if cursor.takes("TYPE"):
-        kind = _type(cursor.until(("COMMENT",), ("FIRST",), ("AFTER",)))
-        change: Callable[[Any], Any] = lambda update: update.update_column(path, kind)  # noqa: E731
-    elif cursor.takes("COMMENT"):
-        doc = cursor.string("a comment")
-        change = lambda update: update.update_column(path, doc=doc)  # noqa: E731
-    elif cursor.takes("SET", "NOT", "NULL"):
-        change = lambda update: update.update_column(path, required=True)  # noqa: E731
-    elif cursor.takes("SET", "DEFAULT") or cursor.takes("DROP", "DEFAULT"):
-        dropped = cursor.is_over
-        kind = alteration.table.schema().find_type(path, alteration.case_sensitive)
-        value = None if dropped else value_of(alteration.spark, cursor.rest(), to_spark_type(kind))
-        change = lambda update: update.set_default_value(path, value)  # noqa: E731
-    elif cursor.takes("DROP", "NOT", "NULL"):
-        change = lambda update: update.make_column_optional(path)  # noqa: E731
-    elif cursor.sees("FIRST") or cursor.sees("AFTER"):
-        position = _position(cursor)
-        change = lambda update: _move(update, path, position)  # noqa: E731
-    else:
-        raise cursor.unexpected("TYPE, COMMENT, SET or DROP NOT NULL, SET or DROP DEFAULT, FIRST or AFTER")
-    alteration.schema(cursor, change)
-
-
-def _add_partition_field(alteration: _Alteration, cursor: Cursor) -> None:
+def _add_partition_field(alteration: Alteration, cursor: Cursor) -> None:
     column, transform = terms.term(cursor)
     name = cursor.name("the name of the field") if cursor.takes("AS") else None
     cursor.expect_end()
@@ -197,14 +78,14 @@ def _add_partition_field(alteration: _Alteration, cursor: Cursor) -> None:
         update.add_field(column, transform, name)
 
 
-def _drop_partition_field(alteration: _Alteration, cursor: Cursor) -> None:
+def _drop_partition_field(alteration: Alteration, cursor: Cursor) -> None:
     field = _partition_field(alteration, cursor)
     cursor.expect_end()
     with alteration.table.update_spec(case_sensitive=alteration.case_sensitive) as update:
         update.remove_field(field)
 
 
-def _replace_partition_field(alteration: _Alteration, cursor: Cursor) -> None:
+def _replace_partition_field(alteration: Alteration, cursor: Cursor) -> None:
     field = _partition_field(alteration, cursor)
     cursor.expect("WITH")
     column, transform = terms.term(cursor)
@@ -214,7 +95,7 @@ def _replace_partition_field(alteration: _Alteration, cursor: Cursor) -> None:
         update.remove_field(field).add_field(column, transform, name)
 
 
-def _partition_field(alteration: _Alteration, cursor: Cursor) -> Any:
+def _partition_field(alteration: Alteration, cursor: Cursor) -> Any:
     """Take a field of the spec, by its name or by its term."""
     column, transform = terms.term(cursor)
     if transform == "identity" and any(field.name == column for field in alteration.table.spec().fields):
@@ -222,7 +103,7 @@ def _partition_field(alteration: _Alteration, cursor: Cursor) -> Any:
     return column, transform
 
 
-def _write_order(alteration: _Alteration, cursor: Cursor) -> None:
+def _write_order(alteration: Alteration, cursor: Cursor) -> None:
     """``WRITE [DISTRIBUTED BY PARTITION] [[LOCALLY] ORDERED BY ...]`` and ``WRITE UNORDERED``."""
     distributed, ordered, unordered, local = False, None, False, False
     while not cursor.is_over:
@@ -252,12 +133,12 @@ def _items(cursor: Cursor) -> list[Cursor]:
     return Cursor(cursor.statement, start, cursor.at).items()
 
 
-def _set_identifier_fields(alteration: _Alteration, cursor: Cursor) -> None:
+def _set_identifier_fields(alteration: Alteration, cursor: Cursor) -> None:
     paths = [item.names("a column") for item in cursor.items()]
     alteration.schema(cursor, lambda update: update.set_identifier_fields(*paths))
 
 
-def _drop_identifier_fields(alteration: _Alteration, cursor: Cursor) -> None:
+def _drop_identifier_fields(alteration: Alteration, cursor: Cursor) -> None:
     dropped = {".".join(item.names("a column")) for item in cursor.items()}
     known = alteration.table.schema().identifier_field_names()
     if dropped - known:
@@ -265,7 +146,7 @@ def _drop_identifier_fields(alteration: _Alteration, cursor: Cursor) -> None:
     alteration.schema(cursor, lambda update: update.set_identifier_fields(*sorted(known - dropped)))
 
 
-def _set_properties(alteration: _Alteration, cursor: Cursor) -> None:
+def _set_properties(alteration: Alteration, cursor: Cursor) -> None:
     given = terms.properties(cursor)
     cursor.expect_end()
     version = given.pop("format-version", None)
@@ -276,7 +157,7 @@ def _set_properties(alteration: _Alteration, cursor: Cursor) -> None:
             transaction.set_properties(given)
 
 
-def _unset_properties(alteration: _Alteration, cursor: Cursor) -> None:
+def _unset_properties(alteration: Alteration, cursor: Cursor) -> None:
     if_exists = cursor.takes("IF", "EXISTS")
     names = terms.keys(cursor)
     cursor.expect_end()
@@ -287,15 +168,15 @@ def _unset_properties(alteration: _Alteration, cursor: Cursor) -> None:
     alteration.table.remove_properties(*(name for name in names if name in known))
 
 
-def _set_location(alteration: _Alteration, cursor: Cursor) -> None:
+def _set_location(alteration: Alteration, cursor: Cursor) -> None:
     location = cursor.string("a location")
     cursor.expect_end()
     with alteration.table.transaction() as transaction:
         transaction.update_location(location)
 
 
-def _create_ref(kind: str, replaces: bool) -> Callable[[_Alteration, Cursor], None]:
-    def change(alteration: _Alteration, cursor: Cursor) -> None:
+def _create_ref(kind: str, replaces: bool) -> Callable[[Alteration, Cursor], None]:
+    def change(alteration: Alteration, cursor: Cursor) -> None:
         if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
         name = cursor.name(f"the name of a {kind}")
         table = alteration.table
@@ -355,8 +236,8 @@ def _unit(cursor: Cursor) -> int:
     return _UNITS[unit]
 
 
-def _drop_ref(kind: str) -> Callable[[_Alteration, Cursor], None]:
-    def change(alteration: _Alteration, cursor: Cursor) -> None:
+def _drop_ref(kind: str) -> Callable[[Alteration, Cursor], None]:
+    def change(alteration: Alteration, cursor: Cursor) -> None:
         if_exists = cursor.takes("IF", "EXISTS")
         name = cursor.name(f"the name of a {kind}")
         cursor.expect_end()
@@ -387,17 +268,20 @@ def _alter_namespace(context: Context, cursor: Cursor) -> DataFrame:
     return context.nothing()
 
 
-_CLAUSES: list[tuple[tuple[str, ...], Callable[[_Alteration, Cursor], None]]] = [
+_CLAUSES: list[tuple[tuple[str, ...], Callable[[Alteration, Cursor], None]]] = [
     (("ADD", "PARTITION", "FIELD"), _add_partition_field),
     (("DROP", "PARTITION", "FIELD"), _drop_partition_field),
     (("REPLACE", "PARTITION", "FIELD"), _replace_partition_field),
-    (("ADD", "COLUMNS"), _add_columns),
-    (("ADD", "COLUMN"), _add_columns),
-    (("DROP", "COLUMNS"), _drop_columns),
-    (("DROP", "COLUMN"), _drop_columns),
-    (("RENAME", "COLUMN"), _rename_column),
-    (("ALTER", "COLUMN"), _alter_column),
-    (("CHANGE", "COLUMN"), _alter_column),
+    (("ADD", "COLUMNS"), add_columns),
+    (("ADD", "COLUMN"), add_columns),
+    (("DROP", "COLUMNS"), drop_columns),
+    (("DROP", "COLUMN"), drop_columns),
+    (("RENAME", "COLUMN"), rename_column),
+    (("REPLACE", "COLUMNS"), replace_columns),
+    (("ALTER", "COLUMN"), alter_columns),
+    (("CHANGE", "COLUMN"), alter_columns),
+    (("ALTER",), alter_columns),
+    (("CHANGE",), alter_columns),
     (("WRITE",), _write_order),
     (("SET", "IDENTIFIER", "FIELDS"), _set_identifier_fields),
     (("DROP", "IDENTIFIER", "FIELDS"), _drop_identifier_fields),

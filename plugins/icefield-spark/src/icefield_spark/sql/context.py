@@ -36,8 +36,10 @@ class Context:
         return self.spark.createDataFrame([tuple(row) for row in rows], columns)
 
     def passed(self, cursor: Cursor) -> DataFrame:
-        """What Spark makes of the whole statement."""
-        return self.spark.sql(cursor.statement.string)
+        """What Spark makes of the whole statement; queries in one that writes may read the catalog's tables."""
+        statement = cursor.statement
+        reads = any(statement.is_word(0, word) for word in ("CREATE", "INSERT", "MERGE", "UPDATE", "DELETE", "WITH"))
+        return self.queries.frame(statement.string) if reads else self.spark.sql(statement.string)
 
     def table(self, parts: tuple[str, ...]) -> Table | None:
         """The catalog's table of a name; None for what is Spark's."""

@@ -13,6 +13,7 @@ from icefield.errors import (
     NoSuchNamespace,
     NoSuchTable,
     TableExists,
+    UnsupportedFeature,
 )
 from icefield.writing import WriteContext
 from pyspark.sql import DataFrame
@@ -29,6 +30,7 @@ from icefield_spark.types import from_spark_schema
 from icefield_spark.writing import BUFFER_BYTES, check_fits, stage
 
 _OURS = ("ICEBERG", "ICEFIELD")
+_FORMATS = ("PARQUET", "ORC", "AVRO")
 _SHORT = {"bucket": "bucket", "truncate": "trunc"}
 _CREATE, _REPLACE, _CREATE_OR_REPLACE = "CREATE", "REPLACE", "CREATE OR REPLACE"
 
@@ -67,7 +69,9 @@ def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
         if cursor.takes("USING"):
             provider = cursor.name("the name of a format").upper()
         elif cursor.takes("PARTITIONED", "BY"):
-            partitions = [_partition_field(item) for item in cursor.enclosed().items()]
+            typed, partitions = _partitioning(cursor.enclosed())
+            if typed:
+                columns = StructType([*(columns or StructType()).fields, *typed.fields])
         elif cursor.takes("TBLPROPERTIES"):
             options["properties"].update(terms.properties(cursor))
         elif cursor.takes("LOCATION"):
@@ -79,7 +83,14 @@ def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
         else:
             raise cursor.unexpected("USING, PARTITIONED BY, TBLPROPERTIES, LOCATION, COMMENT or AS")
     if provider is not None and provider not in _OURS:
-        return context.passed(cursor)
+        if not context.names.is_known(parts):
+            return context.passed(cursor)
+        if provider not in _FORMATS:
+            raise UnsupportedFeature(
+                f"USING {provider.lower()} makes no table of the catalog '{context.catalog.name}', which has the "
+                f"namespace: take iceberg, parquet, orc or avro, or name it spark_catalog.{parts[-2]}.{parts[-1]}"
+            )
+        options["properties"].setdefault("write.format.default", provider.lower())
     if not context.names.is_known(parts):
         if provider is None:
             return context.passed(cursor)
@@ -230,6 +241,18 @@ def _drop_all(catalog: Catalog, namespace: tuple[str, ...]) -> None:
 
 def _nests(catalog: Catalog) -> bool:
     return CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
+
+
+def _partitioning(cursor: Cursor) -> tuple[StructType | None, list[tuple[str, ...]]]:
+    """Take what a table is partitioned by: terms, or columns with their types, which then are columns of it, too."""
+    first = Cursor(cursor.statement, cursor.at, cursor.end)
+    first.names("a column or a transform")
+    if first.is_over or first.sees(",") or first.sees("("):
+        return None, [_partition_field(item) for item in cursor.items()]
+    columns, defaults = terms.column_list(cursor)
+    if defaults:
+        raise InvalidArgument("a column in PARTITIONED BY has no DEFAULT; name it among the columns")
+    return columns, [(name, "identity") for name in columns.names]
 
 
 def _partition_field(item: Cursor) -> tuple[str, ...]:

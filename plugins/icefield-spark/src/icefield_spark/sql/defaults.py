@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
-from icefield import Schema
+from icefield import Schema, Table
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.types import NestedField
@@ -44,6 +44,15 @@ def with_defaults(session: SparkSession, schema: Schema, given: Mapping[str, str
     return Schema(*fields)
 
 
+def default_of(table: Table, path: tuple[str, ...], value: str) -> str:
+    """A value that a statement gives a column; where that is DEFAULT, the column's default."""
+    if value.strip().upper() != "DEFAULT":
+        return value
+    if len(path) > 1:
+        raise UnsupportedFeature(f"'{'.'.join(path)}' has no default: only whole columns have one")
+    return constant_of(table.schema().find_field(path))
+
+
 def constant_of(field: NestedField) -> str:
     """The default that writers give a column, as Spark's expression of its type; a null where it has none."""
     kind, value = field.field_type, field.write_default
@@ -64,5 +73,5 @@ def constant_of(field: NestedField) -> str:
         case iceberg.BinaryType() | iceberg.FixedType():
             return f"X'{value.hex()}'"
     raise UnsupportedFeature(
-        f"MERGE cannot insert the default of column '{field.name}', which is {kind}: give the column a value"
+        f"no constant of Spark's is the default of column '{field.name}', which is {kind}: give the column a value"
     )

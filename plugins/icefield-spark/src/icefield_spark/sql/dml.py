@@ -14,6 +14,7 @@ from icefield_spark.keys import KeyFilter
 from icefield_spark.places import ROW, Positions
 from icefield_spark.row_level import Target, delete_where
 from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import default_of
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.row_changes import (
@@ -173,7 +174,8 @@ def assignments(
         item.expect("=")
         if any(path[: len(other)] == other[: len(path)] for other in given):
             raise InvalidArgument(f"column '{'.'.join(path)}' is set twice", column=".".join(path))
-        given[path] = shortened(item.rest(), alias, parts)
+        value = default_of(target.table, path, item.rest())
+        given[path] = shortened(value, alias, parts)
     if not given:
         raise cursor.unexpected("column = value")
     return {

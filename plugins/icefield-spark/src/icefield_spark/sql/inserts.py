@@ -16,6 +16,7 @@ from icefield_spark.assignment import stored_as
 from icefield_spark.distributing import distributed
 from icefield_spark.sql.columns import column_of, equal_to, exact_filter, partition_of
 from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import constant_of
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.types import to_spark_schema
 from icefield_spark.wap import staged_as
@@ -52,8 +53,9 @@ def insert(context: Context, cursor: Cursor, before: str = "") -> DataFrame:
         if overwrites or partition:
             raise InvalidArgument("REPLACE WHERE belongs to INSERT INTO without a partition")
         condition = exact_filter(context, table.schema(), cursor.until(*((word,) for word in _QUERIES[:-1])))
-    query = context.queries.frame(f"{before} {cursor.rest()}".strip())
     values = {column_of(context, table.schema(), n): value for n, value in partition.items() if value is not None}
+    chosen = names or [field.name for field in table.schema().fields if field.name not in values]
+    query = context.queries.frame(f"{before} {_with_defaults(context, table, chosen, cursor)}".strip())
     frame = shaped(context, table, query, names, by_name=by_name, values=values)
     written = spark_write_context(table)
     check_fits(written, frame.schema)
@@ -64,6 +66,24 @@ def insert(context: Context, cursor: Cursor, before: str = "") -> DataFrame:
         outcome = context.write(spread, written, transaction)
         stage(transaction, outcome, replaced, branch=branch, snapshot_properties=summary)
     return context.nothing()
+
+
+def _with_defaults(context: Context, table: Table, names: Sequence[str], cursor: Cursor) -> str:
+    """Take the query, in which constants take the place of DEFAULT in the rows of VALUES."""
+    statement, start = cursor.statement, cursor.at
+    found: list[tuple[int, str]] = []
+    if cursor.takes("VALUES"):
+        for row in cursor.items():
+            for name, item in zip(names, row.enclosed().items() if row.sees("(") else [row], strict=False):
+                if item.sees("DEFAULT") and item.end == item.at + 1:
+                    field = table.schema().find_field((column_of(context, table.schema(), name),))
+                    found.append((item.at, constant_of(field)))
+    pieces, at = [], start
+    for place, constant in found:
+        pieces += [statement.between(at, place), constant]
+        at = place + 1
+    cursor.at = cursor.end
+    return " ".join([*pieces, statement.between(at, cursor.end)])
 
 
 def shaped(

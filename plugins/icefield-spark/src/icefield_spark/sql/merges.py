@@ -15,7 +15,7 @@ from icefield_spark.places import ROW
 from icefield_spark.row_level import Target
 from icefield_spark.sql.columns import is_case_sensitive
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.defaults import constant_of
+from icefield_spark.sql.defaults import constant_of, default_of
 from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
 from icefield_spark.sql.merge_keys import Side, source_keys
 from icefield_spark.sql.parsing import Cursor, quoted
@@ -249,8 +249,8 @@ def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]
     if len(values) != len(names) or len(set(names)) < len(names):
         raise InvalidArgument(f"INSERT names {len(names)} columns and gives {len(values)} values")
     kinds = {each.name: each.dataType for each in columns.fields}
-    given = zip(names, values, strict=True)
-    return {**nulls, **{name: stored(_qualified(sides, _NEW, value), kinds[name]) for name, value in given}}
+    given = {name: default_of(sides.target.table, (name,), value) for name, value in zip(names, values, strict=True)}
+    return {**nulls, **{name: stored(_qualified(sides, _NEW, value), kinds[name]) for name, value in given.items()}}
 
 
 def _all_columns(context: Context, sides: _Sides) -> dict[str, str]:

@@ -18,6 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from icefield_spark.sql.frames import frame_about, frame_of
 from icefield_spark.sql.parsing import Statement, quoted
+from icefield_spark.sql.roles import check_role
 from icefield_spark.sql.scopes import Scope, needed_columns
 from icefield_spark.sql.sources import NamedView, Names, Source
 from icefield_spark.sql.temporal import AsOf, as_of_clauses, without
@@ -175,6 +176,7 @@ class Queries:
                 continue
             source = self._source(table, clauses) or self._view(table, clauses)
             if source is not None:
+                check_role(tree, table)
                 found.append((table, source))
             elif self._names.inside:
                 self._qualify(edits, table)

@@ -6,10 +6,13 @@ import fnmatch
 import re
 
 from icefield import Table
+from icefield.errors import UnsupportedFeature
 from icefield.partitioning import PartitionField
 from pyspark.sql import DataFrame
+from sqlglot.tokenizer_core import TokenType
 
 from icefield_spark.sql import views
+from icefield_spark.sql.columns import column_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, literal, quoted
 from icefield_spark.types import to_spark_schema
@@ -28,6 +31,14 @@ def show(context: Context, cursor: Cursor) -> DataFrame:
         return _views(context, cursor)
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS"):
         return _namespaces(context, cursor)
+    if cursor.takes("CURRENT", "NAMESPACE"):
+        cursor.expect_end()
+        if not context.names.namespace:
+            return context.passed(cursor)
+        current = [context.catalog.name, ".".join(context.names.namespace)]
+        return context.rows("catalog string NOT NULL, namespace string NOT NULL", [current])
+    if cursor.sees("TABLE", "EXTENDED"):
+        return _extended(context, cursor)
     if cursor.takes("CREATE", "TABLE"):
         parts = cursor.names("the name of a table")
         table, view = context.table_or_view(parts)
@@ -68,8 +79,26 @@ def describe(context: Context, cursor: Cursor) -> DataFrame:
         frame = context.queries.frame(f"SELECT * FROM {quoted(*parts)}")
         rows = [(field.name, field.dataType.simpleString(), None) for field in frame.schema.fields]
         return context.rows(_DESCRIBED, rows)
+    if cursor.is_over:
+        return context.rows(_DESCRIBED, _described(source.table, extended))
+    name = column_of(context, source.table.schema(), cursor.name("a column"))
+    if cursor.sees("."):
+        raise UnsupportedFeature("DESCRIBE describes whole columns, not fields inside of them; DESCRIBE the table")
     cursor.expect_end()
-    return context.rows(_DESCRIBED, _described(source.table, extended))
+    column = to_spark_schema(source.table.schema())[name]
+    said = (column.metadata or {}).get("comment", "NULL")
+    about = [("col_name", name), ("data_type", column.dataType.simpleString()), ("comment", said)]
+    return context.rows("info_name string NOT NULL, info_value string NOT NULL", about)
+
+
+def refresh(context: Context, cursor: Cursor) -> DataFrame:
+    """``REFRESH TABLE``, for which nothing is to be done: each statement reads its tables anew."""
+    cursor.takes("TABLE")
+    ours = not cursor.is_over and cursor.statement.tokens[cursor.at].token_type is not TokenType.STRING
+    if ours and context.names.find(cursor.names("the name of a table")) is not None:
+        cursor.expect_end()
+        return context.nothing()
+    return context.passed(cursor)
 
 
 def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]]:
@@ -153,6 +182,14 @@ def _tables(context: Context, cursor: Cursor) -> DataFrame:
     pattern = _pattern(cursor)
     found = sorted(name[-1] for name in context.catalog.list_tables(local))
     return context.rows(_TABLE_KINDS, [(".".join(local), name, False) for name in found if _fits(name, pattern)])
+
+
+def _extended(context: Context, cursor: Cursor) -> DataFrame:
+    ahead = Cursor(cursor.statement, cursor.at + 2)
+    named = ahead.names("a namespace") if ahead.takes_one_of("IN", "FROM") else context.names.namespace
+    if not named or context.namespace(named) is None:
+        return context.passed(cursor)
+    raise UnsupportedFeature("SHOW TABLES IN … names the tables of a namespace, DESCRIBE EXTENDED says what one has")
 
 
 def _views(context: Context, cursor: Cursor) -> DataFrame:

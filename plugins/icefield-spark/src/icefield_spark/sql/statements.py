@@ -11,6 +11,7 @@ from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
+from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, no_rows
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
@@ -33,6 +34,8 @@ _VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
     "SHOW": show.show,
     "DESCRIBE": show.describe,
     "DESC": show.describe,
+    "COMMENT": comment,
+    "REFRESH": show.refresh,
 }
 _EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 
@@ -68,6 +71,8 @@ class Statements:
             before = ahead.until(("INSERT",))
             if ahead.takes("INSERT"):
                 return inserts.insert(context, ahead, before)
+        if cursor.takes("CACHE"):
+            return _cache(context, cursor)
         word = cursor.takes_one_of(*_VERBS)
         if word is not None:
             return _VERBS[word](context, cursor)
@@ -89,6 +94,20 @@ class Statements:
             return no_rows(self._spark)
         self._namespace = ()
         return self._spark.sql(f"USE {quoted(*parts)}")
+
+
+def _cache(context: Context, cursor: Cursor) -> DataFrame:
+    """``CACHE TABLE name AS …`` of rows of the catalog's; the cursor stands after CACHE. All else is Spark's."""
+    lazily = "LAZY" if cursor.takes("LAZY") else ""
+    cursor.expect("TABLE")
+    name = cursor.names("a name")
+    options = cursor.until(("AS",), ("SELECT",), ("WITH",))
+    if cursor.takes("AS") or not cursor.is_over:
+        query = context.queries.bind(cursor.rest())
+        if query.frames:
+            query.run(context.spark).createTempView(quoted(name[-1]))
+            return context.spark.sql(f"CACHE {lazily} TABLE {quoted(name[-1])} {options}")
+    return context.queries.frame(cursor.statement.string)
 
 
 def _view(cursor: Cursor, names: Names, queries: Queries) -> bool | None:

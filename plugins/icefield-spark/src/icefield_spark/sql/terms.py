@@ -74,9 +74,12 @@ def ordering(cursor: Cursor) -> tuple[str, str, str, str | None]:
 
 
 def column_list(cursor: Cursor) -> tuple[StructType, dict[str, str]]:
-    """Take ``(id bigint NOT NULL, n int DEFAULT 1 COMMENT 'x')``: the columns, and the defaults by column."""
+    """Take ``(id bigint NOT NULL, n int DEFAULT 1 COMMENT 'x')``: the columns, and the defaults by column.
+
+    What stands in the parentheses may be taken alone.
+    """
     pieces, defaults = [], {}
-    for item in cursor.enclosed().items():
+    for item in definitions(cursor):
         name = Cursor(item.statement, item.at, item.end).name("a column")
         piece = item.until(("DEFAULT",))
         if item.takes("DEFAULT"):
@@ -84,6 +87,25 @@ def column_list(cursor: Cursor) -> tuple[StructType, dict[str, str]]:
             piece = f"{piece} {item.rest()}"
         pieces.append(piece)
     return columns_of(", ".join(pieces)), defaults
+
+
+def definitions(cursor: Cursor) -> list[Cursor]:
+    """Take definitions of columns, with parentheses around them or without: a cursor over each."""
+    items = (cursor.enclosed() if cursor.sees("(") else cursor).items()
+    found: list[Cursor] = []
+    for item in items:
+        if found and _is_open(found[-1]):  # the comma is one of struct<a: int, b: int>
+            found[-1].end = item.end
+        else:
+            found.append(item)
+    return found
+
+
+def _is_open(cursor: Cursor) -> bool:
+    """Whether a piece of a type has more of '<' than of '>'."""
+    tokens = [t for t in cursor.statement.tokens[cursor.at : cursor.end] if t.token_type is not TokenType.STRING]
+    signs = "".join(token.text for token in tokens if set(token.text) <= {"<", ">"})
+    return signs.count("<") > signs.count(">")
 
 
 def columns_of(definition: str) -> StructType:
