@@ -124,3 +124,40 @@ def test_files_are_added_in_a_transaction_and_to_a_branch():
         tx.delete("id = 1", branch="dev")
     assert (ids(table), ids(table, ref="dev")) == ([1], [2])
     assert len([name for name in stored_files(table) if name.endswith(".parquet")]) == 1
+
+
+def test_columns_that_files_lack_are_stated_and_read_from_the_partition():
+    table = new_table(schema=SCHEMA, partition_spec=["kind", "day(ts)"])
+    first, second = (f"memory://elsewhere/{table.metadata.table_uuid}/{name}.parquet" for name in ("f", "g"))
+    for location, numbers, day in ((first, [1, 2], 3), (second, [3], 4)):
+        put(location, foreign(numbers, day=day).drop_columns(["kind"]))
+    table.add_files([first, second], partition_values={first: {"kind": "x"}, second: {"kind": None}})
+    found = {task.file.file_path: task.file for task in table.scan().plan_files(include_stats=True)}
+    assert [found[each].partition for each in (first, second)] == [("x", 19725), (None, 19726)]
+    assert 2 not in found[first].null_value_counts
+    assert table.scan("kind = 'x'").to_arrow()["id"].to_pylist() == [1, 2]
+    assert table.scan("kind is null").to_arrow()["id"].to_pylist() == [3]
+    assert set(table.scan("id < 3").to_arrow()["kind"].to_pylist()) == {"x"}
+
+
+def test_a_file_that_lacks_only_what_is_stated_is_in_the_partition_that_is_stated():
+    table = new_table(schema=SCHEMA, partition_spec=["kind"])
+    location = put(f"memory://elsewhere/{table.metadata.table_uuid}/f.parquet", foreign([1]).drop_columns(["kind"]))
+    table.add_files(location, partition_values={location: {"kind": "y"}})
+    assert table.scan("kind = 'y'").to_arrow()["id"].to_pylist() == [1]
+    assert table.scan("kind = 'z'").to_arrow()["id"].to_pylist() == []
+
+
+def test_what_a_file_has_counts_before_what_is_stated_of_it():
+    table = new_table(schema=SCHEMA, partition_spec=["kind"])
+    location = put(f"memory://elsewhere/{table.metadata.table_uuid}/f.parquet", foreign([1], kind="true"))
+    table.add_files(location, partition_values={location: {"kind": "stated"}})
+    assert table.scan("kind = 'true'").to_arrow()["id"].to_pylist() == [1]
+
+
+def test_only_columns_that_the_partition_holds_as_they_are_can_be_stated():
+    table = new_table(schema=SCHEMA, partition_spec=["bucket[4](kind)"])
+    location = put(f"memory://elsewhere/{table.metadata.table_uuid}/f.parquet", foreign([1]).drop_columns(["kind"]))
+    with pytest.raises(InvalidArgument, match="has no column 'kind'"):
+        table.add_files(location, partition_values={location: {"kind": "x"}})
+    assert table.snapshots() == []

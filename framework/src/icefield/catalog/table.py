@@ -43,6 +43,7 @@ from icefield.types.reserved import CHANGE_TYPE
 from icefield.writing import WriteContext
 
 _NO_STRINGS: Mapping[str, str] = {}
+_NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 
 
 class Table(ReadableTable):
@@ -368,10 +369,14 @@ class Table(ReadableTable):
         snapshot_properties: Mapping[str, str] = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
+        partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
     ) -> None:
-        """Take files that were written elsewhere into the table, where they are; each must be in one partition."""
+        """Take files that were written elsewhere into the table, where they are; each must be in one partition.
+
+        ``partition_values``: what files lack whose folders name it, as for ``Transaction.add_files``.
+        """
         with self.transaction() as tx:
-            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch)
+            tx.add_files(file_paths, snapshot_properties, check_duplicate_files, branch, partition_values)
 
     def update_snapshot(
         self, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
@@ -15,6 +15,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.metrics import Metrics, MetricsCollector, MetricsConfig, apply_modes
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.partitioning.spec import check_partition_values, normalised_key, partition_batch
+from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import NameMapping, Schema, create_name_mapping, parse_name_mapping
 from icefield.schema.name_mapping import carries_ids
@@ -22,6 +23,7 @@ from icefield.storage import FileIO, given_location
 from icefield.transaction.added_metrics import in_table_types
 from icefield.transaction.added_names import check_names
 from icefield.transaction.summary import distinct_partitions
+from icefield.types.arrow.types import field_id, to_arrow_field
 
 
 class FileDescriber:
@@ -47,8 +49,11 @@ class FileDescriber:
         """The ids that columns without ids get."""
         return self._mapping
 
-    def describe(self, location: str) -> DataFile:
+    def describe(self, location: str, stated: Mapping[str, Any] | None = None) -> DataFile:
         """The file as a manifest will describe it.
+
+        ``stated``: what the rows have in columns that the file lacks and that the table is partitioned by as they are;
+        what the file has counts before.
 
         Raises ``InvalidArgument`` for a file of no known format or with rows of several partitions, ``InvalidFile``
         for one that the table's columns cannot be read from, or whose columns would be read as others, ``FileMissing``.
@@ -66,8 +71,10 @@ class FileDescriber:
             file_schema = self._mapping.apply(reader.schema)
             mapping = None if has_ids else self._mapping
             check_names(self._metadata, mapping, reader.schema, file_schema, location)
-            metrics = _Reading(self._schema, reader, file_schema, location).metrics(has_ids)
-            partition = self._partition(reader, file_schema, location)
+            lacking = self._lacking(file_schema, stated or {}, location)
+            left = self._schema.select_ids(self._schema.field_ids - lacking.keys()) if lacking else self._schema
+            metrics = _Reading(left, reader, file_schema, location).metrics(has_ids)
+            partition = self._partition(reader, file_schema, location, lacking)
             splits = reader.split_offsets
         encoded = apply_modes(metrics, self._config, self._schema)
         return DataFile(
@@ -86,15 +93,44 @@ class FileDescriber:
             split_offsets=tuple(splits) if splits else None,
         )
 
-    def _partition(self, reader: FormatReader, file_schema: pa.Schema, location: str) -> tuple[Any, ...]:
-        """The one partition of the file, from the values of its columns and never from its path."""
+    def _lacking(self, file_schema: pa.Schema, stated: Mapping[str, Any], location: str) -> dict[int, pa.Scalar]:
+        """The values of the columns that the file lacks, by field id.
+
+        Readers take such a value from the partition, where that has the column as it is.
+        """
+        there = {field_id(field) for field in file_schema}
+        found: dict[int, pa.Scalar] = {}
+        for name, value in stated.items():
+            field = self._schema.find_field((name,))
+            if field.field_id in there:
+                continue
+            kinds = [each.transform for each in self._metadata.spec().fields if each.source_ids == (field.field_id,)]
+            if not any(isinstance(kind, IdentityTransform) for kind in kinds):
+                raise InvalidArgument(
+                    f"{location} has no column '{name}', and only one that the table is partitioned by as it is can "
+                    "have its value stated in place of that",
+                    location=location,
+                )
+            found[field.field_id] = pa.scalar(value, to_arrow_field(field).type)
+        return found
+
+    def _partition(
+        self, reader: FormatReader, file_schema: pa.Schema, location: str, lacking: Mapping[int, pa.Scalar]
+    ) -> tuple[Any, ...]:
+        """The one partition of the file, from the values of its columns, and what is stated of those it lacks."""
         spec = self._metadata.spec()
         if spec.is_unpartitioned:
             return (None,) * len(spec.fields)
         sources = {source_id for field in spec.fields for source_id in field.source_ids}
-        columns = self._schema.select_ids(sources)
+        columns = self._schema.select_ids(sources - lacking.keys())
+        constants = {str(self._schema.find_column_name(id_)): value for id_, value in lacking.items()}
+        batches: Iterable[pa.RecordBatch] = [pa.record_batch({"": [None]})]  # a row for constants alone
+        if columns.fields:
+            batches = _Reading(columns, reader, file_schema, location).batches()
         found: dict[Any, tuple[Any, ...]] = {}
-        for batch in _Reading(columns, reader, file_schema, location).batches():
+        for batch in batches:
+            for name, value in constants.items():
+                batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
             values = partition_batch(spec, self._schema, batch)
             check_partition_values(spec, values)
             partitions = distinct_partitions(values)

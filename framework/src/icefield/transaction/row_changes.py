@@ -36,6 +36,7 @@ from icefield.writing.deletes import DeleteContext, write_equality_deletes
 
 Strings = Mapping[str, str]
 _NO_STRINGS: Strings = {}
+_NO_VALUES: Mapping[str, Mapping[str, Any]] = {}
 
 
 class RowChanges(ABC):
@@ -293,16 +294,20 @@ class RowChanges(ABC):
         snapshot_properties: Strings = _NO_STRINGS,
         check_duplicate_files: bool = True,
         branch: str | None = MAIN_BRANCH,
+        partition_values: Mapping[str, Mapping[str, Any]] = _NO_VALUES,
     ) -> None:
         """Take files that were written elsewhere into the table, as they are; the format follows from their names.
 
         Each must be in one partition. Where a file has no field ids and the table no name mapping, one is stored.
+        ``partition_values`` are values of columns that files lack, by location and name, as Hive keeps them in the
+        names of folders: of columns that the table is partitioned by as they are.
         ``check_duplicate_files`` makes sure on commit that no file is in the table already. Raises
         ``InvalidArgument``, ``InvalidFile`` for columns that the table's cannot be read from, ``FileMissing``.
         """
         self.expect_branch(branch)
         describer = FileDescriber(self.shape, self.context.io)
-        files = [describer.describe(location) for location in distinct_locations(file_paths)]
+        locations = distinct_locations(file_paths)
+        files = [describer.describe(location, partition_values.get(location)) for location in locations]
         if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
             UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)

@@ -30,6 +30,8 @@ class Parameter:
     required: bool = False
     ignored: bool = False
     """Whether it says how Java is to work, and has no effect here."""
+    unsupported: str = ""
+    """Why it is refused where it asks for something."""
 
 
 def taken(spark: SparkSession, procedure: str, parameters: Sequence[Parameter], cursor: Cursor) -> dict[str, Any]:
@@ -95,5 +97,8 @@ def _values(spark: SparkSession, given: Mapping[str, str], known: Mapping[str, P
         kind = known[name].kind
         made = f"CAST(({value}) AS {kind})"
         columns.append(f"{f'unix_millis({made})' if kind == TIME else made} AS {name}")
-    row = spark.sql(f"SELECT {', '.join(columns)}").collect()[0]
-    return {name: value for name, value in row.asDict().items() if not known[name].ignored}
+    found = spark.sql(f"SELECT {', '.join(columns)}").collect()[0].asDict()
+    for name, value in found.items():
+        if known[name].unsupported and value not in (None, False):
+            raise UnsupportedFeature(f"the argument '{name}' is not supported: {known[name].unsupported}")
+    return {name: value for name, value in found.items() if not known[name].ignored}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from typing import Any
@@ -18,6 +18,9 @@ from pyspark.sql import types as spark
 from icefield_spark.sql.parsing import literal
 from icefield_spark.types import to_spark_type
 
+_AT_ONCE = 500
+"""How many constants a query of Spark's computes."""
+
 
 def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> Any:
     """What a constant expression of Spark's is, in a type. Raises ``InvalidArgument`` where it is none."""
@@ -26,9 +29,24 @@ def value_of(session: SparkSession, expression: str, kind: spark.DataType) -> An
     except PySparkException as error:
         message = str(error).strip().splitlines()[0]
         raise InvalidArgument(f"{expression:.200} is no constant of type {kind.simpleString()}: {message}") from error
-    if isinstance(kind, spark.TimestampType) and made is not None:
-        return made.astimezone(UTC)  # Spark gives the wall clock of the process
-    return made
+    return _in_utc(made, kind)
+
+
+def values_of(session: SparkSession, strings: Sequence[str | None], kinds: Sequence[spark.DataType]) -> list[Any]:
+    """Strings as values of types of Spark's; nulls where they are none."""
+    made: list[Any] = []
+    for start in range(0, len(strings), _AT_ONCE):
+        pieces = [
+            f"try_cast({'NULL' if string is None else literal(string)} AS {kind.simpleString()})"
+            for string, kind in zip(strings[start : start + _AT_ONCE], kinds[start : start + _AT_ONCE], strict=True)
+        ]
+        made += session.sql(f"SELECT {', '.join(pieces)}").collect()[0]
+    return [_in_utc(value, kind) for value, kind in zip(made, kinds, strict=True)]
+
+
+def _in_utc(value: Any, kind: spark.DataType) -> Any:
+    """An instant with its zone: Spark gives the wall clock of the process."""
+    return value.astimezone(UTC) if isinstance(kind, spark.TimestampType) and value is not None else value
 
 
 def with_defaults(session: SparkSession, schema: Schema, given: Mapping[str, str]) -> Schema:

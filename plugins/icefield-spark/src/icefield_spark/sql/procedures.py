@@ -10,6 +10,7 @@ from icefield import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
 from pyspark.sql import DataFrame
 
+from icefield_spark.sql.adding_files import add_files, name_of, snapshot
 from icefield_spark.sql.arguments import BOOLEAN, LONG, LONGS, MAP, STRING, STRINGS, TIME, Parameter, options, taken
 from icefield_spark.sql.changelog import create_changelog_view
 from icefield_spark.sql.context import Context
@@ -64,29 +65,26 @@ def call(context: Context, cursor: Cursor) -> DataFrame:
     if len(local) != 2 or local[0].lower() != "system":
         return context.passed(cursor)
     name = local[1].lower()
-    if name == "register_table":
-        return _register(context, cursor)
+    if name in _REFUSED:
+        raise UnsupportedFeature(f"there is no procedure '{name}' here: {_REFUSED[name]}")
+    if name in _WITHOUT_TABLE:
+        return _WITHOUT_TABLE[name](context, cursor)
     found = PROCEDURES.get(name)
     if found is None:
-        raise UnsupportedFeature(f"there is no procedure '{name}'; there are {', '.join(sorted(PROCEDURES))}")
+        raise UnsupportedFeature(
+            f"there is no procedure '{name}'; there are {', '.join(sorted((*PROCEDURES, *_WITHOUT_TABLE)))}"
+        )
     given = taken(context.spark, name, found.parameters, cursor)
     cursor.expect_end()
-    table = context.names.table(_name(given.pop("table")))
+    table = context.names.table(name_of(given.pop("table")))
     return context.rows(found.columns, found.run(context, table, given))
-
-
-def _name(string: str) -> tuple[str, ...]:
-    cursor = Cursor(Statement(string))
-    parts = cursor.names("the name of a table")
-    cursor.expect_end()
-    return parts
 
 
 def _register(context: Context, cursor: Cursor) -> DataFrame:
     parameters = [_TABLE, Parameter("metadata_file", required=True)]
     given = taken(context.spark, "register_table", parameters, cursor)
     cursor.expect_end()
-    table = context.catalog.register_table(context.names.local(_name(given["table"])), given["metadata_file"])
+    table = context.catalog.register_table(context.names.local(name_of(given["table"])), given["metadata_file"])
     snapshot = table.current_snapshot()
     summary = {} if snapshot is None else snapshot.summary
     row = [
@@ -96,6 +94,20 @@ def _register(context: Context, cursor: Cursor) -> DataFrame:
     ]
     columns = "current_snapshot_id bigint, total_records_count bigint, total_data_files_count bigint"
     return context.rows(columns, [row])
+
+
+def _snapshot(context: Context, cursor: Cursor) -> DataFrame:
+    parameters = [
+        Parameter("source_table", required=True),
+        _TABLE,
+        Parameter("location"),
+        Parameter("properties", MAP),
+        Parameter("parallelism", LONG, ignored=True),
+        Parameter("ignore_missing_files", BOOLEAN, unsupported="files are looked at before they are taken"),
+    ]
+    given = taken(context.spark, "snapshot", parameters, cursor)
+    cursor.expect_end()
+    return context.rows("imported_files_count bigint NOT NULL", snapshot(context, given))
 
 
 def _current(table: Table) -> int | None:
@@ -206,7 +218,9 @@ def _zorder(order: str) -> list[str]:
 
 
 def _rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    made = maintenance_of(context.spark, table).rewrite_manifests(given.get("spec_id"))
+    made = maintenance_of(context.spark, table).rewrite_manifests(
+        given.get("spec_id"), cluster_by=given.get("sort_by") or ()
+    )
     return [[made.rewritten_manifests, made.added_manifests]]
 
 
@@ -231,28 +245,6 @@ def _table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
 def _partition_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     made = maintenance_of(context.spark, table).compute_partition_stats(given.get("snapshot_id"))
     return [] if made is None else [[made.statistics_path]]
-
-
-def _add_files(context: Context, table: Table, given: dict[str, Any]) -> Rows:
-    parts = _name(given["source_table"])
-    if len(parts) != 2 or parts[0].lower() not in ("parquet", "orc", "avro"):
-        raise UnsupportedFeature("add_files takes the files of a folder: source_table => '`parquet`.`/path`'")
-    kind, folder = parts[0].lower(), parts[1]
-    found = [each.location for each in table.io.list_files(folder) if each.location.lower().endswith(f".{kind}")]
-    for key, value in given.get("partition_filter", {}).items():
-        found = [location for location in found if f"/{key}={value}/" in location]
-    if not found:
-        raise InvalidArgument(f"no file of {kind} is in {folder}")
-    names = {table.schema().find_column_name(id_) for field in table.spec().fields for id_ in field.source_ids}
-    if any(f"/{name}=" in location.removeprefix(folder) for name in names for location in found):
-        raise UnsupportedFeature(
-            "add_files takes the values of partitions from columns of the files, and these have them in the names of "
-            f"their folders ({found[0]}): read them with Spark, and write them with INSERT"
-        )
-    table.add_files(found, check_duplicate_files=given.get("check_duplicate_files", True))
-    snapshot = table.current_snapshot()
-    partitions = 0 if snapshot is None else int(snapshot.summary.get("changed-partition-count", 0))
-    return [[len(found), partitions]]
 
 
 def _changelog(context: Context, table: Table, given: dict[str, Any]) -> Rows:
@@ -294,6 +286,7 @@ PROCEDURES: dict[str, Procedure] = {
             _CONCURRENT,
             Parameter("stream_results", BOOLEAN, ignored=True),
             Parameter("snapshot_ids", LONGS),
+            Parameter("clean_expired_metadata", BOOLEAN, unsupported="columns and partition specs stay as they were"),
         ],
         "deleted_data_files_count bigint, deleted_position_delete_files_count bigint, "
         "deleted_equality_delete_files_count bigint, deleted_manifest_files_count bigint, "
@@ -307,9 +300,12 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("location"),
             Parameter("dry_run", BOOLEAN),
             _CONCURRENT,
+            Parameter("file_list_view", unsupported="the store is listed anew; location says which folder of it"),
             Parameter("equal_schemes", MAP),
             Parameter("equal_authorities", MAP),
             Parameter("prefix_mismatch_mode"),
+            Parameter("prefix_listing", BOOLEAN, ignored=True),
+            Parameter("stream_results", BOOLEAN, ignored=True),
         ],
         "orphan_file_location string NOT NULL",
         _orphans,
@@ -329,7 +325,12 @@ PROCEDURES: dict[str, Procedure] = {
         _rewrite,
     ),
     "rewrite_manifests": Procedure(
-        [_TABLE, Parameter("use_caching", BOOLEAN, ignored=True), Parameter("spec_id", LONG)],
+        [
+            _TABLE,
+            Parameter("use_caching", BOOLEAN, ignored=True),
+            Parameter("spec_id", LONG),
+            Parameter("sort_by", STRINGS),
+        ],
         "rewritten_manifests_count int NOT NULL, added_manifests_count int NOT NULL",
         _rewrite_manifests,
     ),
@@ -364,6 +365,14 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("parallelism", LONG, ignored=True),
         ],
         "added_files_count bigint NOT NULL, changed_partition_count bigint",
-        _add_files,
+        add_files,
     ),
+}
+
+_WITHOUT_TABLE: dict[str, Callable[[Context, Cursor], DataFrame]] = {"register_table": _register, "snapshot": _snapshot}
+_REFUSED = {
+    "migrate": "Spark's own catalog cannot hold the new table under the name of the old one. CALL system.snapshot "
+    "makes one of the same files in this catalog; once the old one is gone, set gc.enabled to true",
+    "rewrite_table_path": "a copy of a table is read under its new locations by the property location.map.<prefix> of "
+    "the catalog, without a file being written",
 }

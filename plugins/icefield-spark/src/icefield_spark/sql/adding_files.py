@@ -1,0 +1,171 @@
+"""``add_files`` and ``snapshot``: files of folders and of Spark's own tables, taken into tables where they are."""
+
+# See docs/decisions/0181.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from icefield import Schema, Table
+from icefield.errors import InvalidArgument, TableExists, UnsupportedFeature
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark
+
+from icefield_spark.sql.columns import is_case_sensitive
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import values_of
+from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.types import from_spark_schema, to_spark_type
+
+Values = Mapping[str, str | None]
+"""What names of folders say of a file: strings by the names of columns."""
+
+_FORMATS = ("parquet", "orc", "avro")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Files, with what the names of their folders say of each."""
+
+    place: str
+    found: Mapping[str, Values]
+
+    def where(self, wanted: Mapping[str, str]) -> _Files:
+        """Those in partitions with certain values."""
+        fits = {each for each, values in self.found.items() if wanted.items() <= values.items()}
+        return _Files(self.place, {each: values for each, values in self.found.items() if each in fits})
+
+    def stated(self, context: Context, schema: Schema) -> dict[str, dict[str, Any]]:
+        """What their folders say of columns of a table, as values of these."""
+        sensitive = is_case_sensitive(context)
+        columns = {name if sensitive else name.lower(): name for name in (field.name for field in schema.fields)}
+        strings = {
+            each: {
+                columns[key]: value for name, value in values.items() if (key := _folded(name, sensitive)) in columns
+            }
+            for each, values in self.found.items()
+        }
+        pairs = {pair for values in strings.values() for pair in values.items()}
+        made = _typed(context.spark, schema, sorted(pairs, key=repr))
+        return {each: {pair[0]: made[pair] for pair in values.items()} for each, values in strings.items()}
+
+
+def add_files(context: Context, table: Table, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    """Take files into a table that is there."""
+    files = _source(context, given["source_table"]).where(given.get("partition_filter", {}))
+    if not files.found:
+        raise InvalidArgument(f"no file is in {files.place}, or none in the partitions that are asked for")
+    table.add_files(
+        files.found,
+        check_duplicate_files=given.get("check_duplicate_files", True),
+        partition_values=files.stated(context, table.schema()),
+    )
+    snapshot = table.current_snapshot()
+    partitions = 0 if snapshot is None else int(snapshot.summary.get("changed-partition-count", 0))
+    return [[len(files.found), partitions]]
+
+
+def snapshot(context: Context, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    """Make a table of the files of one of Spark's own, which stays as it is and keeps its files."""
+    source = name_of(given["source_table"])
+    _check_of_spark(context, source)
+    name = context.names.local(name_of(given["table"]))
+    if context.catalog.table_exists(name):
+        raise TableExists(f"table {'.'.join(name)} exists already in catalog '{context.catalog.name}'", table=name)
+    schema = from_spark_schema(context.spark.table(quoted(*source)).schema, optional=True)
+    files = _files_of_spark(context.spark, source)
+    properties = {**given.get("properties", {}), "gc.enabled": "false", "snapshot": "true"}
+    options = {"location": given["location"]} if "location" in given else {}
+    with context.catalog.create_table_transaction(
+        name,
+        schema,
+        partition_spec=_partition_columns(context.spark, source),
+        properties=properties,
+        **options,
+    ) as transaction:
+        if files.found:
+            stated = files.stated(context, transaction.shape.schema())
+            transaction.add_files(files.found, partition_values=stated)
+    return [[len(files.found)]]
+
+
+def name_of(string: str) -> tuple[str, ...]:
+    """The name in an argument, by its parts."""
+    cursor = Cursor(Statement(string))
+    parts = cursor.names("the name of a table")
+    cursor.expect_end()
+    return parts
+
+
+def _source(context: Context, string: str) -> _Files:
+    parts = name_of(string)
+    if len(parts) == 2 and parts[0].lower() in _FORMATS:
+        return _files_in(context, parts[0].lower(), parts[1])
+    _check_of_spark(context, parts)
+    return _files_of_spark(context.spark, parts)
+
+
+def _check_of_spark(context: Context, parts: tuple[str, ...]) -> None:
+    if context.names.find(parts) is not None:
+        raise UnsupportedFeature(
+            f"{'.'.join(parts)} is a table of Icefield, whose files stay its own: write its rows with INSERT"
+        )
+
+
+def _files_in(context: Context, kind: str, folder: str) -> _Files:
+    """The files of a folder and of those in it, but for what Spark and Hive do not take for data."""
+    root = folder.rstrip("/")
+    found = {}
+    for each in context.catalog.io.list_files(root):
+        *folders, name = each.location.partition(f"{root}/")[2].split("/")
+        hidden = any(part.startswith((".", "_")) and "=" not in part for part in (*folders, name))
+        if name.lower().endswith(f".{kind}") and not hidden:
+            found[each.location] = _values(folders)
+    return _Files(folder, found)
+
+
+def _files_of_spark(session: SparkSession, parts: tuple[str, ...]) -> _Files:
+    """The files of a table of Spark's own."""
+    columns = _partition_columns(session, parts)
+    found: dict[str, Values] = {}
+    for uri in session.table(quoted(*parts)).inputFiles():
+        location = unquote(uri)
+        values = {name.lower(): value for name, value in _values(location.split("/")[:-1]).items()}
+        if any(name.lower() not in values for name in columns):
+            raise UnsupportedFeature(
+                f"the folder of {location} does not name its partition as {'/'.join(f'{name}=…' for name in columns)}: "
+                "read the rows of such a table, and write them with INSERT",
+                location=location,
+            )
+        found[location] = {name: values[name.lower()] for name in columns}
+    return _Files(".".join(parts), found)
+
+
+def _partition_columns(session: SparkSession, parts: tuple[str, ...]) -> list[str]:
+    return [column.name for column in session.catalog.listColumns(quoted(*parts)) if column.isPartition]
+
+
+def _values(folders: Iterable[str]) -> Values:
+    """What names of folders say: ``kind=a%3Ab`` that ``kind`` is ``a:b``."""
+    pairs = [folder.partition("=") for folder in folders]
+    return {unquote(name): None if value == _NULL else unquote(value) for name, sign, value in pairs if sign}
+
+
+def _typed(
+    session: SparkSession, schema: Schema, pairs: Sequence[tuple[str, str | None]]
+) -> dict[tuple[str, str | None], Any]:
+    """Strings as the values of their columns, by Spark's rules."""
+    kinds: list[spark.DataType] = [to_spark_type(schema.find_type((name,))) for name, _ in pairs]
+    values = values_of(session, [value for _, value in pairs], kinds)
+    for (name, string), value in zip(pairs, values, strict=True):
+        if string is not None and value is None:
+            raise InvalidArgument(f"'{string:.100}', from the name of a folder, is no value of column '{name}'")
+    return dict(zip(pairs, values, strict=True))
+
+
+def _folded(name: str, sensitive: bool) -> str:
+    return name if sensitive else name.lower()
