@@ -1,12 +1,11 @@
-import itertools
-
 import pyarrow as pa
 import pytest
+from evolving_schemas import POINT, example, single, update
 from format_strategies import schemas
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield.errors import IcefieldError, InvalidArgument, InvalidSchema, UnsupportedFeature
-from icefield.schema import Schema, assign_fresh_ids, schema_from_json, schema_to_arrow, schema_to_json
+from icefield.schema import Schema, schema_from_json, schema_to_json
 from icefield.schema.evolution import SchemaUpdate, check_evolution
 from icefield.types import (
     DateType,
@@ -25,27 +24,6 @@ from outcomes import counted_outcomes
 from vectors import VECTORS
 
 outcomes = counted_outcomes()
-
-POINT = StructType(NestedField(11, "x", "int"), NestedField(12, "y", "int"))
-
-
-def example():
-    return Schema(
-        NestedField(1, "id", "long", required=True, doc="key"),
-        NestedField(2, "place", StructType(NestedField(3, "lat", "float"), NestedField(4, "lon", "float"))),
-        NestedField(5, "points", ListType(10, POINT)),
-        NestedField(6, "tags", MapType(7, "string", 8, StructType(NestedField(9, "since", "date")))),
-        identifier_field_ids=[1],
-    )
-
-
-def update(schema=None, **keys):
-    schema = example() if schema is None else schema
-    return SchemaUpdate(schema, **{"last_column_id": schema.highest_field_id, "format_version": 2, **keys})
-
-
-def single(kind, **keys):
-    return Schema(NestedField(1, "a", kind, **keys))
 
 
 STRUCTS = {"top": (), "struct": ("place",), "list": ("points",), "map": ("tags",)}
@@ -315,108 +293,6 @@ def test_required_becomes_optional_and_back_only_by_force():
     assert update(schema).update_column("a", required=True).apply() == schema
 
 
-@pytest.mark.spec("SCH-22", "DEF-05")
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_required_column_without_a_default_is_not_added(version):
-    with pytest.raises(InvalidSchema, match="without a default"):
-        update(format_version=version).add_column("new", "int", required=True)
-    forced = update(format_version=version).allow_incompatible_changes().add_column("new", "int", required=True)
-    assert forced.apply().find_field("new").required
-
-
-@pytest.mark.spec("DEF-12")
-@pytest.mark.parametrize("version", [1, 2])
-def test_defaults_are_not_given_in_older_tables(version):
-    with pytest.raises(UnsupportedFeature, match="format version 3"):
-        update(format_version=version).add_column("new", "int", default_value=5)
-    with pytest.raises(UnsupportedFeature, match="format version 3"):
-        update(format_version=version).set_default_value("id", 5)
-    inside = StructType(NestedField(1, "x", "int", write_default=5))
-    with pytest.raises(UnsupportedFeature, match="format version 3"):
-        update(format_version=version).add_column("new", inside).apply()
-
-
-@pytest.mark.spec("DEF-01", "DEF-03", "DEF-04", "DEF-05")
-def test_a_default_is_set_twice_when_added_and_only_one_of_them_changes_later():
-    added = update(format_version=3).add_column("new", "date", required=True, default_value="1970-01-08").apply()
-    field = added.find_field("new")
-    assert (field.initial_default, field.write_default, field.required) == (7, 7, True)
-    later = update(added, format_version=3).set_default_value("new", 8).apply().find_field("new")
-    assert (later.initial_default, later.write_default) == (7, 8)
-    within = update(format_version=3).add_column("new", "int", default_value=7).set_default_value("new", 8).apply()
-    assert (within.find_field("new").initial_default, within.find_field("new").write_default) == (8, 8)
-    assert schema_from_json(schema_to_json(added)) == added
-
-
-@pytest.mark.spec("DEF-06")
-def test_an_optional_columns_defaults_may_be_null_and_become_null():
-    added = update(format_version=3).add_column("new", "int").apply().find_field("new")
-    assert not added.has_default
-    schema = single("int", initial_default=5, write_default=5)
-    cleared = update(schema, format_version=3).set_default_value("a", None).apply().find_field("a")
-    assert (cleared.initial_default, cleared.write_default) == (5, None)
-
-
-@pytest.mark.spec("DEF-05")
-def test_a_new_required_column_does_not_lose_its_default():
-    changes = update(format_version=3).add_column("new", "int", required=True, default_value=5)
-    with pytest.raises(InvalidSchema, match="needs a default"):
-        changes.set_default_value("new", None)
-    assert changes.apply().find_field("new").write_default == 5
-
-
-def test_a_new_column_with_a_default_may_become_required():
-    changes = update(format_version=3).add_column("new", "int", default_value=5).update_column("new", required=True)
-    assert changes.apply().find_field("new").required
-
-
-@pytest.mark.spec("DEF-09")
-def test_a_structs_default_is_null_or_empty():
-    with pytest.raises(InvalidSchema, match="null or empty"):
-        update(format_version=3).add_column("p", POINT, default_value={"x": 1})
-    with pytest.raises(InvalidSchema, match="null or empty"):
-        update(format_version=3).set_default_value("place", {"lat": 1.0})
-    added = update(format_version=3).add_column("p", POINT, default_value={}).apply().find_field("p")
-    assert (added.initial_default, added.write_default) == ((), ())
-
-
-@pytest.mark.spec("DEF-11")
-@pytest.mark.parametrize("kind", ["unknown", "variant", "geometry", "geography"])
-def test_types_without_defaults_get_none(kind):
-    value = (b"\1", b"\0") if kind == "variant" else "POINT (1 2)"
-    with pytest.raises(InvalidArgument):
-        update(format_version=3).add_column("new", kind, default_value=value)
-    assert update(format_version=3).add_column("new", kind).apply().find_field("new").optional
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"), [("int", "x"), ("int", 2**31), ("decimal(3,1)", "1.25"), ("fixed[2]", b"a")]
-)
-def test_a_default_is_a_value_of_the_type(kind, value):
-    with pytest.raises(InvalidArgument, match="'new'"):
-        update(format_version=3).add_column("new", kind, default_value=value)
-
-
-@pytest.mark.spec("DEF-14", "SCH-14")
-@pytest.mark.parametrize(
-    ("old", "new", "before", "after"),
-    [("int", "long", 7, 7), ("date", "timestamp", 1, 86_400_000_000), ("date", "timestamp_ns", 1, 86_400 * 10**9)],
-)
-def test_defaults_follow_a_promotion(old, new, before, after):
-    schema = single(old, initial_default=before, write_default=before)
-    field = update(schema, format_version=3).update_column("a", new).apply().find_field("a")
-    assert (field.initial_default, field.write_default) == (after, after)
-
-
-@pytest.mark.spec("DEF-14")
-def test_a_default_that_the_promoted_type_cannot_hold_refuses_the_promotion():
-    schema = single("date", initial_default=2**31 - 1)
-    changes = update(schema, format_version=3)
-    with pytest.raises(InvalidArgument, match="range"):
-        changes.update_column("a", "timestamp_ns")
-    assert changes.apply() is schema
-
-
 @pytest.mark.spec("SCH-18", "SCH-19")
 def test_a_new_schema_has_an_id_of_its_own_and_an_equal_one_keeps_its():
     first = single("int").with_schema_id(0)
@@ -560,74 +436,6 @@ def test_changes_name_fields_as_they_are_by_then_or_were_before():
     assert swapped.find_field("place").field_id == 1
 
 
-@pytest.mark.spec("SCH-03", "SCH-22")
-def test_union_by_name_adds_widens_and_loosens():
-    other = Schema(
-        NestedField(1, "new", "string", required=True),
-        NestedField(2, "id", "int", doc="doc"),
-        NestedField(3, "place", StructType(NestedField(4, "lat", "double"), NestedField(5, "alt", "int"))),
-        NestedField(6, "points", ListType(7, StructType(NestedField(8, "x", "long"), NestedField(9, "z", "int")))),
-        NestedField(10, "tags", MapType(11, "string", 12, StructType(NestedField(13, "until", "date")))),
-    )
-    changed = update(Schema(*example().fields)).union_by_name(other)
-    result = changed.apply()
-    assert result.find_type("id") == LongType()
-    assert result.find_field("id").optional
-    assert result.find_field("id").doc == "doc"
-    assert result.find_field("new").optional
-    assert {str(result.find_type(name)) for name in ("place.lat", "points.x")} == {"double", "long"}
-    new = {"place.alt", "points.element.z", "tags.value.until", "new"}
-    assert {result.find_column_name(id_) for id_ in result.field_ids - example().field_ids} == new
-    assert changed.last_column_id == 16
-    assert [field.name for field in result.fields] == ["id", "place", "points", "tags", "new"]
-
-
-def test_union_by_name_takes_arrow_and_minds_case_only_when_stated_to():
-    other = pa.schema([("ID", pa.int64()), ("extra", pa.list_(pa.struct([("a", pa.string())])))])
-    assert update().union_by_name(other).apply().field_ids == {*example().field_ids, *range(13, 17)}
-    folded = update(Schema(*example().fields), case_sensitive=False).union_by_name(other).apply()
-    assert folded.field_ids == {*example().field_ids, *range(13, 16)}
-
-
-@pytest.mark.spec("SCH-13", "SCH-17", "SCH-23")
-@pytest.mark.parametrize(
-    "other",
-    [
-        NestedField(1, "id", "string"), NestedField(1, "place", "int"), NestedField(1, "id", POINT),
-        NestedField(1, "points", ListType(2, "int")), NestedField(1, "points", POINT),
-        NestedField(1, "tags", MapType(2, "int", 3, StructType())), NestedField(1, "place", ListType(2, "int")),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_union_by_name_refuses_what_is_no_promotion(other):
-    with pytest.raises(InvalidSchema, match="cannot change"):
-        update().union_by_name(Schema(other))
-
-
-@pytest.mark.spec("DEF-04", "DEF-05")
-def test_union_by_name_brings_defaults_where_the_version_has_them():
-    other = Schema(NestedField(1, "new", "int", True, None, None, 5), NestedField(2, "more", "int", write_default=6))
-    added = update(format_version=3).union_by_name(other).apply()
-    assert added.find_field("new") == NestedField(13, "new", "int", True, None, 5, 5)
-    assert added.find_field("more").initial_default == 6
-    plain = update(format_version=2).union_by_name(other).apply().find_field("new")
-    assert (plain.optional, plain.has_default) == (True, False)
-
-
-@pytest.mark.slow
-@given(schemas())
-def test_union_with_itself_changes_nothing_and_with_nothing_gives_the_other(schema):
-    assert update(schema).union_by_name(schema).apply() is schema
-    assert update(schema).union_by_name(schema_to_arrow(schema)).apply() is schema
-    grown = SchemaUpdate(Schema(), last_column_id=0, format_version=3).union_by_name(schema).apply()
-    optional = Schema(
-        *(NestedField(f.field_id, f.name, f.field_type, False, f.doc) for f in schema.fields), schema_id=0
-    )
-    counted = itertools.count(1).__next__
-    expected = [assign_fresh_ids(Schema(field), counted)[0].fields[0] for field in optional.fields]
-    assert grown == Schema(*expected)
-
-
 @given(schemas(), st.data())
 def test_whatever_is_done_ids_stay_unique_fields_keep_theirs_and_nothing_is_used_again(outcomes, schema, data):
     last = schema.highest_field_id + data.draw(st.integers(0, 5))
@@ -690,33 +498,5 @@ def test_a_schema_that_did_evolve_passes():
         check_evolution(before, after, last_column_id=8, format_version=2)
 
 
-@pytest.mark.spec("DEF-16")
-def test_elements_keys_and_values_get_no_defaults():
-    schema = Schema(NestedField(1, "m", MapType(2, "string", 3, ListType(4, "int"))))
-    for path in ("m.key", "m.value", "m.value.element"):
-        with pytest.raises(InvalidSchema):
-            update(schema, format_version=3).set_default_value(path, 5)
-
-
 def test_dates_stay_dates_unless_they_are_promoted():
     assert update(single("date")).update_column("a", DateType()).apply() is not None
-
-
-@pytest.mark.parametrize(("kind", "given", "value"), [("int", "int", 7), ("long", "int", 7), ("double", "float", 1.5)])
-def test_union_by_name_takes_a_new_write_default_and_leaves_the_initial_one(kind, given, value):
-    own = Schema(NestedField(1, "a", kind, initial_default=1, write_default=1))
-    other = Schema(NestedField(9, "a", given, write_default=value))
-    field = SchemaUpdate(own, last_column_id=1, format_version=3).union_by_name(other).apply().find_field("a")
-    assert (field.field_type, field.initial_default, field.write_default) == (parse_type(kind), 1, value)
-    assert type(field.write_default) is type(value)
-
-
-def test_union_by_name_keeps_a_write_default_that_the_other_schema_lacks():
-    inner = StructType(NestedField(2, "b", "int", initial_default=1, write_default=2))
-    own = Schema(NestedField(1, "s", inner))
-    other = Schema(NestedField(1, "s", StructType(NestedField(2, "b", "int"))))
-    assert SchemaUpdate(own, last_column_id=2, format_version=3).union_by_name(other).apply() == own
-    changed = Schema(NestedField(1, "s", StructType(NestedField(2, "b", "int", write_default=3))))
-    united = SchemaUpdate(own, last_column_id=2, format_version=3).union_by_name(changed).apply()
-    assert united.find_field("s.b").write_default == 3
-    assert united.find_field("s.b").initial_default == 1
