@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
-from icefield import Table
 from icefield.abc import Attempt, Work, WorkRunner
 from icefield.errors import IcefieldError
-from icefield.maintenance import MaintenanceTable
 from pyspark import AccumulatorParam, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -22,6 +20,10 @@ from icefield_spark.ending import whole
 from icefield_spark.executors import dumps, shared
 from icefield_spark.failures import original
 from icefield_spark.sweeping import sweep_traces
+
+if TYPE_CHECKING:  # a worker that runs other things needs neither
+    from icefield import Table
+    from icefield.maintenance import MaintenanceTable
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
-from icefield import Table
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind
 from icefield.metadata import MAIN_BRANCH, TableMetadata
 from icefield.writing import DataFile, WriteContext, write_batches
@@ -20,6 +19,9 @@ from icefield_spark.arrow import from_spark_batch, spark_arrow_schema
 from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.executors import for_executors
 from icefield_spark.sweeping import sweep
+
+if TYPE_CHECKING:  # a worker needs no catalog
+    from icefield import Table
 
 MESSAGE_SCHEMA = "message binary"
 BUFFER_BYTES = 256 << 20
