@@ -1,12 +1,12 @@
-"""MERGE, DELETE and UPDATE on Spark, next to Iceberg's Java runtime on a copy of the same table.
+"""MERGE, DELETE and UPDATE on Spark, next to Iceberg's Java runtime on the same table.
 
     python benchmarks/bench_spark_rows.py [--rows 10000000] [--runs 3] [PART ...]
 
 ``merge`` brings rows into a table (of 1 million unless given), one for each hundred: half of them are there already,
 all over the table. ``delete`` and ``update`` change 1 % of the rows, all over the table. Each runs by
 ``copy-on-write``, by position deletes (``positions``, version 2) and by deletion vectors (``vectors``, version 3), on
-a table of ten files that Java wrote, and the table is rolled back after it. The clocks stop before that. After each
-kind of change both tables must hold the same.
+a table of ten files that Java wrote. Before each run the table is rolled back to how it was, outside of the clocks.
+After each kind of change the rows that both left must be the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from spark_peers import Asked, asked, compare, on_the_runtimes_spark, rows, session
+from spark_peers import Asked, asked, compare, described, on_the_runtimes_spark, rows, session
 
 KINDS = ("merge", "delete", "update")
 MODES = {"copy-on-write": ("copy-on-write", 2), "positions": ("merge-on-read", 2), "vectors": ("merge-on-read", 3)}
@@ -28,67 +28,90 @@ def run(given: Asked) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         spark, ice = session(Path(folder) / "warehouse")
         try:
-            source = f"{folder}/source"
             keys = spark.range(0, count // 100).selectExpr(f"IF(id % 2 = 0, id * 100 + 7, {count} + id) AS id")
-            rows(spark, 2 * count).join(keys, "id", "left_semi").coalesce(2).write.parquet(source)
-            spark.read.parquet(source).createOrReplaceTempView("given")
-            rows(spark, count).write.parquet(f"{folder}/rows")
+            described(keys).coalesce(2).write.parquet(f"{folder}/source")
+            spark.read.parquet(f"{folder}/source").createOrReplaceTempView("given")
+            tables: dict[int, _Table] = {}
             for name in given.among(list(MODES)):
-                good &= _mode(spark, ice, Path(folder), name, given)
+                mode, version = MODES[name]
+                if version not in tables:
+                    tables[version] = _Table(spark, ice, version, count)
+                tables[version].change_by(mode)
+                for kind in given.among(KINDS):
+                    works = {who: _Work(tables[version], who, kind) for who in ("icefield", "java")}
+                    good &= compare(f"{kind}, {name}", given.runs, works, {"icefield": NO_SLOWER})
+                    tables[version].check(f"{kind}, {name}")
         finally:
             spark.stop()
     return good
 
 
-def _mode(spark: Any, ice: Any, folder: Path, name: str, given: Asked) -> bool:
-    good = True
-    mode, version = MODES[name]
-    made = {}
-    for who in ("ours", "java"):
-        table = f"{who}_{name.replace('-', '_')}"
-        properties = {"format-version": version, **{f"write.{kind}.mode": mode for kind in KINDS}}
-        listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-        spark.read.parquet(f"{folder}/rows").limit(0).writeTo(f"java.db.{table}").using("iceberg").create()
-        spark.sql(f"ALTER TABLE java.db.{table} SET TBLPROPERTIES ({listed})")
-        spark.read.parquet(f"{folder}/rows").writeTo(f"java.db.{table}").append()
-        made[who] = table
-    for kind in given.among(KINDS):
-        works = {
-            "icefield": _Work(ice, kind, f"db.{made['ours']}"),
-            "java": _Work(spark, kind, f"java.db.{made['java']}"),
+class _Table:
+    """A table that Java wrote, which both change in turns, and which is rolled back in between."""
+
+    def __init__(self, spark: Any, ice: Any, version: int, count: int) -> None:
+        self._spark, self._ice = spark, ice
+        self._name = f"db.version_{version}"
+        rows(spark, 0).writeTo(f"java.{self._name}").using("iceberg").tableProperty(
+            "format-version", str(version)
+        ).create()
+        rows(spark, count).writeTo(f"java.{self._name}").append()
+        self._first = self._head()
+        self._changed_by: str | None = None
+        self._left: dict[str, int] = {}
+
+    def change_by(self, mode: str) -> None:
+        """Have rows changed by a mode from here on."""
+        listed = ", ".join(f"'write.{kind}.mode' = '{mode}'" for kind in KINDS)
+        self._spark.sql(f"ALTER TABLE java.{self._name} SET TBLPROPERTIES ({listed})")
+
+    def change(self, who: str, kind: str) -> None:
+        """Run one statement."""
+        table = self._name if who == "icefield" else f"java.{self._name}"
+        statement = {
+            "merge": f"MERGE INTO {table} t USING given s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+            "delete": f"DELETE FROM {table} WHERE pmod(number, 100) = 3",
+            "update": f"UPDATE {table} SET price = price + 1, state = 'paid' WHERE pmod(number, 100) = 5",
+        }[kind]
+        (self._ice if who == "icefield" else self._spark).sql(statement).collect()
+
+    def roll_back(self, who: str | None = None) -> None:
+        """Take back what the last statement did. ``who`` runs the next one."""
+        if self._changed_by is not None:
+            self._left[self._changed_by] = self._head()
+            call = f"CALL java.system.rollback_to_snapshot('{self._name}', {self._first})"
+            self._spark.sql(call).collect()
+        self._changed_by = who
+
+    def check(self, name: str) -> None:
+        """Fail unless both left the same rows."""
+        self.roll_back()
+        held = {
+            who: self._spark.sql(
+                f"SELECT count(*), sum(hash(*)) FROM java.{self._name} VERSION AS OF {snapshot_id}"
+            ).first()
+            for who, snapshot_id in self._left.items()
         }
-        works["icefield"].undo_by = works["java"].undo_by = spark
-        good &= compare(f"{kind}, {name}", given.runs, works, {"icefield": NO_SLOWER})
-        held = [spark.sql(f"SELECT count(*), sum(hash(*)) FROM java.db.{table}").first() for table in made.values()]
-        assert held[0] == held[1], f"the tables differ after {kind}, {name}: {held}"
-    return good
+        assert len(set(held.values())) == 1, f"the rows differ after {name}: {held}"
+        self._left = {}
+
+    def _head(self) -> int:
+        query = f"SELECT snapshot_id FROM java.{self._name}.refs WHERE name = 'main'"
+        return int(self._spark.sql(query).collect()[0][0])
 
 
 class _Work:
-    """One statement on one table. Before each run what the one before it did is taken back."""
+    """One statement, by one of the two."""
 
-    def __init__(self, runner: Any, kind: str, table: str) -> None:
-        self._runner, self._kind, self._table = runner, kind, table
-        self.undo_by: Any = None
-        self._first: int | None = None
+    def __init__(self, table: _Table, who: str, kind: str) -> None:
+        self._table, self._who, self._kind = table, who, kind
 
     def before(self) -> None:
-        whole = f"java.{self._table.removeprefix('java.')}"
-        head = self.undo_by.sql(f"SELECT snapshot_id FROM {whole}.refs WHERE name = 'main'").collect()[0][0]
-        if self._first is None:
-            self._first = head
-        elif head != self._first:
-            name = whole.removeprefix("java.")
-            self.undo_by.sql(f"CALL java.system.rollback_to_snapshot('{name}', {self._first})").collect()
+        self._table.roll_back(self._who)
 
     def __call__(self) -> None:
-        statement = {
-            "merge": f"MERGE INTO {self._table} t USING given s ON t.id = s.id "
-            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
-            "delete": f"DELETE FROM {self._table} WHERE pmod(number, 100) = 3",
-            "update": f"UPDATE {self._table} SET price = price + 1, state = 'paid' WHERE pmod(number, 100) = 5",
-        }[self._kind]
-        self._runner.sql(statement).collect()
+        self._table.change(self._who, self._kind)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,12 @@ def session(warehouse: Path) -> tuple[Any, Any]:
 
 def rows(spark: Any, count: int, files: int = 10) -> Any:
     """Ten columns, the same rows each time."""
-    return spark.range(0, count, 1, files).selectExpr(
+    return described(spark.range(0, count, 1, files))
+
+
+def described(numbers: Any) -> Any:
+    """The rows of some numbers, which are in the column ``id``."""
+    return numbers.selectExpr(
         "id",
         "CAST(hash(id) AS int) AS number",
         "concat('customer-', pmod(hash(id, 1), 100000)) AS customer",
