@@ -161,3 +161,20 @@ def test_only_columns_that_the_partition_holds_as_they_are_can_be_stated():
     with pytest.raises(InvalidArgument, match="has no column 'kind'"):
         table.add_files(location, partition_values={location: {"kind": "x"}})
     assert table.snapshots() == []
+
+
+def test_what_is_stated_in_error_is_refused_before_anything_is_added():
+    schema = pa.schema([SCHEMA.field(0), pa.field("day", pa.date32(), nullable=False)])
+    table = new_table(schema=schema, partition_spec=["day"])
+    location = put(f"memory://elsewhere/{table.metadata.table_uuid}/f.parquet", pa.table({"id": [1]}))
+    for values, message in (
+        ({location: {"day": None}}, "column 'day' is required, and null is stated"),
+        ({location: {"day": "no day"}}, "date"),
+        ({location: {"days": dt.date(2024, 1, 1)}}, "days"),
+        ({f"{location}x": {"day": dt.date(2024, 1, 1)}}, "none of the files that are added"),
+    ):
+        with pytest.raises(InvalidArgument, match=message):
+            table.add_files(location, partition_values=values)
+    assert table.snapshots() == []
+    table.add_files(location, partition_values={location: {"day": dt.date(2024, 1, 1)}})
+    assert table.scan("day = '2024-01-01'").to_arrow()["id"].to_pylist() == [1]

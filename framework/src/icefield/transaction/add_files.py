@@ -23,7 +23,8 @@ from icefield.storage import FileIO, given_location
 from icefield.transaction.added_metrics import in_table_types
 from icefield.transaction.added_names import check_names
 from icefield.transaction.summary import distinct_partitions
-from icefield.types.arrow.types import field_id, to_arrow_field
+from icefield.types.arrow.types import field_id
+from icefield.types.values import to_arrow_scalar, to_internal
 
 
 class FileDescriber:
@@ -111,7 +112,10 @@ class FileDescriber:
                     "have its value stated in place of that",
                     location=location,
                 )
-            found[field.field_id] = pa.scalar(value, to_arrow_field(field).type)
+            if value is None and field.required:
+                raise InvalidArgument(f"{location}: column '{name}' is required, and null is stated", location=location)
+            internal = None if value is None else to_internal(field.field_type, value)
+            found[field.field_id] = to_arrow_scalar(field.field_type, internal)
         return found
 
     def _partition(

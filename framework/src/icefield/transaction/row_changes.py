@@ -13,6 +13,7 @@ from icefield.manifest.data_file import DataFile
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH
+from icefield.storage import given_location
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.add_files import FileDescriber, distinct_locations
 from icefield.transaction.append import AppendFiles
@@ -307,7 +308,10 @@ class RowChanges(ABC):
         self.expect_branch(branch)
         describer = FileDescriber(self.shape, self.context.io)
         locations = distinct_locations(file_paths)
-        files = [describer.describe(location, partition_values.get(location)) for location in locations]
+        stated = {given_location(location): values for location, values in partition_values.items()}
+        if unknown := stated.keys() - set(locations):
+            raise InvalidArgument(f"partition_values names {min(unknown)}, which is none of the files that are added")
+        files = [describer.describe(location, stated.get(location)) for location in locations]
         if describer.needs_mapping and NAME_MAPPING_DEFAULT.name not in self.shape.properties:
             UpdateProperties(self.stage).set({NAME_MAPPING_DEFAULT.name: describer.mapping.to_string()}).commit()
         action = AppendFiles(self.stage, branch=branch, snapshot_properties=snapshot_properties)
