@@ -433,6 +433,15 @@ sys.exit(main())
 _SOON = ("--older-than", "0s")
 
 
+def _interrupted(properties: dict[str, str], at: str, *given: str) -> str:
+    """What a command says on the standard error whose call to the library of that name and number is interrupted."""
+    settings = [part for key, value in properties.items() for part in ("-p", f"{key}={value}")]
+    command = [sys.executable, "-c", _INTERRUPTED_AT_A_CALL, at, *given, "--catalog", "test", *settings]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr.count("\n")) == (130, 1), ended.stderr
+    return ended.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "at", "said"),
@@ -471,16 +480,10 @@ def test_what_was_interrupted_is_finished_by_the_next_run(
     for number in range(3):
         (Path(events.location().removeprefix("file://")) / "data" / f"lost-{number}.parquet").write_bytes(b"lost")
     time.sleep(0.01)
-    settings = [part for key, value in properties.items() for part in ("-p", f"{key}={value}")]
     name, *options = command
-    given = [name, "db.events", *options, "--catalog", "test", *settings]
-    ended = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED_AT_A_CALL, at, *given], capture_output=True, text=True, check=False
-    )
-    again = f"{name} can be run again, and finishes what is left"
-    assert (ended.returncode, ended.stderr.count("\n")) == (130, 1), ended.stderr
-    assert ended.stderr.startswith(f"icefield: interrupted {said}"), ended.stderr
-    assert ended.stderr.endswith(f"; {again}\n"), ended.stderr
+    ended = _interrupted(properties, at, name, "db.events", *options)
+    assert ended.startswith(f"icefield: interrupted {said}"), ended
+    assert ended.endswith(f"; {name} can be run again, and finishes what is left\n"), ended
     assert ids(catalog) == [1, 6, 7, 8]
 
     assert run(name, "db.events", *options).status == 0
@@ -489,4 +492,42 @@ def test_what_was_interrupted_is_finished_by_the_next_run(
     done = ("snapshot_id", "snapshot_ids", "files", "rewritten_manifests", "rewritten_position_delete_files")
     assert not any(third.get(each) for each in done), third
     run("remove-orphans", "db.events", *_SOON, "--allow-recent", "--delete")
+    assert run("doctor", "db.events", "--whole").status == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("open_output:1", "before a commit was confirmed"),
+        ("compute_partition_stats:1", "after a commit was made"),
+    ],
+)
+def test_statistics_that_were_interrupted_are_computed_by_the_next_run(
+    run: Run, catalog: icefield.Catalog, properties: dict[str, str], events: icefield.Table, at: str, said: str
+) -> None:
+    ended = _interrupted(properties, at, "compute-stats", "db.events")
+    assert ended == f"icefield: interrupted {said}; compute-stats can be run again, and finishes what is left\n"
+    assert run("compute-stats", "db.events").status == 0
+    table = catalog.load_table("db.events")
+    current = table.current_snapshot().snapshot_id
+    for stored in (table.metadata.statistics, table.metadata.partition_statistics):
+        assert [each.snapshot_id for each in stored] == [current]
+    run("remove-orphans", "db.events", *_SOON, "--allow-recent", "--delete")
+    assert run("doctor", "db.events", "--whole").status == 0
+
+
+@pytest.mark.slow
+def test_a_repair_that_was_interrupted_is_made_by_the_next_run(
+    run: Run, catalog: icefield.Catalog, properties: dict[str, str], events: icefield.Table, tmp_path: Path
+) -> None:
+    next((tmp_path / "warehouse").rglob("*.parquet")).unlink()
+    command = ("doctor", "db.events", "--repair", "forget-missing-files")
+    ended = _interrupted(properties, "open_output:1", *command)
+    assert ended == (
+        "icefield: interrupted before a commit was confirmed; doctor --repair can be run again, and finishes what is "
+        "left\n"
+    )
+    assert run(*command).status == 0
+    assert len(ids(catalog)) == 1
     assert run("doctor", "db.events", "--whole").status == 0

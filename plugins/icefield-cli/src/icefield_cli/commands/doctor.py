@@ -124,7 +124,7 @@ def _repair(context: Context, name: str, repairs: Sequence[str], *, whole: bool,
     """Repair a table; print each repair, and what is left."""
     chosen = None if ALL in repairs else [REPAIRS[each] for each in repairs]
     began = time.monotonic()
-    with context.progress(f"repairing {name}"):
+    with context.changing("doctor --repair", dry_run=dry_run):
         result = repair_table(context.table(name), chosen, whole=whole, dry_run=dry_run)
     for step in result.steps:
         _show_step(context, step)
