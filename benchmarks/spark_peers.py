@@ -21,6 +21,8 @@ sys.path.insert(0, str(SUPPORT))
 
 JAR = "ICEFIELD_BENCH_JAR"
 _TICKS = os.sysconf("SC_CLK_TCK")
+_SEEN: dict[tuple[int, int], int] = {}
+"""Ticks of CPU that processes have taken, by number and time of start."""
 
 
 def on_the_runtimes_spark() -> None:
@@ -175,8 +177,13 @@ def _timed(work: Callable[[], Any]) -> Taken:
 
 
 def _cpu() -> float:
-    """Seconds of CPU that this process and all that it started have taken."""
+    """Seconds of CPU that this process and all that it started have taken, so far as these were seen.
+
+    A process that ended counts with what it had taken when it was last seen: PySpark's daemon lets the system forget
+    its workers, which end when they were idle for a minute.
+    """
     parents: dict[int, int] = {}
+    born: dict[int, tuple[int, int]] = {}
     used: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -185,13 +192,14 @@ def _cpu() -> float:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        parents[int(entry.name)] = int(fields[1])
-        used[int(entry.name)] = sum(map(int, fields[11:15]))
-    mine, total = os.getpid(), 0
+        process = int(entry.name)
+        parents[process], born[process] = int(fields[1]), (process, int(fields[19]))
+        used[process] = int(fields[11]) + int(fields[12])
+    mine = os.getpid()
     for process, ticks in used.items():
         at: int | None = process
         while at is not None and at != mine:
             at = parents.get(at)
         if at == mine:
-            total += ticks
-    return total / _TICKS
+            _SEEN[born[process]] = ticks
+    return sum(_SEEN.values()) / _TICKS
