@@ -17,7 +17,8 @@ import icefield
 import pytest
 
 JOB = Path(__file__).with_name("streaming_job.py")
-KILLS = 20 if os.environ.get("ICEFIELD_SOAK") else 2
+# Each start takes a JVM, and each batch several processes of Python: `make soak` has the many.
+KILLS, LAST_BATCHES = (20, 4) if os.environ.get("ICEFIELD_SOAK") else (1, 2)
 # Spark waits ten seconds for a worker to start, whatever else the machine does: such an end is one more kill.
 LATE = "Python worker failed to connect back"
 
@@ -87,7 +88,7 @@ def test_every_row_is_in_both_tables_once_however_often_the_driver_is_killed(tmp
             run.kill()
     for tries_left in reversed(range(5)):
         last = time.time() * 1000
-        run = Run(tmp_path, batches=4)
+        run = Run(tmp_path, batches=LAST_BATCHES)
         try:
             run.process.wait(300)
         finally:
