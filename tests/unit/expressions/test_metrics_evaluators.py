@@ -179,6 +179,28 @@ def test_an_empty_file_is_left_out_and_an_unknown_count_keeps_a_file():
     assert strict_metrics(AlwaysFalse(), Statistics(found)).tolist() == [True, False, False, False]
 
 
+@pytest.mark.parametrize("text", [row[0] for row in TRUTH_TABLE if "null" not in row[0]])
+def test_bounds_that_nothing_is_between_are_unknown(text):
+    assert verdict(text, int=(10, 0, None, 8, 5)) == "some"
+
+
+def test_bounds_in_no_order_say_nothing_of_any_type_or_of_other_files():
+    for name, low, high in (("double", 2.0, 1.0), ("string", "b", "a"), ("uuid", b"\x01" + bytes(15), bytes(16))):
+        literal = {"double": "5", "string": "'c'", "uuid": "'ffffffff-ffff-ffff-ffff-ffffffffffff'"}[name]
+        assert verdict(f"c_{name} = {literal}", **{name: (10, 0, 0, low, high)}) == "some"
+        assert verdict(f"c_{name} = {literal}", **{name: (10, 0, 0, high, low)}) == "none"
+    files = [File([], 10, {INT: ColumnStatistics(10, 0, None, *bounds)}) for bounds in ((8, 5), (5, 8), (None, 5))]
+    assert inclusive_metrics(bind(SCHEMA, parse("c_int = 9")), Statistics(files)).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("column", [(0, 0, None, None, None), (4, 4, None, None, None), (4, 1, 3, None, None)])
+def test_a_count_of_values_that_leaves_out_rows_says_nothing_of_these(column):
+    assert verdict("c_double is not null", record_count=10, double=column) != "none"
+    assert verdict("c_double is null", record_count=10, double=column) != "all"
+    assert verdict("c_double = 5", record_count=10, double=column) == "some"
+    assert verdict("c_double = 5", record_count=column[0] or 1, double=column) == ("none" if column[0] else "some")
+
+
 @pytest.mark.spec("SCAN-19", "SCAN-25")
 def test_counts_that_cannot_be_are_unknown():
     for column in ((-10, -10, -10, None, None), (10, -10, 20, None, None), (-1, -1, None, None, None)):

@@ -132,6 +132,29 @@ def test_a_position_delete_file_applies_to_all_files_that_its_bounds_admit() -> 
     assert deletes_of(table) == {"a": ["ab", "all"], "b": ["ab", "all", "named"], "c": ["all", "only-c"]}
 
 
+@pytest.mark.parametrize(("low", "high"), [("file:///z", "file:///a"), ("", ""), (None, "")])
+def test_a_position_delete_file_whose_bounds_no_path_is_between_still_deletes(low: str | None, high: str) -> None:
+    table = PlannedTable()
+    table.add([table.file("a")])
+    table.commit()
+    path = DELETE_FILE_PATH.field_id
+    lower = {} if low is None else {path: low.encode()}
+    wrong = {"lower_bounds": lower, "upper_bounds": {path: high.encode()}}
+    unnamed = delete_file(table, "position", "unnamed", referenced_data_file="")
+    table.add([delete_file(table, "position", "wrong", **wrong), unnamed])
+    table.commit()
+    assert deletes_of(table) == {"a": ["unnamed", "wrong"]}
+
+
+def test_a_deletion_vector_that_names_no_file_is_refused() -> None:
+    table = PlannedTable(format_version=3)
+    table.add([table.file("data")])
+    table.add([delete_file(table, "dv", "v", referenced_data_file="")])
+    table.commit()
+    with pytest.raises(InvalidMetadata, match="names no data file"):
+        deletes_of(table)
+
+
 @pytest.mark.spec("SCAN-37")
 def test_equality_deletes_of_rows_that_the_filter_rejects_are_left_out() -> None:
     table = PlannedTable()

@@ -24,8 +24,8 @@ class Bounds:
     """The bounds of one field over many files, cleaned of what cannot be trusted.
 
     ``lower`` and ``upper`` are arrays of the field's Arrow type with null for unknown, or None if all are. A NaN is
-    no bound. Those of a uuid are widened until they hold in both orders that writers used (unsigned bytes, and
-    signed halves as in Java).
+    no bound, and where the lower is above the upper neither is one. Those of a uuid are widened until they hold in both
+    orders that writers used (unsigned bytes, and signed halves as in Java).
     """
 
     def __init__(self, leaf: BoundPredicate, lower: pa.Array | None, upper: pa.Array | None, count: int) -> None:
@@ -37,6 +37,8 @@ class Bounds:
             self._lower, self._upper = _without_nan(self._lower), _without_nan(self._upper)
         if isinstance(leaf.field.field_type, UUIDType):
             self._lower, self._upper = _agreed_uuid_bounds(self._lower, self._upper)
+        if lower is not None and upper is not None:
+            self._lower, self._upper = _in_order(self._lower, self._upper)
 
     def exclude(self, op: Op, leaf: BoundPredicate) -> Mask:
         """Where no value within the bounds passes ``op`` with the leaf's literal.
@@ -129,6 +131,15 @@ def _plain(array: pa.Array | pa.ChunkedArray | None, kind: pa.DataType, count: i
 
 def _without_nan(array: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+
+
+def _in_order(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds without those that contradict each other: nothing is between them, and rows are there."""
+    crossed = _proven(pc.greater(lower, upper))
+    if not crossed.any():
+        return lower, upper
+    unknown, mask = pa.scalar(None, lower.type), pa.array(crossed)
+    return pc.if_else(mask, unknown, lower), pc.if_else(mask, unknown, upper)
 
 
 def _agreed_uuid_bounds(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:

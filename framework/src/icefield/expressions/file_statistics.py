@@ -71,8 +71,12 @@ class LeafStatistics:
         self._nans = self._counts(statistics.nan_count(self._id)) if leaf.is_floating else np.zeros_like(self._nulls)
         # Whether each row counts as a value. A row whose parent is null may have been left out.
         self._is_whole = np.ones(self._size, np.bool_)
+        records = self._counts(statistics.record_count())
         if len(leaf.path) > 1:
-            self._is_whole = (self._values >= 0) & (self._values == self._counts(statistics.record_count()))
+            self._is_whole = (self._values >= 0) & (self._values == records)
+        else:  # each row has a value: a count that leaves some out says nothing of these
+            short = (self._values < records) & (self._values >= 0)
+            self._values = np.where(short, _UNKNOWN, self._values) if short.any() else self._values
 
     def _counts(self, array: Any) -> npt.NDArray[np.int64]:
         return counts(array, self._size)
@@ -115,4 +119,6 @@ def counts(array: Any, size: int) -> npt.NDArray[np.int64]:
         return np.full(size, _UNKNOWN, np.int64)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if array.null_count == 0 and array.type == pa.int64():
+        return array.to_numpy()  # type: ignore[no-any-return]
     return pc.fill_null(array, _UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]

@@ -32,6 +32,7 @@ DELETE_STATISTICS: Final = {
 """The statistics that the index needs of delete files: the bounds of the paths that a position delete file names."""
 
 _NONE: Final = np.zeros(0, np.int64)
+_BOUNDS: Final = (f.LOWER_BOUNDS, f.UPPER_BOUNDS)
 
 
 class DeleteIndex:
@@ -139,8 +140,9 @@ class DeleteIndex:
         self._equality = self._by_age(equality & ~is_global, groups, inclusive=False)
         formats = files.column(f.FILE_FORMAT)
         files.is_vector = ~equality & np.asarray(pc.equal(pc.utf8_lower(formats), "puffin"))
-        low, high = (files.bounds(kind, DELETE_FILE_PATH.field_id) for kind in (f.LOWER_BOUNDS, f.UPPER_BOUNDS))
+        low, high = _path_bounds(*(files.bounds(kind, DELETE_FILE_PATH.field_id) for kind in _BOUNDS))
         referenced = files.column(f.REFERENCED_DATA_FILE)
+        referenced = _without(pc.equal(referenced, ""), referenced)
         self._check_vectors(referenced)
         # All paths in a file whose bounds are equal are the same one. What is not UTF-8 is no path of a data file.
         same = pc.if_else(pc.equal(low, high), low, None)
@@ -186,6 +188,18 @@ class DeleteIndex:
                 manifest = self._files.manifest_of(number)
                 raise InvalidMetadata(f"{manifest}: data file {path} has two deletion vectors", location=manifest)
             seen.add(path)
+
+
+def _path_bounds(low: pa.BinaryArray, high: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+    """Bounds of paths, unknown where no path can be between them: such a file still deletes rows."""
+    wrong = pc.or_kleene(pc.greater(low, high), pc.equal(high, b""))
+    return _without(wrong, low), _without(wrong, high)
+
+
+def _without(wrong: pa.BooleanArray, values: pa.Array) -> pa.Array:
+    """The values, null where they are wrong."""
+    wrong = pc.fill_null(wrong, False)
+    return pc.if_else(wrong, pa.scalar(None, values.type), values) if pc.any(wrong).as_py() else values
 
 
 def _partitions(entries: ManifestEntries) -> tuple[Ints, list[tuple[Hashable, ...]]]:

@@ -180,9 +180,10 @@ def _counted_files(files: PlannedFiles) -> tuple[np.ndarray[Any, Any], np.ndarra
     whole &= counts > 0
     deleted = np.zeros(len(counts), np.int64)
     if files.deletes is not None:
-        # A deletion vector states how many rows it deletes; other deletes may overlap, or delete what is not there.
+        # A deletion vector states how many rows it deletes, one at least; other deletes may overlap, or delete what is
+        # not there.
         rows, positions = files.deletes.vectors()
-        known = (positions >= 0) & (positions <= counts[rows])
+        known = (positions > 0) & (positions <= counts[rows])
         deleted[rows[known]] = positions[known]
         uncounted = files.deletes.counts() > 0
         uncounted[rows[known]] = False

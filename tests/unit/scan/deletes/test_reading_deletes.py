@@ -110,6 +110,16 @@ def test_the_rows_that_vectors_leave_are_counted_from_metadata_alone() -> None:
     assert table.scan().count() == 17
 
 
+def test_a_vector_that_states_no_row_is_opened_to_count_them() -> None:
+    table = table_of(rows(range(10)), version=3)
+    (file,) = data_files(table)
+    (vector,) = deletion_vectors(table, {file: [0, 1, 9]})
+    object.__setattr__(vector, "record_count", 0)  # as a writer states it that is wrong
+    commit(table, vector)
+    with pytest.raises(InvalidFile, match="3 positions where 0 are stated"):
+        table.scan().count()
+
+
 @each_format
 @pytest.mark.spec("DEL-20", "DEL-22", "SCAN-42", "SCAN-41")
 def test_equality_deletes_by_columns_that_are_not_selected(file_format: str) -> None:
