@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+import msgspec
 from icefield.abc import Page
 from icefield.errors import InvalidArgument, NoSuchNamespace
 
@@ -21,6 +22,17 @@ def listed(state: State, call: Call, whole: Callable[[], list[Name]], page: Call
     if token is None and "pageSize" not in call.query:
         return Page(tuple(whole()))
     return page(token=token or None, size=page_size(call, state.settings.max_page))
+
+
+def named(namespace: Name, items: Sequence[Name]) -> msgspec.Raw:
+    """The names of what is in a namespace as the protocol writes them, without an object for each."""
+    if not items:
+        return msgspec.Raw(b"[]")
+    names = msgspec.json.encode([item[-1] for item in items])
+    if b"\\" in names:  # a quote in a name: what stands between two names may stand in one, too
+        return msgspec.Raw(msgspec.json.encode([{"namespace": namespace, "name": item[-1]} for item in items]))
+    begin = b'{"namespace":' + msgspec.json.encode(namespace) + b',"name":"'
+    return msgspec.Raw(b"[" + begin + names[2:-2].replace(b'","', b'"},' + begin) + b'"}]')
 
 
 def list_namespaces(state: State, call: Call) -> Answer:

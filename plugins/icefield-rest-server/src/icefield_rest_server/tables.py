@@ -18,9 +18,8 @@ from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
-from icefield_rest_server.namespaces import listed
+from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.state import Loaded, State, etag_of, only_of_refs, table_body
-from icefield_rest_server.views import named
 
 _DELEGATION = "x-iceberg-access-delegation"
 
@@ -31,7 +30,7 @@ def list_tables(state: State, call: Call) -> Answer:
     page = listed(
         state, call, lambda: catalog.list_tables(name), lambda **asked: catalog.backend.list_tables(name, **asked)
     )
-    return Answer(body={"identifiers": named(page.items), "next-page-token": page.next_token})
+    return Answer(body={"identifiers": named(name, page.items), "next-page-token": page.next_token})
 
 
 def create_table(state: State, call: Call) -> Answer:

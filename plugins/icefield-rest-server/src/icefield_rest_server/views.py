@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 from icefield import View
 from icefield.abc import ViewProposal
@@ -21,7 +19,7 @@ from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
-from icefield_rest_server.namespaces import listed
+from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.state import State
 
 
@@ -31,12 +29,7 @@ def list_views(state: State, call: Call) -> Answer:
     page = listed(
         state, call, lambda: catalog.list_views(name), lambda **asked: catalog.backend.list_views(name, **asked)
     )
-    return Answer(body={"identifiers": named(page.items), "next-page-token": page.next_token})
-
-
-def named(items: tuple[tuple[str, ...], ...]) -> list[Mapping[str, object]]:
-    """Names as the protocol writes them."""
-    return [{"namespace": item[:-1], "name": item[-1]} for item in items]
+    return Answer(body={"identifiers": named(name, page.items), "next-page-token": page.next_token})
 
 
 def create_view(state: State, call: Call) -> Answer:
