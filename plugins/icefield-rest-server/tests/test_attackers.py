@@ -14,10 +14,13 @@ import jwt
 import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given
+from hypothesis import strategies as st
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, app
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.idempotency import IdempotencyKeys
+from icefield_rest_server.namespaces import named
 from jwt.algorithms import ECAlgorithm
 from starlette.testclient import TestClient
 
@@ -134,6 +137,15 @@ def test_a_request_with_more_updates_than_may_be_is_refused(
     assert client.post(TABLE, json=change).status_code == 200
 
 
+@given(
+    st.lists(st.text(st.sampled_from('a",\\{}[]:\n\u00e9\U0001f600') | st.characters(codec="utf-8")), max_size=6),
+    st.lists(st.text(min_size=1), min_size=1, max_size=3),
+)
+def test_a_listing_holds_any_name(names: list[str], namespace: list[str]) -> None:
+    written = named(tuple(namespace), [(*namespace, name) for name in names])
+    assert json.loads(bytes(written)) == [{"namespace": namespace, "name": name} for name in names]
+
+
 def test_answers_by_idempotency_keys_take_no_more_memory_than_they_may() -> None:
     keys = IdempotencyKeys(1800, most_bytes=200_000)
     names = [str(uuid4()) for _ in range(60)]
@@ -147,3 +159,28 @@ def test_answers_by_idempotency_keys_take_no_more_memory_than_they_may() -> None
     found = keys.begin("alice", names[-1], "asked", 0.0)
     assert found is not None
     assert found.body == random.Random(59).randbytes(10_000).hex().encode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:8181"}, 200),
+        ({"Host": "[::1]:8181"}, 200),
+        ({"Origin": "http://127.0.0.1:3000"}, 200),
+        ({"Origin": "https://example.org"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "example.org:8181"}, 403),
+        ({"Host": "[::1"}, 403),
+        ({"Host": ""}, 403),
+    ],
+)
+def test_a_page_in_a_browser_of_this_machine_is_not_this_machine(
+    catalog: Catalog, headers: dict[str, str], status: int
+) -> None:
+    client = TestClient(app(catalog), base_url="http://127.0.0.1:8181", client=("127.0.0.1", 1))
+    for answer in (
+        client.get("/v1/namespaces", headers=headers),
+        client.post("/v1/namespaces/db/tables/t/unregister", content="{}", headers=headers),
+    ):
+        assert answer.status_code in (status, 404 if status == 200 else status)

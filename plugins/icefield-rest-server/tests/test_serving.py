@@ -11,18 +11,24 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pyarrow as pa
 import pytest
 import uvicorn
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from icefield import load_catalog
-from icefield.errors import InvalidArgument, LocationRefused, UnsafeCommit
+from icefield.errors import InvalidArgument, LocationRefused, StorageError, UnsafeCommit
 from icefield_rest_server import Options, StaticTokens, StsCredentials, app, check
 from icefield_rest_server.serving import served_catalog
 from icefield_rest_server.wire import BoundedHttp
-from servers.process import free_port
+from rest_process import begin, listening, uri_of
+from servers.process import answers, free_port
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -98,6 +104,31 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, workers: in
     assert '"operation": "createNamespace"' in said
 
 
+@pytest.mark.slow
+def test_a_server_that_is_told_to_stop_answers_what_is_under_way(tmp_path: Path) -> None:
+    place = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    body = json.dumps({"namespace": ["db"]}).encode()
+    head = b"POST /v1/namespaces HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with listening() as there:
+        process = begin(place, there)
+        while not answers(f"{uri_of(there)}/health/live"):
+            time.sleep(0.05)
+        where = there.getsockname()
+    with socket.create_connection(where, timeout=30) as wire:
+        wire.sendall(head + body[:3])
+        time.sleep(1)
+        process.terminate()
+        time.sleep(1)
+        wire.sendall(body[3:])
+        assert wire.recv(65_536).startswith(b"HTTP/1.1 200 ")
+    process.join(30)
+    assert process.exitcode is not None
+    with pytest.raises(ConnectionError):
+        socket.create_connection(where, timeout=5).close()
+    with load_catalog("served", **place) as catalog:
+        assert catalog.namespace_exists("db")
+
+
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     """Where an application is served as the command serves it."""
@@ -111,6 +142,56 @@ def address() -> Iterator[tuple[str, int]]:
     yield "127.0.0.1", port
     server.should_exit = True
     thread.join()
+
+
+def test_who_comes_through_a_proxy_of_this_machine_is_no_program_of_it(address: tuple[str, int]) -> None:
+    uri = f"http://127.0.0.1:{address[1]}/v1/namespaces"
+    assert httpx.get(uri).status_code == 200
+    assert httpx.get(uri, headers={"X-Forwarded-For": "192.0.2.7"}).status_code == 403
+    assert httpx.get(uri, headers={"X-Forwarded-For": "127.0.0.1, 192.0.2.7"}).status_code == 403
+    assert httpx.get(uri, headers={"Host": "lake.example.org"}).status_code == 403
+
+
+@pytest.mark.slow
+def test_the_command_speaks_tls(tmp_path: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    pem = serialization.Encoding.PEM
+    (tmp_path / "certificate").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(pem))
+    plain = serialization.NoEncryption()
+    (tmp_path / "key").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    port = free_port()
+    command = [sys.executable, "-m", "icefield_cli.main", "serve", "--catalog", "lake", "--port", str(port)]
+    command += ["--certificate", str(tmp_path / "certificate"), "--key", str(tmp_path / "key")]
+    settings = {
+        "ICEFIELD_CATALOG__LAKE__TYPE": "sql",
+        "ICEFIELD_CATALOG__LAKE__URI": f"sqlite:///{tmp_path}/catalog.db",
+        "ICEFIELD_CATALOG__LAKE__WAREHOUSE": f"file://{tmp_path}/warehouse",
+    }
+    process = subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.DEVNULL)
+    uri, trusted = f"https://localhost:{port}", {"ssl.cabundle": str(tmp_path / "certificate")}
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                catalog = load_catalog("lake", uri=uri, **trusted, **{"rest.retry.num-retries": "0"})
+                break
+            except StorageError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        with catalog:
+            catalog.create_namespace("db")
+            catalog.create_table("db.t", SCHEMA).append(pa.table({"id": [1, 2]}))
+            assert catalog.load_table("db.t").scan().count() == 2
+        with pytest.raises(StorageError, match="no answer"):
+            load_catalog("lake", uri=uri, **{"rest.retry.num-retries": "0"})
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 HEADS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -11,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlsplit
 
 from icefield import Catalog
 from icefield.errors import IcefieldError
@@ -27,7 +27,7 @@ from icefield_rest_server.observing import Metrics, log_access
 from icefield_rest_server.routes import Endpoint, Router, allowed_as
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.state import State
-from icefield_rest_server.tokens import Principal, bearer_token
+from icefield_rest_server.tokens import Principal, bearer_token, is_loopback
 from icefield_rest_server.wording import worded
 
 _log = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ class _Service:
         authenticator = self.settings.authenticator
         if authenticator is None:
             if not _is_local(request):
-                message = "this server has no authentication and answers its own machine only"
+                message = "this server has no authentication and answers programs of its own machine only"
                 raise Refused(403, "ForbiddenException", message)
             return None
         token = bearer_token(request.headers.get("authorization"))
@@ -271,14 +271,22 @@ def _raw_path(request: Request) -> str:
 
 
 def _is_local(request: Request) -> bool:
-    """Whether the request came over the loopback interface, or from within the process."""
+    """Whether the request came over the loopback interface, or from within the process, and of no page of a browser.
+
+    A page from elsewhere can have its browser ask this machine; its ``Origin`` says so, or the name in ``Host``.
+    """
     client = request.client
     if client is None:
         return request.scope.get("server") is None or request.scope["server"][1] is None
+    if client.host == "testclient":
+        return True
+    host, origin = request.headers.get("host"), request.headers.get("origin")  # a browser always sends the first
+    stated = (None if host is None else f"//{host}", origin)
     try:
-        return ipaddress.ip_address(client.host).is_loopback
+        names = [urlsplit(each).hostname or "" for each in stated if each is not None]
     except ValueError:
-        return client.host in ("localhost", "testclient")
+        return False
+    return all(is_loopback(name) for name in (client.host, *names))
 
 
 def _response(answer: Answer, *, without_body: bool = False) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import os
@@ -19,7 +18,7 @@ from starlette.applications import Starlette
 from icefield_rest_server.app import app
 from icefield_rest_server.credentials import StaticCredentials
 from icefield_rest_server.settings import Settings
-from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens
+from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens, is_loopback
 from icefield_rest_server.wire import BoundedHttp
 
 _ROOTS = "location.allowed-roots"
@@ -104,7 +103,7 @@ def check(options: Options) -> Settings:
     """The settings of options that are safe. Raises ``InvalidArgument``, ``UnsafeCommit``."""
     if options.workers < 1:
         raise InvalidArgument(f"{options.workers} processes cannot be: give 1 or more")
-    if options.authenticator() is None and not _is_loopback(options.host):
+    if options.authenticator() is None and not is_loopback(options.host):
         raise UnsafeCommit(
             f"a server on {options.host} would let everybody change the catalog: give tokens or an issuer of tokens, "
             "or serve on 127.0.0.1"
@@ -138,10 +137,3 @@ def _log_accesses(options: Options) -> None:
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
         logger.propagate = False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

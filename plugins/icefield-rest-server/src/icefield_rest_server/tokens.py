@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import threading
 import time
 from collections.abc import Mapping
@@ -136,6 +137,14 @@ def bearer_token(header: str | None) -> str | None:
     kind, _, token = (header or "").strip().partition(" ")
     token = token.strip()
     return token if kind.lower() == "bearer" and 0 < len(token) <= _MAX_TOKEN else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its name or its address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _digest(token: str) -> bytes:
