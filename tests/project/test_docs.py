@@ -128,6 +128,11 @@ def test_commands_and_extras_that_a_page_names_exist(page: Page) -> None:
     assert extras <= PROJECT["optional-dependencies"].keys()
 
 
+def test_the_readme_says_what_each_extra_brings() -> None:
+    listed = re.findall(r"^\| `icefield\[([a-z0-9-]+)\]` \|", Page(Path("README.md")).text, re.MULTILINE)
+    assert sorted(listed) == sorted(PROJECT["optional-dependencies"])
+
+
 def test_the_readme_opens_with_two_commands_and_an_example_of_twelve_lines() -> None:
     first, second = list(Page(Path("README.md")).blocks)[:2]
     assert [line.partition("#")[0].strip() for line in first.text.splitlines()] == ["make quickstart", "make test"]
