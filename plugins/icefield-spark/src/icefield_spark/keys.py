@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ from icefield.expressions import AlwaysTrue, BooleanExpression
 
 MOST_KEYS: Final = 1 << 21
 """The most keys that are sent to the readers."""
+
+KEYS: Final = "keys binary"
+"""The column of what tasks report of the keys of a source."""
 
 _TABLE: Final = 1 << 26
 """The widest range of whole numbers that is looked up in a table of bytes, one for each."""
@@ -54,3 +58,31 @@ class KeyFilter:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"column": self.column, "values": self.values, "bounds": AlwaysTrue(), "_table": None}
+
+
+class Distinct:
+    """What ``mapInArrow`` runs: the distinct values of each column, none where they are too many."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held: list[pa.Array] | None = None
+        for batch in batches:
+            pieces = [pc.drop_null(pc.unique(column)) for column in batch.columns]
+            held = pieces if held is None else [_joined(pair) for pair in zip(held, pieces, strict=True)]
+            if any(len(each) > MOST_KEYS for each in held):
+                held = [each.slice(0, MOST_KEYS + 1) for each in held]
+        if held is None:
+            return
+        sink = pa.BufferOutputStream()
+        # One row with a list for each column: their lengths differ.
+        lists = [pa.ListArray.from_arrays(pa.array([0, len(each)], pa.int32()), each) for each in held]
+        rows = pa.table(lists, names=[f"c{at}" for at in range(len(lists))])
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        yield pa.RecordBatch.from_pydict({"keys": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+    def __repr__(self) -> str:
+        return "icefield"
+
+
+def _joined(pair: tuple[pa.Array, pa.Array]) -> pa.Array:
+    return pc.unique(pa.concat_arrays(list(pair)))

@@ -1,29 +1,23 @@
-"""Rows of a scan with where they are: the number of their data file in the plan and their position in it, in one long.
+"""Where rows are: the number of their data file in a plan and their position in it, in one long.
 
 A path in each row would be most of what goes between Python and the JVM.
 """
 
-# See docs/decisions/0099.
+# See docs/decisions/0099 and 0175.
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from icefield.scan import FileScanTask, TableScan, read_tasks
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark
-
-from icefield_spark.arrow import SparkBatches
-from icefield_spark.chunks import ChunkContext
-from icefield_spark.ending import whole
-from icefield_spark.executors import shared
-from icefield_spark.keys import KeyFilter
-from icefield_spark.types import to_spark_schema
+from icefield.scan import FileScanTask
+from pyspark.sql import Column
+from pyspark.sql import functions as f
 
 Positions = np.ndarray[Any, Any]
 
@@ -34,23 +28,44 @@ POSITION: Final = "_pos"
 FOUND: Final = "file bigint, positions binary"
 """The columns of what tasks report: positions, pickled, by the number of a data file."""
 
-_BITS: Final = 40
+_BITS: Final = 36
 _MASK: Final = (1 << _BITS) - 1
+_NUMBER_BITS: Final = 63 - _BITS
+_SUM_BITS: Final = 32
+
+_MANY_BYTES: Final = 128 << 20
+_FEW_BYTES: Final = 8 << 20
+"""A task has files of at least so many bytes: of many where there is enough to read, else of few."""
 
 
 @dataclass
 class Plan:
-    """The data files that plans have met, each with a number, and the tasks that read them."""
+    """The data files that plans have met, each with a number, and the tasks that read them.
+
+    A number is a check sum of the path, which Spark computes too, unless another file has it already.
+    """
 
     numbers: dict[str, int] = field(default_factory=dict)
     parts: dict[str, dict[int, FileScanTask]] = field(default_factory=dict)
     """The tasks by path and first byte."""
+    _taken: dict[int, str] = field(default_factory=dict, repr=False)
 
     def number(self, task: FileScanTask) -> int:
         """The number of the task's file, which is noted."""
         path = task.file.file_path
         self.parts.setdefault(path, {})[task.start] = task
-        return self.numbers.setdefault(path, len(self.numbers))
+        found = self.numbers.get(path)
+        if found is None:
+            found = _sum_of(path)
+            while found in self._taken:
+                found = (found + 1) % (1 << _NUMBER_BITS)
+            self.numbers[path] = found
+            self._taken[found] = path
+        return found
+
+    def is_computed(self, path: str) -> bool:
+        """Whether the number of a file that was noted is what ``place`` gives in Spark."""
+        return self.numbers[path] == _sum_of(path)
 
     def task(self, path: str) -> FileScanTask:
         """A task of a file: what it says of the file is said of all of it."""
@@ -58,56 +73,47 @@ class Plan:
 
     def by_path(self, found: Mapping[int, Any]) -> dict[str, Any]:
         """What was found by number, by path."""
-        paths = list(self.numbers)
-        return {paths[number]: each for number, each in found.items()}
+        return {self._taken[number]: each for number, each in found.items()}
+
+    def grouped(self, paths: Iterable[str], cores: int, most: int) -> Iterator[list[FileScanTask]]:
+        """Parts of files for one task each, of about ``most`` bytes at most.
+
+        Groups are as few and as large as leaves every core its share, and about as many for each.
+        """
+        parts = [part for path in paths for part in self.parts[path].values()]
+        # Files of a partition come together, so that few tasks write to it.
+        parts.sort(key=lambda part: (part.spec_id, repr(part.file.partition), part.file.file_path, part.start))
+        every = sum(part.length for part in parts)
+        least = _MANY_BYTES if every > _MANY_BYTES * cores else _FEW_BYTES
+        groups = -(-every // max(1, min(most, max(least, -(-every // cores)))))
+        if groups > cores:
+            groups = -(-groups // cores) * cores
+        size = every / max(1, groups)
+        group: list[FileScanTask] = []
+        held = 0
+        for part in parts:
+            if group and held + part.length // 2 >= size:
+                yield group
+                group, held = [], 0
+            group.append(part)
+            held += part.length
+        if group:
+            yield group
 
 
-class NumberedReader:
-    """What ``mapInArrow`` runs: chunk numbers in; rows with their places out, those that a filter of keys keeps."""
-
-    def __init__(self, context: ChunkContext, chunks: Any, keys: Any = None) -> None:
-        self._context = context
-        self._chunks = chunks
-        self._keys = keys
-
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        chunks = getattr(self._chunks, "value", self._chunks)
-        keys: KeyFilter | None = getattr(self._keys, "value", self._keys)
-        scan = self._context.scan
-        shape = SparkBatches(scan.projection, self._context.columns)
-        schema = shape.schema.append(pa.field(ROW, pa.int64()))
-        for batch in numbers:
-            for chunk in batch.column(0).to_pylist():
-                for number, task, only in pickle.loads(chunks[chunk]):
-                    for rows in read_tasks([task], scan, workers=1):
-                        if keys is not None:
-                            rows = rows.filter(keys.mask(rows))
-                        positions = np.asarray(rows.column(POSITION))
-                        if only is not None:
-                            kept = among(positions, only)
-                            rows, positions = rows.filter(pa.array(kept)), positions[kept]
-                        if len(positions):
-                            place = pa.array(positions | (number << _BITS), pa.int64())
-                            yield pa.RecordBatch.from_arrays([*shape.convert(rows).columns, place], schema=schema)
-
-    def __repr__(self) -> str:  # shown in Spark's plan
-        return "icefield"
+def _sum_of(path: str) -> int:
+    return crc32(path.encode()) >> (_SUM_BITS - _NUMBER_BITS)
 
 
-def numbered_frame(
-    session: SparkSession, scan: TableScan, columns: Sequence[str], plan: Plan, keys: KeyFilter | None = None
-) -> DataFrame:
-    """The rows of a scan with their places, and with no more of its columns than are asked for."""
-    chunks = [[(plan.number(task), task, None) for task in group] for group in scan.plan_tasks()]
-    return _frame(session, scan, columns, chunks, keys)
+def place(number: int, positions: Positions) -> Positions:
+    """The places of rows of one file."""
+    return positions | (number << _BITS)
 
 
-def frame_at(
-    session: SparkSession, scan: TableScan, columns: Sequence[str], plan: Plan, found: Mapping[str, Positions]
-) -> DataFrame:
-    """The rows at positions of files that are in the plan already."""
-    chunks = [[(plan.numbers[path], plain(part), found[path])] for path in found for part in plan.parts[path].values()]
-    return _frame(session, scan, columns, chunks, None)
+def place_in_spark(path: Column, position: Column) -> Column:
+    """The place of a row, out of the path of its file and its position there."""
+    number = f.shiftright(f.crc32(path.cast("binary")), _SUM_BITS - _NUMBER_BITS)
+    return f.shiftleft(number, _BITS).bitwiseOR(position)
 
 
 def plain(task: FileScanTask) -> FileScanTask:
@@ -124,20 +130,6 @@ def plain(task: FileScanTask) -> FileScanTask:
     )
 
 
-def _frame(
-    session: SparkSession, scan: TableScan, columns: Sequence[str], chunks: list[Any], keys: KeyFilter | None
-) -> DataFrame:
-    made = to_spark_schema(scan.projection)
-    asked = spark.StructType([each for each in made.fields if each.name in set(columns)])
-    schema = spark.StructType([*asked.fields, spark.StructField(ROW, spark.LongType())])
-    if not chunks:
-        return session.createDataFrame([], schema)
-    numbers = session.range(0, len(chunks), 1, len(chunks))
-    pickled = [pickle.dumps(chunk) for chunk in chunks]
-    reader = NumberedReader(ChunkContext.of(scan, asked), shared(session, pickled), keys)
-    return numbers.mapInArrow(reader, schema)
-
-
 def among(positions: Positions, some: Positions) -> np.ndarray[Any, Any]:
     """Which of the positions of a batch are among others. Both rise."""
     found = np.zeros(len(positions), bool)
@@ -148,25 +140,18 @@ def among(positions: Positions, some: Positions) -> np.ndarray[Any, Any]:
     return found
 
 
-class Collector:
-    """What ``mapInArrow`` runs: places in, the positions by file out."""
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found: dict[int, list[Positions]] = {}
-        for batch in whole(batches):
-            for number, rows in by_file(np.asarray(batch.column(0))):
-                found.setdefault(number, []).append(rows)
-        yield from (reported(number, np.concatenate(each)) for number, each in found.items())
-
-    def __repr__(self) -> str:
-        return "icefield"
-
-
 def by_file(places: Positions) -> Iterator[tuple[int, Positions]]:
     """Places as the positions in each file."""
     numbers = places >> _BITS
-    for number in np.unique(numbers):
-        yield int(number), places[numbers == number] & _MASK
+    if len(numbers) and (numbers[0] == numbers).all():  # as in what comes of one file
+        yield int(numbers[0]), places & _MASK
+        return
+    order = np.argsort(numbers, kind="stable")
+    numbers, positions = numbers[order], (places & _MASK)[order]
+    ends = np.flatnonzero(np.diff(numbers)) + 1
+    for some, held in zip(np.split(numbers, ends), np.split(positions, ends), strict=True):
+        if len(some):
+            yield int(some[0]), held
 
 
 def reported(number: int, positions: Any) -> pa.RecordBatch:
@@ -183,34 +168,6 @@ def collected(plan: Plan, rows: Sequence[Any]) -> dict[str, Positions]:
     return plan.by_path({number: np.unique(np.concatenate(each)) for number, each in pieces.items()})
 
 
-class Finder:
-    """What ``mapInArrow`` runs: chunk numbers in; the positions of the rows that their tasks' filters keep, out."""
-
-    def __init__(self, context: ChunkContext, chunks: Any) -> None:
-        self._context = context
-        self._chunks = chunks
-
-    def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        chunks = getattr(self._chunks, "value", self._chunks)
-        for batch in numbers:
-            for chunk in batch.column(0).to_pylist():
-                for number, task, _ in pickle.loads(chunks[chunk]):
-                    found = [np.asarray(rows.column(0)) for rows in read_tasks([task], self._context.scan, workers=1)]
-                    if found:
-                        yield reported(number, np.concatenate(found))
-
-    def __repr__(self) -> str:
-        return "icefield"
-
-
-def found_by_filter(session: SparkSession, scan: TableScan, plan: Plan, only: set[str]) -> dict[str, Positions]:
-    """The positions of the rows that match the scan's filter in some of its files; the filter is applied in Arrow."""
-    narrow = scan.select(POSITION)
-    groups = ([task for task in group if task.file.file_path in only] for group in narrow.plan_tasks())
-    chunks = [pickle.dumps([(plan.number(task), task, None) for task in group]) for group in groups if group]
-    if not chunks:
-        return {}
-    context = ChunkContext.of(narrow, to_spark_schema(narrow.projection))
-    numbers = session.range(0, len(chunks), 1, len(chunks))
-    rows = numbers.mapInArrow(Finder(context, shared(session, chunks)), FOUND).collect()
-    return collected(plan, rows)
+def positions_at(plan: Plan, places: Positions) -> dict[str, Positions]:
+    """Places as positions by path, each once and in order."""
+    return plan.by_path(dict(by_file(np.unique(places))))

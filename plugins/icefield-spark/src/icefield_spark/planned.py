@@ -20,14 +20,9 @@ from icefield_spark.executors import shared
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, requires_any, wanted_of
 from icefield_spark.roads.columns import Unfit, floats_of
 from icefield_spark.roads.lane import is_connected, lane_frame
+from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
-
-_ESTIMATED_ROWS = 1 << 22
-"""Rows up to which Spark is given a size: with more, no table is broadcast by itself."""
-
-_TASKS_A_CORE = 3
-_TASKS_UNKNOWN = 200
 
 Only = Callable[[FileScanTask], bool]
 
@@ -125,26 +120,12 @@ def _on_roads(
 def _arrow_frame(
     spark: SparkSession, scan: TableScan, schema: StructType, only: Only | None, rows: int
 ) -> DataFrame | None:
-    chunks = plan_chunks(scan, only, _tasks(spark))
+    chunks = plan_chunks(scan, only, tasks_of(spark))
     if not chunks:
         return None
-    # Spark takes the size of its range for that of the table: each chunk is one row of many, so that a large table is
-    # not broadcast, and a small one is.
-    step = max(1, min(2 * rows, _ESTIMATED_ROWS) // len(chunks))
-    numbers = spark.range(0, len(chunks) * step, 1, len(chunks))
-    if step > 1:
-        numbers = numbers.where(f"id % {step} = 0")
+    numbers, step = chunk_numbers(spark, len(chunks), rows)
     reader = ChunkReader(ChunkContext.of(scan, schema), shared(spark, chunks), step)
     return numbers.mapInArrow(reader, schema)
-
-
-def _tasks(spark: SparkSession) -> int:
-    """How many tasks a scan is worth if it is large enough: a few for each core, so that none waits long for another.
-
-    Through Spark Connect nobody says how many cores there are.
-    """
-    context = getattr(spark, "_sc", None)
-    return _TASKS_UNKNOWN if context is None else _TASKS_A_CORE * int(context.defaultParallelism)
 
 
 def _in_order(schema: Schema, columns: Sequence[str], case_sensitive: bool) -> Schema:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-from icefield.scan import FileScanTask, read_tasks
+from icefield.scan import read_tasks
 from icefield.writing import WriteContext, write_batches
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
@@ -26,13 +26,10 @@ from icefield_spark.executors import shared
 from icefield_spark.jobs import run_writers
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
 from icefield_spark.types import to_spark_schema
+from icefield_spark.upkeep import SparkRunner
 from icefield_spark.writing import MESSAGE_SCHEMA, Message, Outcome
 
 LINEAGE: Final = ("_row_id", "_last_updated_sequence_number")
-
-_MANY_BYTES: Final = 128 << 20
-_FEW_BYTES: Final = 8 << 20
-"""A task has files of at least so many bytes: of many where there is enough to write, else of few."""
 
 
 class FileRewriter:
@@ -85,7 +82,7 @@ def rewrite_without(
     writing = replace(context, operation_id=str(uuid4()))
     chunks = [
         pickle.dumps([(plain(part), gone[part.file.file_path]) for part in group])
-        for group in _groups(session, plan, gone, context.target_file_bytes)
+        for group in plan.grouped(gone, SparkRunner(session).slots, context.target_file_bytes)
     ]
     reading = ChunkContext.of(scan, to_spark_schema(scan.projection))
     numbers = session.range(0, len(chunks), 1, len(chunks))
@@ -99,26 +96,3 @@ def rewrite_without(
         transaction,
     )
     return outcome
-
-
-def _groups(
-    session: SparkSession, plan: Plan, gone: Mapping[str, Positions], target: int
-) -> Iterator[list[FileScanTask]]:
-    """Parts of files for one task each: as few and as large as leaves every core its share."""
-    parts = [part for path in gone for part in plan.parts[path].values()]
-    # Files of a partition come together, so that few tasks write to it.
-    parts.sort(key=lambda part: (part.spec_id, repr(part.file.partition), part.file.file_path, part.start))
-    cores = getattr(getattr(session, "_sc", None), "defaultParallelism", 1)
-    every = sum(part.length for part in parts)
-    least = _MANY_BYTES if every > _MANY_BYTES else _FEW_BYTES
-    size = min(target, max(least, -(-every // cores)))
-    group: list[FileScanTask] = []
-    held = 0
-    for part in parts:
-        if group and held + part.length // 2 >= size:
-            yield group
-            group, held = [], 0
-        group.append(part)
-        held += part.length
-    if group:
-        yield group

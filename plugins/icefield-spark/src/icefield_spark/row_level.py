@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
-from icefield import Table
 from icefield.errors import UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, In
 from icefield.metadata import MAIN_BRANCH
@@ -28,9 +27,13 @@ from icefield.writing import (
 )
 from pyspark.sql import SparkSession
 
-from icefield_spark.places import Plan, Positions, found_by_filter
+from icefield_spark.numbered import found_by_filter
+from icefield_spark.places import Plan, Positions
 from icefield_spark.rewriting import LINEAGE, rewrite_without
 from icefield_spark.writing import ENGINE, spark_write_context
+
+if TYPE_CHECKING:  # a worker needs no catalog
+    from icefield import Table
 
 
 @dataclass

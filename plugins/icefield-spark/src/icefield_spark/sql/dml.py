@@ -12,12 +12,7 @@ from pyspark.sql import types as spark
 
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import ROW, Positions
-from icefield_spark.row_level import Target, delete_where
-from icefield_spark.sql.context import Context
-from icefield_spark.sql.defaults import default_of
-from icefield_spark.sql.parsing import Cursor, Statement, quoted
-from icefield_spark.sql.queries import Queries
-from icefield_spark.sql.row_changes import (
+from icefield_spark.row_changes import (
     OPERATION,
     UPDATE,
     columns_of,
@@ -26,6 +21,11 @@ from icefield_spark.sql.row_changes import (
     on_branch,
     places_in,
 )
+from icefield_spark.row_level import Target, delete_where
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import default_of
+from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names, Source
 from icefield_spark.wap import staged_strings
 

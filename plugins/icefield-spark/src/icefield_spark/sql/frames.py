@@ -10,7 +10,8 @@ from icefield.schema import schema_from_arrow
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.arrow import SparkBatches
-from icefield_spark.places import POSITION, frame_at, numbered_frame
+from icefield_spark.numbered import frame_at, numbered_frame
+from icefield_spark.places import POSITION
 from icefield_spark.planned import planned_frame
 from icefield_spark.sql.sources import Source
 from icefield_spark.types import to_spark_schema

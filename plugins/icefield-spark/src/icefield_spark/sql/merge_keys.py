@@ -19,7 +19,7 @@ from pyspark.sql import types as spark
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from icefield_spark.keys import MOST_KEYS, KeyFilter
+from icefield_spark.keys import KEYS, MOST_KEYS, Distinct, KeyFilter
 from icefield_spark.row_level import Target
 from icefield_spark.sql.parsing import quoted
 from icefield_spark.sql.pushdown import conjuncts
@@ -71,7 +71,7 @@ def source_keys(
             for at, (kind, (_, other)) in enumerate(zip(kinds, pairs, strict=True))
         )
     )
-    found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in chosen.mapInArrow(_Distinct(), _KEYS).collect()]
+    found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in chosen.mapInArrow(Distinct(), KEYS).collect()]
     columns = [_united([each.column(at) for each in found], kind) for at, kind in enumerate(kinds)]
     if any(column is None for column in columns):
         return None
@@ -79,37 +79,6 @@ def source_keys(
     bounds = conjunction([each for named, column in every for each in _bounds(named, column)])
     best, values = max(every, key=lambda each: len(each[1]))
     return KeyFilter(best.name, values, bounds)
-
-
-_KEYS = "keys binary"
-
-
-class _Distinct:
-    """What ``mapInArrow`` runs: the distinct values of each column, none where they are too many."""
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held: list[pa.Array] | None = None
-        for batch in batches:
-            pieces = [pc.drop_null(pc.unique(column)) for column in batch.columns]
-            held = pieces if held is None else [_joined(pair) for pair in zip(held, pieces, strict=True)]
-            if any(len(each) > MOST_KEYS for each in held):
-                held = [each.slice(0, MOST_KEYS + 1) for each in held]
-        if held is None:
-            return
-        sink = pa.BufferOutputStream()
-        # One row with a list for each column: their lengths differ.
-        lists = [pa.ListArray.from_arrays(pa.array([0, len(each)], pa.int32()), each) for each in held]
-        rows = pa.table(lists, names=[f"c{at}" for at in range(len(lists))])
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        yield pa.RecordBatch.from_pydict({"keys": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
-
-    def __repr__(self) -> str:
-        return "icefield"
-
-
-def _joined(pair: tuple[pa.Array, pa.Array]) -> pa.Array:
-    return pc.unique(pa.concat_arrays(list(pair)))
 
 
 def _united(columns: Sequence[pa.ChunkedArray], kind: IcebergType) -> pa.Array | None:

@@ -12,14 +12,7 @@ from sqlglot import exp, parse_one
 
 from icefield_spark.merging import add_columns
 from icefield_spark.places import ROW
-from icefield_spark.row_level import Target
-from icefield_spark.sql.columns import is_case_sensitive
-from icefield_spark.sql.context import Context
-from icefield_spark.sql.defaults import constant_of, default_of
-from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
-from icefield_spark.sql.merge_keys import Side, source_keys
-from icefield_spark.sql.parsing import Cursor, quoted
-from icefield_spark.sql.row_changes import (
+from icefield_spark.row_changes import (
     DELETE,
     INSERT,
     KEEP,
@@ -29,6 +22,13 @@ from icefield_spark.sql.row_changes import (
     commit_changes,
     on_branch,
 )
+from icefield_spark.row_level import Target
+from icefield_spark.sql.columns import is_case_sensitive
+from icefield_spark.sql.context import Context
+from icefield_spark.sql.defaults import constant_of, default_of
+from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
+from icefield_spark.sql.merge_keys import Side, source_keys
+from icefield_spark.sql.parsing import Cursor, quoted
 
 _SOURCE = "icefield_source"
 _THERE = "icefield_is_source"
@@ -97,10 +97,8 @@ def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: l
         table = Side(sides.alias, columns_of(target).names)
         given = Side(sides.source_alias, sides.source_columns)
         keys = source_keys(target, source, on, table, given, str if sensitive else str.lower)
-    # Spark takes the table for small, and would send all of it to every executor; with keys it is no more than these.
-    hint = f"/*+ MERGE({quoted(sides.alias)}) */ " if keys is None else ""
     columns = ", ".join(_columns(sides, clauses))
-    inner = f"SELECT {hint}{columns} FROM {_joined(sides, on, _kind(clauses))}"
+    inner = f"SELECT {columns} FROM {_joined(sides, on, _kind(clauses))}"
     matters = f"{OPERATION} >= {KEEP} AND ({OPERATION} > {KEEP} OR {_THERE})"
     query = f"SELECT * FROM ({inner}) AS changes WHERE {matters}"
     frame = queries_on(context, target, keys=keys).frame(query, frames={_SOURCE: source})

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from icefield import Table
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from icefield.metadata import MAIN_BRANCH, TableMetadata
@@ -24,10 +23,13 @@ from icefield_spark.arrow import from_spark_batch
 from icefield_spark.distributing import distributed, mode_of
 from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.jobs import run_writers, settings_of
-from icefield_spark.places import FOUND, ROW, Collector, Positions, by_file, collected, reported
+from icefield_spark.places import FOUND, ROW, Positions, by_file, positions_at, reported
 from icefield_spark.row_level import Target, apply_changes
 from icefield_spark.types import to_spark_schema
 from icefield_spark.writing import APPLICATION, Message, application_of
+
+if TYPE_CHECKING:  # a worker needs no catalog
+    from icefield import Table
 
 OPERATION = "icefield_operation"
 KEEP, DELETE, UPDATE, INSERT = range(4)
@@ -54,7 +56,12 @@ def changed_schema(target: Target) -> spark.StructType:
 
 def places_in(target: Target, frame: DataFrame) -> dict[str, Positions]:
     """Where the rows of a frame are, which has no other column than their places."""
-    return collected(target.plan, frame.mapInArrow(Collector(), FOUND).collect())
+    if hasattr(frame, "toArrow"):
+        places = np.asarray(frame.toArrow().column(ROW))
+    else:  # Spark 3.5
+        rows: Any = frame.toPandas()
+        places = rows[ROW].to_numpy(np.int64)
+    return positions_at(target.plan, places)
 
 
 def commit_changes(
