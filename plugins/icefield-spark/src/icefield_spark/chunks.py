@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import told_by_its_cause
+from icefield_spark.workers import spare_archives
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,6 +50,7 @@ def plan_chunks(
 
 def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
     """The rows of one chunk, in the types that Spark has."""
+    spare_archives()
     tasks: Sequence[FileScanTask] = pickle.loads(chunk)
     batches = SparkBatches(context.scan.projection, context.columns)
     # One thread: Spark runs a task a core already.

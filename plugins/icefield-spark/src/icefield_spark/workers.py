@@ -1,0 +1,27 @@
+"""What a Python worker of Spark does before each task that takes longer than a small task itself."""
+
+# See docs/decisions/0171.
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+_LAZY_SINCE: Final = (3, 13)
+_IN_ARCHIVES: Final = ("pyspark", "py4j")
+
+
+def spare_archives() -> None:
+    """Spare the tasks that follow in this worker that Python reads the directory of ``pyspark.zip`` again and again.
+
+    Before each task a worker has Python forget what it knows of folders, and up to Python 3.12 an importer of modules
+    in an archive answers that by reading the archive's directory at once: once for each package. Importers that are not
+    in the cache are made when a module is imported, of a directory that Python keeps.
+    """
+    if sys.version_info >= _LAZY_SINCE:
+        return
+    archives = {getattr(getattr(sys.modules.get(name), "__loader__", None), "archive", None) for name in _IN_ARCHIVES}
+    archives.discard(None)
+    for path, importer in list(sys.path_importer_cache.items()):
+        if getattr(importer, "archive", None) in archives:
+            sys.path_importer_cache.pop(path, None)
