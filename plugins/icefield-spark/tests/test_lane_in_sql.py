@@ -120,7 +120,7 @@ def test_statements_read_evolved_tables_alike_on_both_roads(
 
 
 @pytest.mark.slow
-def test_statements_read_tables_with_deletes_and_other_formats_on_both_roads_at_once(
+def test_statements_read_deletes_and_other_formats_on_both_roads_at_once(
     ice: Any, table: icefield.Table, on_arrow: Any, roads: list[dict[str, int]]
 ) -> None:
     table.delete("id = 2")
@@ -128,7 +128,7 @@ def test_statements_read_tables_with_deletes_and_other_formats_on_both_roads_at_
     ice.sql("INSERT INTO db.t SELECT id + 20, word, price, home, tags, scores, 'c', new, kind FROM db.t WHERE id > 5")
     roads.clear()
     check(ice, on_arrow, QUERIES)
-    assert {"spark": 1, "arrow": 2} in roads
+    assert {"spark": 2, "arrow": 1} in roads
 
 
 @pytest.mark.slow

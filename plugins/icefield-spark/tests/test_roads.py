@@ -254,7 +254,8 @@ def test_both_roads_read_every_evolution_under_every_filter(catalog: Catalog, ic
     for step in ("reorder", "unpartition", "orc", "append", "delete", "parquet", "append"):
         evolving.take(step)
     roads = {(str(each.road), each.reason) for each in ice.explain("db.every").files}
-    assert {("spark", ""), ("arrow", "it is orc"), ("arrow", "1 delete files apply to it")} <= roads
+    assert {("spark", ""), ("arrow", "it is orc")} <= roads
+    assert any(each.deletes and str(each.road) == "spark" for each in ice.explain("db.every").files)
     check(ice, "db.every", evolving.table, filters(evolving.table)[:: 5 if SOAK else 25])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -22,7 +23,7 @@ from icefield.scan.deletes.keys import Mask
 from icefield.scan.deletes.positions import NONE, Positions, ordered
 from icefield.scan.deletes.store import DeleteStore, OnlyRows, TaskDeletes, shared_store
 from icefield.scan.opening import counted, open_file
-from icefield.scan.parallel import in_order
+from icefield.scan.parallel import default_workers, in_order
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
 from icefield.schema.fields import ids_in
@@ -63,6 +64,19 @@ def read_tasks(
     reader = TaskReader(context)
     batches = in_order(tasks, reader.read, workers)
     return batches if limit is None else limited(batches, limit)
+
+
+def read_deletes(tasks: Sequence[FileScanTask], context: ScanContext) -> list[Positions]:
+    """The positions of the deleted rows of each task's file, ascending; each delete file is read once.
+
+    Rows that are deleted by their values are looked up, for which the columns of their keys are read. Raises as
+    ``read_task`` does.
+    """
+    reader = TaskReader(context)
+    if len(tasks) < 2:
+        return [reader.deleted(task) for task in tasks]
+    with ThreadPoolExecutor(default_workers()) as threads:
+        return list(threads.map(reader.deleted, tasks))
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

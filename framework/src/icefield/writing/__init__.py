@@ -1,6 +1,6 @@
 """Writing data files and delete files: the side of a write that may run elsewhere."""
 
-from icefield.manifest import DataFile
+from icefield.manifest import DataFile, DataFileContent
 from icefield.writing.context import WriteContext
 from icefield.writing.data_writer import write_batches
 from icefield.writing.deletes import (
@@ -13,6 +13,7 @@ from icefield.writing.deletes import (
 
 __all__ = [
     "DataFile",
+    "DataFileContent",
     "DeleteContext",
     "DeletedRows",
     "WriteContext",

@@ -17,7 +17,7 @@ from icefield.abc import PutMode
 from icefield.catalog import Table
 from icefield.errors import FileMissing, InvalidFile, InvalidMetadata, UnsupportedFeature
 from icefield.manifest import DataFileContent
-from icefield.scan import FileScanTask, read_tasks
+from icefield.scan import FileScanTask, read_deletes, read_tasks
 from icefield.scan.deletes import store
 from icefield.schema import Schema
 from outcomes import Outcomes
@@ -560,3 +560,16 @@ def test_columns_that_find_no_rows() -> None:
     keys = equality_deletes(table, ["l"], [{"l": [1]}])
     with pytest.raises(UnsupportedFeature, match="of type list"):
         list(read_tasks([FileScanTask(task.file, delete_files=(keys,))], table.scan().context))
+
+
+def test_deleted_positions_of_each_file_are_read_whatever_deletes_them() -> None:
+    table = table_of(rows(range(4)), rows(range(4, 8)))
+    first, second = data_files(table)
+    commit(table, position_deletes(table, [(first.file_path, 1), (first.file_path, 3), (second.file_path, 0)]))
+    commit(table, equality_deletes(table, ["id"], [{"id": 0}, {"id": 1}, {"id": 7}]))
+    scan = table.scan()
+    tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path != first.file_path)
+    found = [positions.tolist() for positions in read_deletes(tasks, scan.context)]
+    assert found == [[0, 1, 3], [0, 3]]
+    assert [positions.tolist() for positions in read_deletes(tasks[:1], scan.context)] == [[0, 1, 3]]
+    assert read_deletes([], scan.context) == []

@@ -1,23 +1,25 @@
 """Which road each data file of a scan takes, and why."""
 
-# See docs/decisions/0096.
+# See docs/decisions/0096 and 0170.
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import count
 from typing import Any
 
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.expressions import BooleanExpression, as_expression, bind, bound_leaves
-from icefield.scan import FileScanTask, TableScan
+from icefield.scan import FileScanTask, TableScan, read_deletes
 from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
 from pyspark.sql import SparkSession
 
 from icefield_spark.roads.columns import Held, ShapeColumns, Unfit, children_of, floats_of, unfit_type
+from icefield_spark.roads.deleted import DeletedRows, why_executors_apply
 from icefield_spark.roads.footers import FOOTERS, FileShape, Footer
 from icefield_spark.roads.reach import reach_of
 
@@ -59,7 +61,7 @@ class Chosen:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Files that one relation reads: of one shape, and with the same constants for what they lack.
 
@@ -72,6 +74,8 @@ class Group:
     prefixes: tuple[str, str]
     has_nans: bool
     """Whether its floats may be NaN, by what manifests count."""
+    deleted: DeletedRows | None = None
+    """The rows that are deleted of the files; None where no delete file applies to any."""
     paths: list[str] = field(default_factory=list)
     locations: list[str] = field(default_factory=list)
     size: list[int] = field(default_factory=lambda: [0])
@@ -173,11 +177,17 @@ class Chooser:
             except Unfit as unfit:
                 reasons[id(task)] = str(unfit)
         kept = sorted(groups.values(), key=lambda group: group.size[0], reverse=True)[:_MOST_GROUPS]
+        marked = [task for task in fit if task.delete_files and members.get(id(task)) in kept]
+        unread = self._read_deletes(marked, members)
+        if unread is not None:  # executors read them again, and say what is wrong
+            kept = [group for group in kept if group.deleted is None]
         chosen, arrow = [], set()
         for task in files:
             group, reason = members.get(id(task)), reasons[id(task)]
-            if group is not None and not any(group is each for each in kept):
+            if group is not None and group not in kept:
                 reason = f"it is in none of the {_MOST_GROUPS} largest groups of {len(groups)} that differ in columns"
+                if unread is not None and group.deleted is not None:
+                    reason = unread
             if reason is not None:
                 arrow.add(task.file.file_path)
             chosen.append(_chosen(task, reason))
@@ -188,7 +198,20 @@ class Chooser:
         if len(files) > _MOST_FILES:
             return dict.fromkeys(map(id, files), f"Spark lists files one by one, and there are {len(files)}")
         times = Counter(task.file.file_path for task in files)
-        return {id(task): _reason(task, times[task.file.file_path]) for task in files}
+        deletes = why_executors_apply(self._spark, files, shows_deleted=DELETED in self._ids)
+        return {id(task): _reason(task, times[task.file.file_path], deletes) for task in files}
+
+    def _read_deletes(self, tasks: list[FileScanTask], members: dict[int, Group]) -> str | None:
+        """Note the deleted rows of files in their groups; why it failed, where it did."""
+        try:
+            found = read_deletes(tasks, self._scan.context)
+        except (IcefieldError, OSError) as error:
+            return f"its deletes cannot be read: {type(error).__name__}"
+        for task, positions in zip(tasks, found, strict=True):
+            deleted = members[id(task)].deleted
+            assert deleted is not None
+            deleted.note(task.file.file_size_in_bytes, task.file.record_count, positions)
+        return None
 
     def _member(self, task: FileScanTask, footer: Footer | None, groups: dict[Any, Group]) -> Group:
         """The group of a file, which is put into it."""
@@ -215,11 +238,23 @@ class Chooser:
         counts = file.nan_value_counts or {}
         has_nans = any(counts.get(each) != 0 for column, ids in self._floats.items() if column in held for each in ids)
         key = (id(shape), prefixes, tuple(constants.items()), has_nans)
-        group = groups.setdefault(key, Group(held, constants, prefixes, has_nans))
+        group = self._with_room(groups, key, task, Group(held, constants, prefixes, has_nans))
         group.paths.append(path)
         group.locations.append(file.file_path)
         group.size[0] += file.file_size_in_bytes
         return group
+
+    @staticmethod
+    def _with_room(groups: dict[Any, Group], key: Any, task: FileScanTask, empty: Group) -> Group:
+        """The group of a key; with deletes the first one in which its files can be told apart."""
+        if not task.delete_files:
+            return groups.setdefault((key, None), empty)
+        for layer in count():
+            group = groups.setdefault((key, layer), replace(empty, deleted=DeletedRows()))
+            assert group.deleted is not None
+            if group.deleted.admits(task.file.file_size_in_bytes):
+                return group
+        raise AssertionError("a new group admits any file")
 
     def _held(self, shape: FileShape) -> dict[int, Held] | Unfit:
         found = self._shapes.get(shape)
@@ -301,12 +336,12 @@ def _chosen(task: FileScanTask, reason: str | None) -> Chosen:
     )
 
 
-def _reason(task: FileScanTask, times: int) -> str | None:
+def _reason(task: FileScanTask, times: int, deletes: Callable[[FileScanTask], str | None]) -> str | None:
     file = task.file
     if file.file_format.lower() != "parquet":
         return f"it is {file.file_format.lower()}"
-    if task.delete_files:
-        return f"{len(task.delete_files)} delete files apply to it"
+    if task.delete_files and (why := deletes(task)) is not None:
+        return f"{len(task.delete_files)} delete files apply to it{why}"
     if file.key_metadata is not None:
         return "it is encrypted"
     if times > 1:

@@ -46,6 +46,8 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     if not isinstance(wanted.row_filter, AlwaysTrue):
         tops = {column.name: made[column.field_id] for column in wanted.fields}
         frame = frame.where(condition(wanted.row_filter, lambda path: reduce(Column.getField, path[1:], tops[path[0]])))
+    if group.deleted is not None:  # after the filter, which leaves fewer rows to look up
+        frame = frame.where(group.deleted.is_kept(spark))
     columns = {
         column.name: made[column.field_id].alias(column.name, metadata=comment_of(column)) for column in wanted.columns
     }

@@ -1,0 +1,134 @@
+"""Deleted rows of files that Spark's own reader reads: a bit for each row, which a condition looks up by position."""
+
+# See docs/decisions/0170.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import count, islice
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from icefield.scan import FileScanTask
+from icefield.writing import DataFileContent
+from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+from icefield_spark.roads.columns import Unfit
+
+Longs = npt.NDArray[np.int64]
+
+_MOST_DELETED: Final = 1 << 22
+"""Rows that delete files name: the driver reads more of them slower than executors do."""
+
+_MOST_ROWS: Final = 1 << 28
+"""Rows of files with deletes: every task is sent a bit for each."""
+
+_MOST_FILES: Final = 512
+"""Files of one group, which are told apart by their sizes."""
+
+_TRIES: Final = 1000
+_BITS: Final = 64
+_WORDS: Final = StructType([StructField("words", ArrayType(LongType(), containsNull=False), nullable=False)])
+
+
+def why_executors_apply(
+    spark: SparkSession, files: Iterable[FileScanTask], *, shows_deleted: bool
+) -> Callable[[FileScanTask], str | None]:
+    """Says of a file with deletes why they are to be applied in Arrow; None where a condition of Spark's does it.
+
+    ``shows_deleted``: deleted rows are wanted, marked as such.
+    """
+    marked = [task for task in files if task.delete_files]
+    named = {(each.file_path, each.content_offset): each.record_count for task in marked for each in task.delete_files}
+    deleted, rows = sum(named.values()), sum(task.file.record_count for task in marked)
+    why = None
+    if shows_deleted:
+        why = ", and column '_deleted' is wanted"
+    elif getattr(spark, "_sc", None) is None or not hasattr(DataFrame, "scalar"):
+        why = ", and Spark's own reader takes none before Spark 4.0 and through Spark Connect"
+    elif deleted > _MOST_DELETED:
+        why = f", of those that delete {deleted} rows"
+    elif rows > _MOST_ROWS:
+        why = f", as to others, of {rows} rows together"
+    return lambda task: why or _why_its_own(task)
+
+
+def _why_its_own(task: FileScanTask) -> str | None:
+    if any(each.content is DataFileContent.EQUALITY_DELETES for each in task.delete_files):
+        return ", some by values"
+    return None if task.file.record_count >= 0 else ", and how many rows it has is not said"
+
+
+class DeletedRows:
+    """The deleted rows of a group's files.
+
+    Spark says of a row where it is in its file, and of its file cheaply no more than how long it is: the files of a
+    group have different lengths.
+    """
+
+    def __init__(self) -> None:
+        self._admitted: set[int] = set()
+        self._files: list[tuple[int, int, Longs]] = []
+
+    def admits(self, size: int) -> bool:
+        """Whether a file of this size can be told from those that were admitted, which it is then one of."""
+        if size in self._admitted or len(self._admitted) == _MOST_FILES:
+            return False
+        self._admitted.add(size)
+        return True
+
+    def note(self, size: int, rows: int, positions: Longs) -> None:
+        """Take the deleted rows of a file, by their positions."""
+        self._files.append((size, rows, positions))
+
+    def is_kept(self, spark: SparkSession) -> Column:
+        """Whether a row is not deleted. Raises ``Unfit`` where the sizes of the files are too alike."""
+        row = functions.col("_metadata.row_index")
+        words = [_bits(rows, positions) for _, rows, positions in self._files]
+        starts = np.cumsum([0, *map(len, words[:-1])])
+        start = _looked_up(spark, np.array([size for size, _, _ in self._files]), starts)
+        place = (start + functions.shiftright(row, 6)).cast("int")
+        word = _known(functions.get(_constant(spark, np.concatenate(words)), place))
+        # Java shifts by the last six bits of the number.
+        bit = functions.call_function("shiftright", word, row.cast("int")).bitwiseAND(functions.lit(1))
+        return bit == 0
+
+
+def _bits(rows: int, positions: Longs) -> Longs:
+    """A bit for each row of a file, and those of a last word; the lowest of a word is that of its first row."""
+    bits = np.zeros(-(-rows // _BITS) * _BITS, np.bool_)
+    bits[positions[: np.searchsorted(positions, rows)]] = True  # a position beyond the end is harmless
+    return np.packbits(bits, bitorder="little").view(np.dtype("<i8")).astype(np.int64, copy=False)
+
+
+def _looked_up(spark: SparkSession, sizes: Longs, starts: Longs) -> Column:
+    """The start that belongs to the size of a row's file, from a table in which each size has a place of its own."""
+    size = functions.col("_metadata.file_size")
+    least = max(len(sizes), len(sizes) ** 2 // 4)
+    places = next((m for m in islice(count(least), _TRIES) if len(np.unique(sizes % m)) == len(sizes)), None)
+    if places is None:
+        raise Unfit("the sizes of files with deletes are too alike")
+    table = np.full(2 * places, -1, np.int64)
+    table[2 * (sizes % places)] = sizes
+    table[2 * (sizes % places) + 1] = starts
+    known, place = _constant(spark, table), (size % functions.lit(places)).cast("int") * 2
+    return _known(functions.when(functions.get(known, place) == size, functions.get(known, place + 1)))
+
+
+def _known(found: Column) -> Column:
+    """What was looked up; an error where nothing was found, which must not pass for a row that is deleted, or not."""
+    wrong = functions.raise_error(functions.lit("a data file has not the size or the rows that the table says"))
+    return functions.coalesce(found, wrong.cast("bigint"))
+
+
+def _constant(spark: SparkSession, words: Longs) -> Column:
+    """Words as a constant that does not show in plans: the answer to a query over a relation of one row."""
+    values = pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))
+    kind = pa.list_(pa.field("element", pa.int64(), nullable=False))
+    row = pa.table([values.cast(kind)], schema=pa.schema([pa.field("words", kind, nullable=False)]))
+    found: Any = spark.createDataFrame(row, _WORDS)
+    made: Column = found.scalar()
+    return made

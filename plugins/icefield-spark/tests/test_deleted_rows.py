@@ -1,0 +1,74 @@
+"""Deleted rows that Spark's own reader leaves out, by a bit for each."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import icefield
+import numpy as np
+import pyarrow as pa
+import pytest
+from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
+from icefield_spark.roads.deleted import DeletedRows, _bits
+
+SCHEMA = pa.schema([("id", pa.int64()), ("word", pa.string())])
+ROWS = 700
+
+
+def table_of(catalog: icefield.Catalog, version: int) -> icefield.Table:
+    """Four files of the same rows but for their ids, in row groups of few rows; two of them have one size."""
+    properties = {"format-version": str(version), "write.parquet.row-group-size-bytes": "2048"}
+    table = catalog.create_table("db.marked", SCHEMA, properties=properties)
+    for start in range(0, 4 * ROWS, ROWS):
+        words = [f"w{n % (7 + start // ROWS)}" for n in range(ROWS)]
+        table.append(pa.table({"id": range(start, start + ROWS), "word": words}, SCHEMA))
+    twin = data_files(table)[0].file_path.removeprefix("file://")
+    copy = twin.replace(".parquet", "-twin.parquet")
+    shutil.copy(twin, copy)
+    table.add_files([f"file://{copy}"])
+    return table
+
+
+def mark(table: icefield.Table, version: int, places: dict[str, list[int]]) -> None:
+    if version == 3:
+        commit(table, *deletion_vectors(table, {file: places[file.file_path] for file in data_files(table)[:-1]}))
+    else:
+        commit(table, position_deletes(table, sorted((path, at) for path, all_ in places.items() for at in all_)))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [2, 3])
+def test_sparks_reader_leaves_out_what_is_deleted_by_position(
+    catalog: icefield.Catalog, ice: Any, version: int
+) -> None:
+    table = table_of(catalog, version)
+    files = data_files(table)
+    few = [0, 63, 64, 65, 200, ROWS - 1]
+    mark(table, version, {file.file_path: few[at:] for at, file in enumerate(files[:-1])})
+    found = ice.explain("db.marked")
+    assert found.count_by_road() == {"spark": 5}, found
+    for where in (None, "id > 600 and word = 'w3'", "id in (0, 63, 200, 763, 764)"):
+        expected = table.scan(*([] if where is None else [where])).to_arrow().sort_by("id")["id"].to_pylist()
+        asked = ice.table("db.marked", where=where, columns=["id", "_pos", "_file"])
+        assert sorted(row.id for row in asked.collect()) == expected
+        later = ice.table("db.marked") if where is None else ice.table("db.marked").where(where)
+        assert sorted(row.id for row in later.select("id").collect()) == expected
+    assert ice.optimize(ice.table("db.marked").where("id < 70")).count() == 66 + 70  # the twin is whole
+    shown = [each for each in ice.explain("db.marked", columns=["id", "_deleted"]).files if each.deletes]
+    assert {str(each.road) for each in shown} == {"arrow"}
+    commit(table, equality_deletes(table, ["id"], [{"id": 5}]))
+    assert ice.explain("db.marked").count_by_road() == {"arrow": 5}
+
+
+def test_a_bit_is_that_of_its_row_and_none_is_beyond_the_last() -> None:
+    positions = np.array([0, 1, 63, 64, 127, 128, 129, 1000])
+    words = _bits(130, positions)
+    assert len(words) == 3
+    assert [at for at in range(192) if words[at >> 6] >> (at & 63) & 1] == [0, 1, 63, 64, 127, 128, 129]
+
+
+def test_a_group_has_no_two_files_of_one_size() -> None:
+    group = DeletedRows()
+    assert [group.admits(size) for size in (10, 20, 10)] == [True, True, False]
