@@ -75,6 +75,7 @@ def test_comments_are_made_on_tables_columns_and_namespaces(
     assert "comment" not in table.refresh().properties
 
 
+@pytest.mark.slow
 def test_default_stands_for_the_default_of_a_column(ice: Any) -> None:
     ice.sql("CREATE TABLE db.d (id bigint, v int DEFAULT 7, w string) TBLPROPERTIES ('format-version' = '3')")
     ice.sql("INSERT INTO db.d VALUES (1, DEFAULT, 'a'), (2, 5, DEFAULT)")
@@ -98,6 +99,7 @@ def test_a_table_takes_its_format_and_its_partitions_as_spark_writes_them(ice: A
         ice.sql("CREATE TABLE db.rows (id bigint) USING csv")
 
 
+@pytest.mark.slow
 def test_tables_of_sparks_own_are_made_of_those_of_the_catalog(ice: Any, spark: Any, table: icefield.Table) -> None:
     ice.sql("INSERT INTO db.t (id, n) VALUES (1, 2), (3, 4)")
     try:
@@ -108,6 +110,7 @@ def test_tables_of_sparks_own_are_made_of_those_of_the_catalog(ice: Any, spark: 
         spark.sql("DROP TABLE IF EXISTS spark_catalog.default.copied")
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_query_are_cached_under_a_name_of_sparks(ice: Any, spark: Any, table: icefield.Table) -> None:
     ice.sql("INSERT INTO db.t (id) VALUES (1), (3)")
     try:
