@@ -1,6 +1,7 @@
 """Updates of snapshots, branches and tags: numbers, times, history."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -338,9 +339,11 @@ def test_any_course_of_changes_reads_back_equal_and_sound(format_version, data):
 
 
 @pytest.mark.spec("SNAP-02")
-def test_new_snapshot_ids_are_not_among_the_table_s():
+def test_new_snapshot_ids_are_not_among_the_table_s(monkeypatch):
     metadata = load(V2)
-    assert metadata.new_snapshot_id() not in metadata.snapshots.positions
+    drawn = iter([*metadata.snapshots.positions, 7])
+    monkeypatch.setattr("icefield.metadata.snapshots.uuid4", lambda: SimpleNamespace(int=next(drawn)))
+    assert metadata.new_snapshot_id() == 7
     assert metadata.next_sequence_number() == metadata.last_sequence_number + 1
     assert new_table(1).next_sequence_number() == 0
 
