@@ -137,6 +137,13 @@ def test_a_request_with_more_updates_than_may_be_is_refused(
     assert client.post(TABLE, json=change).status_code == 200
 
 
+@pytest.mark.parametrize("action", [{"type": "not"}, ["add-spec"], 7, None, True])
+def test_an_update_whose_action_is_no_string_is_refused(catalog: Catalog, action: Any) -> None:
+    catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    body = {"requirements": [], "updates": [{"action": action}]}
+    failed(TestClient(app(catalog)).post(TABLE, json=body), 400, "IllegalArgumentException")
+
+
 @given(
     st.lists(st.text(st.sampled_from('a",\\{}[]:\n\u00e9\U0001f600') | st.characters(codec="utf-8")), max_size=6),
     st.lists(st.text(min_size=1), min_size=1, max_size=3),

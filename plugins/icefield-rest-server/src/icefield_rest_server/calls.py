@@ -97,7 +97,8 @@ def check_updates(*given: Any) -> None:
     Each is applied to the whole that those before it made, and what describes a table is compared with all there is.
     """
     updates = [update for each in given if isinstance(each, list) for update in each]
-    describing = sum(isinstance(update, dict) and update.get("action") in _DESCRIBING for update in updates)
+    actions = [update.get("action") for update in updates if isinstance(update, dict)]
+    describing = sum(isinstance(action, str) and action in _DESCRIBING for action in actions)
     if len(updates) > _MAX_UPDATES or describing > _MAX_DESCRIBING:
         raise InvalidArgument(
             f"a request has up to {_MAX_UPDATES:,} updates, of which up to {_MAX_DESCRIBING} add schemas, partition "
