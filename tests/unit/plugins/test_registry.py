@@ -19,6 +19,7 @@ from icefield.builtin.create import CreateStrategy
 from icefield.builtin.directory import DirectoryBackend
 from icefield.builtin.local import LocalFileSystem
 from icefield.errors import BrokenPlugin, InvalidArgument, MissingPlugin, PluginConflict
+from icefield.plugins import registry
 from icefield_avro.avro_format import AvroFormat
 
 LOCAL = "icefield.builtin.local:LocalFileSystem"
@@ -320,3 +321,18 @@ def test_a_provider_has_names_and_a_target_and_nothing_else() -> None:
     assert [field.name for field in fields(Provider)] == ["names", "target"]
     with pytest.raises(TypeError):
         Provider("x", LOCAL, {})  # type: ignore[call-arg]
+
+
+def test_a_class_is_imported_once_and_a_failure_is_met_again(monkeypatch):
+    """A file system is asked for at every request to storage."""
+    asked = []
+    real = registry.import_module
+    monkeypatch.setattr(registry, "import_module", lambda name: (asked.append(name), real(name))[1])
+    plugins = Plugins(["icefield.builtin.hooks"])
+    first = plugins.file_system("memory")
+    asked.clear()
+    assert plugins.file_system("memory") is plugins.file_system("MEMORY") is first
+    assert asked == []
+    for _ in range(2):
+        with pytest.raises(MissingPlugin):
+            plugins.file_system("nowhere")

@@ -96,6 +96,7 @@ class Plugins:
         self._from_entry_points = False
         self._prefer = dict(prefer or {})
         self._state: _Assembled | None = None
+        self._loaded: dict[tuple[str, str], Any] = {}
 
     @classmethod
     def installed(cls, prefer: Mapping[str, str] | None = None, extra: Iterable[Any] = ()) -> Plugins:
@@ -165,6 +166,13 @@ class Plugins:
                 _LOG.exception("the plugin '%s' failed to hear %s", listener.plugin_name, type(event).__name__)
 
     def _load(self, kind: str, name: str) -> Any:
+        """The class of that name: found once, as a file system is asked for at every request to storage."""
+        known = self._loaded.get((kind, name))
+        if known is None:
+            known = self._loaded[kind, name] = self._checked(kind, name)
+        return known
+
+    def _checked(self, kind: str, name: str) -> Any:
         offer = self._choose(kind, name)
         module, _, attribute = offer.provider.target.partition(":")
         try:
