@@ -4,9 +4,14 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+from typing import Final
+
 from icefield.errors import UnsupportedFeature
 from icefield.metadata.properties import ENCRYPTION_KEY_ID
 from icefield.metadata.table_metadata import TableMetadata
+
+_KEY_ID: Final = attrgetter("key_id")
 
 
 def refuse_plain_files(metadata: TableMetadata) -> None:
@@ -15,7 +20,7 @@ def refuse_plain_files(metadata: TableMetadata) -> None:
         why = f"its property '{ENCRYPTION_KEY_ID.name}' is set"
     elif len(metadata.encryption_keys):
         why = "its metadata holds encryption keys"
-    elif any(key.key_id is not None for key in metadata.snapshots.records):
+    elif not {None}.issuperset(map(_KEY_ID, metadata.snapshots.records)):
         why = "a snapshot of it names an encryption key"
     else:
         return
