@@ -103,7 +103,7 @@ def test_columns_that_do_not_fit_are_stated_before_the_job(spark: Any, people: i
         write(spark.sql("select cast(raise_error('computed') as bigint) as id, 1 as nosuch"), "append")
 
 
-def test_what_a_task_meets_is_told_by_its_cause_alone(read: Any, people: icefield.Table, tmp_path: Path) -> None:
+def test_what_a_task_meets_is_cause_alone_alone(read: Any, people: icefield.Table, tmp_path: Path) -> None:
     frame = read()
     (data_file,) = (tmp_path / "warehouse").rglob("*.parquet")
     data_file.unlink()

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.executors import for_executors
-from icefield_spark.failures import told_by_its_cause
+from icefield_spark.failures import cause_alone
 from icefield_spark.workers import spare_archives
 
 
@@ -54,7 +54,7 @@ def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
     tasks: Sequence[FileScanTask] = pickle.loads(chunk)
     batches = SparkBatches(context.scan.projection, context.columns)
     # One thread: Spark runs a task a core already.
-    with told_by_its_cause():
+    with cause_alone():
         for batch in read_tasks(tasks, context.scan, workers=1):
             yield batches.convert(batch)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader
 from pyspark.sql.types import StructType
 
-from icefield_spark.failures import told_by_its_cause
+from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_WRITE, refuse_options, refuse_streaming
 from icefield_spark.projecting import check_columns, selected_fields
 from icefield_spark.reader import IcefieldReader
@@ -36,7 +36,7 @@ class IcefieldDataSource(DataSource):
     def name(cls) -> str:
         return "icefield"
 
-    @told_by_its_cause()
+    @cause_alone()
     def schema(self) -> StructType:
         source = Source(dict(self.options))
         table = source.table()
@@ -44,7 +44,7 @@ class IcefieldDataSource(DataSource):
         self._version = table.metadata_location
         return to_spark_schema(source.shown(table))
 
-    @told_by_its_cause()
+    @cause_alone()
     def reader(self, schema: StructType) -> DataSourceReader:
         source = Source(dict(self.options))
         refuse_streaming(source.options)
@@ -53,17 +53,17 @@ class IcefieldDataSource(DataSource):
         check_columns(scan.projection, schema)
         return IcefieldReader(scan, schema)
 
-    @told_by_its_cause()
+    @cause_alone()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         source = Source(dict(self.options))
         refuse_options(source.options, STREAM_WRITE, "is for df.writeStream")
         return IcefieldWriter(source, schema, overwrite)
 
-    @told_by_its_cause()
+    @cause_alone()
     def streamReader(self, schema: StructType) -> IcefieldStreamReader:  # noqa: N802 -- Spark's name
         return IcefieldStreamReader(Source(dict(self.options)), schema)
 
-    @told_by_its_cause()
+    @cause_alone()
     def streamWriter(self, schema: StructType, overwrite: bool) -> IcefieldStreamWriter:  # noqa: N802 -- Spark's name
         return IcefieldStreamWriter(Source(dict(self.options)), schema, overwrite)
 

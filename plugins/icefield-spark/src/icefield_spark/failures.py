@@ -17,7 +17,7 @@ _HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
 
 
 @contextmanager
-def told_by_its_cause() -> Iterator[None]:
+def cause_alone() -> Iterator[None]:
     """What is done in a Python worker of Spark, whose errors of Icefield reach the driver without a stack trace.
 
     Such an error says what is wrong and what can be done; where in this package it was raised says nothing more. Spark

@@ -41,6 +41,7 @@ from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
+from icefield_spark.workers import spare_archives
 
 _FILE: Final = "_file"
 _MOST_BYTES: Final = 512 << 20
@@ -63,6 +64,7 @@ class NumberedReader:
         self._keys = keys
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_archives()
         chunks = getattr(self._chunks, "value", self._chunks)
         keys: KeyFilter | None = self._keys
         scan = self._context.scan
@@ -188,6 +190,7 @@ class Finder:
         self._chunks = chunks
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_archives()
         chunks = getattr(self._chunks, "value", self._chunks)
         for batch in numbers:
             for chunk in batch.column(0).to_pylist():

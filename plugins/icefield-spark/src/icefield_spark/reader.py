@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
-from icefield_spark.failures import told_by_its_cause
+from icefield_spark.failures import cause_alone
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,7 +40,7 @@ class IcefieldReader(DataSourceReader):
         self._columns = columns
         self._context: ChunkContext | None = None
 
-    @told_by_its_cause()
+    @cause_alone()
     def partitions(self) -> Sequence[InputPartition]:
         assert self._scan is not None, "planned where it was made"
         return [Chunk(chunk) for chunk in plan_chunks(self._scan)]

@@ -27,6 +27,7 @@ from icefield_spark.jobs import run_writers
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
+from icefield_spark.workers import spare_archives
 from icefield_spark.writing import MESSAGE_SCHEMA, Message, Outcome
 
 LINEAGE: Final = ("_row_id", "_last_updated_sequence_number")
@@ -42,6 +43,7 @@ class FileRewriter:
         self._log = log
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_archives()
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
         files = write_batches(self._writing, self._rows(numbers), task_id=number, attempt=attempt)

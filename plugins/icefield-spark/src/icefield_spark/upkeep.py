@@ -20,6 +20,7 @@ from icefield_spark.ending import whole
 from icefield_spark.executors import dumps, shared
 from icefield_spark.failures import original
 from icefield_spark.sweeping import sweep_traces
+from icefield_spark.workers import spare_archives
 
 if TYPE_CHECKING:  # a worker that runs other things needs neither
     from icefield import Table
@@ -118,6 +119,7 @@ class WorkTask:
         self._progress = progress
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_archives()
         task = TaskContext.get()
         work: Work[Any, Any] = pickle.loads(self._work)
         items = getattr(self._items, "value", self._items)

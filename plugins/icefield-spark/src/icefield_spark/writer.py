@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from icefield_spark.attempts import SECONDS_TO_KILL
-from icefield_spark.failures import told_by_its_cause
+from icefield_spark.failures import cause_alone
 from icefield_spark.merging import add_columns
 from icefield_spark.source import Source
 from icefield_spark.sweeping import sweep
@@ -68,11 +68,11 @@ class IcefieldWriter(DataSourceArrowWriter):
         self._filter = check_target(table, source.options.get("overwrite-where"))
         self._by_partition = source.replaces_partitions
 
-    @told_by_its_cause()
+    @cause_alone()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return Written(pickle.dumps(ChunkWriter(self._context).write(iterator)))
 
-    @told_by_its_cause()
+    @cause_alone()
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         outcome = _outcome(messages)
         source, is_staged = self._source, False
