@@ -25,7 +25,7 @@ def inclusive_metrics(expression: BooleanExpression, statistics: FileStatistics)
     """
     size, once = statistics.num_files, OnceStatistics(statistics)
     mask = combine(expression, size, lambda leaf: ~_excluded(leaf, LeafStatistics(leaf, once)))
-    return mask & (counts(statistics.record_count(), size) != 0)  # type: ignore[no-any-return]
+    return mask & (counts(once.record_count(), size) != 0)  # type: ignore[no-any-return]
 
 
 def _excluded(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:

@@ -22,7 +22,7 @@ def strict_metrics(expression: BooleanExpression, statistics: FileStatistics) ->
     """
     size, once = statistics.num_files, OnceStatistics(statistics)
     mask = combine(expression, size, lambda leaf: _covered(leaf, LeafStatistics(leaf, once)))
-    return mask | (counts(statistics.record_count(), size) == 0)  # type: ignore[no-any-return]
+    return mask | (counts(once.record_count(), size) == 0)  # type: ignore[no-any-return]
 
 
 def _covered(leaf: BoundPredicate, statistics: LeafStatistics) -> Mask:

@@ -97,7 +97,8 @@ class EntryGroup:
     def record_count(self) -> pa.Array:
         """The rows of each file. A count of none is not known: nobody has looked whether the file is empty."""
         stated = _joined([part.column(f.RECORD_COUNT) for part in self._parts])
-        return pc.if_else(pc.greater(stated, 0), stated, pa.scalar(None, pa.int64()))
+        known = pc.greater(stated, 0)
+        return stated if known.true_count == len(stated) else pc.if_else(known, stated, pa.scalar(None, pa.int64()))
 
     def value_count(self, field_id: int) -> pa.Array | None:
         """How many values each file has in a field."""
