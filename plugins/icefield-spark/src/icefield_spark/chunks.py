@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import chunks_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,7 +50,6 @@ def plan_chunks(
 
 def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
     """The rows of one chunk, in the types that Spark has."""
-    spare_archives()
     tasks: Sequence[FileScanTask] = pickle.loads(chunk)
     batches = SparkBatches(context.scan.projection, context.columns)
     # One thread: Spark runs a task a core already.
@@ -71,10 +70,8 @@ class ChunkReader:
         self._step = step
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        chunks = getattr(self._chunks, "value", self._chunks)  # a broadcast variable, or the chunks themselves
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from read_chunk(chunks[number // self._step], self._context)
+        for chunk in chunks_of(numbers, self._chunks, self._step):
+            yield from read_chunk(chunk, self._context)
 
     def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
         return "icefield"

@@ -41,7 +41,7 @@ from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import chunks_of
 
 _FILE: Final = "_file"
 _MOST_BYTES: Final = 512 << 20
@@ -64,27 +64,24 @@ class NumberedReader:
         self._keys = keys
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_archives()
-        chunks = getattr(self._chunks, "value", self._chunks)
         keys: KeyFilter | None = self._keys
         scan = self._context.scan
         shape = SparkBatches(scan.projection, self._context.columns)
         schema = shape.schema.append(pa.field(ROW, pa.int64()))
-        for batch in numbers:
-            for chunk in batch.column(0).to_pylist():
-                for number, task, only in pickle.loads(chunks[chunk // self._step]):
-                    if keys is not None and not self._may_meet(task, keys):
-                        continue
-                    for rows in read_tasks([task], scan, workers=1):
-                        if keys is not None:
-                            rows = rows.filter(keys.mask(rows))
-                        positions = np.asarray(rows.column(POSITION))
-                        if only is not None:
-                            kept = among(positions, only)
-                            rows, positions = rows.filter(pa.array(kept)), positions[kept]
-                        if len(positions):
-                            places = pa.array(place(number, positions), pa.int64())
-                            yield pa.RecordBatch.from_arrays([*shape.convert(rows).columns, places], schema=schema)
+        for chunk in chunks_of(numbers, self._chunks, self._step):
+            for number, task, only in pickle.loads(chunk):
+                if keys is not None and not self._may_meet(task, keys):
+                    continue
+                for rows in read_tasks([task], scan, workers=1):
+                    if keys is not None:
+                        rows = rows.filter(keys.mask(rows))
+                    positions = np.asarray(rows.column(POSITION))
+                    if only is not None:
+                        kept = among(positions, only)
+                        rows, positions = rows.filter(pa.array(kept)), positions[kept]
+                    if len(positions):
+                        places = pa.array(place(number, positions), pa.int64())
+                        yield pa.RecordBatch.from_arrays([*shape.convert(rows).columns, places], schema=schema)
 
     def _may_meet(self, task: FileScanTask, keys: KeyFilter) -> bool:
         """Whether a task has a row that may meet a key: the column is read alone first, up to such a row."""
@@ -190,14 +187,11 @@ class Finder:
         self._chunks = chunks
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_archives()
-        chunks = getattr(self._chunks, "value", self._chunks)
-        for batch in numbers:
-            for chunk in batch.column(0).to_pylist():
-                for number, task in pickle.loads(chunks[chunk]):
-                    found = [np.asarray(rows.column(0)) for rows in read_tasks([task], self._context.scan, workers=1)]
-                    if found:
-                        yield reported(number, np.concatenate(found))
+        for chunk in chunks_of(numbers, self._chunks):
+            for number, task in pickle.loads(chunk):
+                found = [np.asarray(rows.column(0)) for rows in read_tasks([task], self._context.scan, workers=1)]
+                if found:
+                    yield reported(number, np.concatenate(found))
 
     def __repr__(self) -> str:
         return "icefield"

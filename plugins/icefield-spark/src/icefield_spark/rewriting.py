@@ -27,7 +27,7 @@ from icefield_spark.jobs import run_writers
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
 from icefield_spark.types import to_spark_schema
 from icefield_spark.upkeep import SparkRunner
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import chunks_of
 from icefield_spark.writing import MESSAGE_SCHEMA, Message, Outcome
 
 LINEAGE: Final = ("_row_id", "_last_updated_sequence_number")
@@ -43,7 +43,6 @@ class FileRewriter:
         self._log = log
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_archives()
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
         files = write_batches(self._writing, self._rows(numbers), task_id=number, attempt=attempt)
@@ -54,15 +53,13 @@ class FileRewriter:
         yield pa.RecordBatch.from_pydict({"message": pa.array([message], pa.binary())})
 
     def _rows(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        chunks = getattr(self._chunks, "value", self._chunks)
         last = len(self._reading.scan.projection) - 1
-        for batch in numbers:
-            for chunk in batch.column(0).to_pylist():
-                for task, gone in pickle.loads(chunks[chunk]):
-                    for rows in read_tasks([task], self._reading.scan, workers=1):
-                        goes = among(np.asarray(rows.column(last)), gone)
-                        kept = rows.select(range(last))
-                        yield kept.filter(pa.array(~goes)) if goes.any() else kept
+        for chunk in chunks_of(numbers, self._chunks):
+            for task, gone in pickle.loads(chunk):
+                for rows in read_tasks([task], self._reading.scan, workers=1):
+                    goes = among(np.asarray(rows.column(last)), gone)
+                    kept = rows.select(range(last))
+                    yield kept.filter(pa.array(~goes)) if goes.any() else kept
 
     def __repr__(self) -> str:  # shown in Spark's plan, where no property of the catalog may be
         return "icefield"

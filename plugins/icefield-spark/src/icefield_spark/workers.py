@@ -1,11 +1,14 @@
-"""What a Python worker of Spark does before each task that takes longer than a small task itself."""
+"""What every task in a Python worker of Spark begins with."""
 
 # See docs/decisions/0171.
 
 from __future__ import annotations
 
 import sys
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
 
 _LAZY_SINCE: Final = (3, 13)
 _IN_ARCHIVES: Final = ("pyspark", "py4j")
@@ -25,3 +28,15 @@ def spare_archives() -> None:
     for path, importer in list(sys.path_importer_cache.items()):
         if getattr(importer, "archive", None) in archives:
             sys.path_importer_cache.pop(path, None)
+
+
+def chunks_of(numbers: Iterator[pa.RecordBatch], chunks: Any, step: int = 1) -> Iterator[bytes]:
+    """The chunks that are a task's, by the numbers that it gets.
+
+    ``chunks``: a broadcast variable, or the chunks themselves. ``step``: by how much the numbers of two chunks differ.
+    """
+    spare_archives()
+    every = getattr(chunks, "value", chunks)
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield every[number // step]
