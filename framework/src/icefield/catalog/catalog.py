@@ -301,15 +301,15 @@ class Catalog(ChangesOfCatalog, ViewsOfCatalog):
         Raises ``TableExists``, ``InvalidMetadata``, and ``InvalidSchema`` for one that other engines would refuse,
         since a column has the name of a partition field; ``open_table`` reads it.
         """
-        name = table_name(identifier)
+        name, location = table_name(identifier), given_location(metadata_location)
         try:  # before anything is registered it must be clear that it can be read
-            found = _metadata_at(self.io, given_location(metadata_location))
+            found = _metadata_at(self.io, location)
         except (LocationRefused, MissingPlugin, StorageError):
             if not self._backend.serves_metadata:  # a service may open what nobody else can
                 raise
         else:
             check_names_differ(found)
-        self._backend.register_table(name, str(metadata_location))
+        self._backend.register_table(name, location)
         return self.load_table(name)
 
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> Table:

@@ -136,7 +136,7 @@ def _without_nan(array: pa.Array) -> pa.Array:
 def _in_order(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Bounds without those that contradict each other: nothing is between them, and rows are there."""
     crossed = pc.greater(lower, upper)
-    if not crossed.true_count:  # asked of each manifest: what it costs counts where plans are made again
+    if not crossed.true_count:  # a count without a copy: where plans are made again, it shows
         return lower, upper
     unknown, mask = pa.scalar(None, lower.type), pc.fill_null(crossed, False)
     return pc.if_else(mask, unknown, lower), pc.if_else(mask, unknown, upper)
