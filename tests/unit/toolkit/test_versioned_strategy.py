@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from icefield.metadata.properties import FrozenDict
 from icefield.metadata.updates import SetProperties
 from icefield.schema import Schema
 from icefield.testing import FaultyFileSystem
-from icefield.toolkit import VersionedStrategy, read_whole
+from icefield.toolkit import BytesInput, VersionedStrategy, read_whole
 from icefield.types import LongType, NestedField
 from tables import SCHEMA, again, ids, memory_catalog, rows, stored_files
 
@@ -441,3 +441,57 @@ def test_whoever_commits_again_does_not_read_what_it_has_put_itself(system: type
     MemoryFileSystem.files[second.pointer.location] = encode_metadata(other), 0
     third = Proposal(apply_updates(metadata, [SetProperties({"a": "2"})]))
     assert isinstance(strategy.commit(second.pointer, third), Conflict)
+
+
+class Measuring(MemoryFileSystem):
+    """Counts the bytes that are read."""
+
+    taken = 0
+
+    def open_input(self, location: str) -> InputFile:
+        system = self
+
+        class Measured(BytesInput):
+            def read_at(self, offset: int, length: int) -> bytes:
+                data = super().read_at(offset, length)
+                system.taken += len(data)
+                return data
+
+        return Measured(read_whole(SYSTEM, location))
+
+
+@pytest.mark.parametrize(
+    ("spelt", "most"),
+    [
+        (lambda data: data, 512),
+        (lambda data: json.dumps(json.loads(data), indent=2).encode(), 512),  # as Java writes it
+        (lambda data: json.dumps(json.loads(data), sort_keys=True).encode(), 1_000_000),
+        # What is not the table's own member names no table.
+        (lambda data: b'{"a":{"format-version":2,"table-uuid":"' + b"0" * 36 + b'","b":1},' + data[1:], 1_000_000),
+    ],
+    ids=["ours", "indented", "sorted", "nested"],
+)
+def test_the_table_of_a_base_is_known_by_the_first_bytes_of_its_file(
+    spelt: Callable[[bytes], bytes], most: int
+) -> None:
+    """Two looks at a base without a stamp, one before and one after publishing; 100 kB of metadata."""
+    system = Measuring()
+    location = f"memory://measured/{uuid4().hex}"
+    strategy = CreateStrategy(("db", "t"), location, system)
+    metadata = new_table_metadata(
+        Schema(NestedField(1, "id", LongType())), location=location, properties={"a": "x" * 100_000}
+    )
+    at = create_at(strategy, spelt(encode_metadata(metadata)))
+    changed = Proposal(apply_updates(metadata, [SetProperties({"a": "1"})]))
+    foreign = Proposal(replace(changed.metadata, table_uuid=str(uuid4())))
+    assert isinstance(strategy.commit(at, foreign), Conflict), "the base is another table's"
+    system.taken = 0
+    assert isinstance(strategy.commit(at, changed), Committed)
+    assert 0 < system.taken <= most
+
+
+def create_at(strategy: VersionedStrategy, data: bytes) -> Pointer:
+    """Another engine's first version."""
+    at = f"{strategy.folder}/v1.metadata.json"
+    SYSTEM.put(at, data, PutMode.CREATE)
+    return Pointer(at, 1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat as stats
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
@@ -63,11 +63,13 @@ class LocalFileSystem(FileSystem):
             return _LocalOutput(self, location, target, temporary, _create(temporary))
 
     def stat(self, location: str) -> FileInfo:
-        with translated(location):
-            found = os.stat(path_of(location))
-            if not stats.S_ISREG(found.st_mode):
-                raise FileMissing(f"{location} is no file", location=location)
-            return FileInfo(location, found.st_size, found.st_mtime_ns // 1_000_000)
+        found = _look(location)
+        if found is None:
+            raise FileMissing(f"no file {location}", location=location)
+        return found
+
+    def stat_many(self, locations: Sequence[str]) -> list[FileInfo | None]:
+        return [_look(location) for location in locations]
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
         yield from _walk(path_of(prefix).rstrip("/") or "/", prefix.rstrip("/"), shallow)
@@ -133,6 +135,20 @@ def path_of(location: str) -> str:
     if not path.isascii() and any("\ud800" <= each <= "\udfff" for each in path):
         raise LocationRefused(f"{location!r} is refused: no file can have that name", location=location)
     return path
+
+
+def _look(location: str) -> FileInfo | None:
+    """Size and time of a file, or None where no file is: most commits look for names that nobody has taken."""
+    path = path_of(location)
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _failure(f"cannot use {location}", error, location) from error
+    if not stats.S_ISREG(found.st_mode):
+        return None
+    return FileInfo(location, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
 @contextmanager

@@ -399,6 +399,8 @@ def local_path(location: str) -> str:
             f"absolute one, such as file://{os.path.abspath(path)}",
             location=location,
         )
+    if path.isascii():
+        return path
     try:
         os.fsencode(path)
     except UnicodeEncodeError:

@@ -11,6 +11,7 @@ Only purging frees names, after everything else of the table: see ``docs/decisio
 
 from __future__ import annotations
 
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -59,6 +60,10 @@ _LOOKS: Final = 4
 _DROP_TRIES: Final = 100
 _SETTLED_MS: Final = 60_000
 _TOMBSTONE_MAX: Final = 512
+_START: Final = 256
+_UUID_AT_THE_START: Final = re.compile(
+    rb'\s*\{\s*"format-version"\s*:\s*[0-9]+\s*,\s*"table-uuid"\s*:\s*"([0-9A-Fa-f-]{36})"\s*,'
+)
 _DROPPED: Final = "this table was dropped: purge it, or remove its folder, before another engine creates one here"
 
 
@@ -187,7 +192,7 @@ class VersionedStrategy(CommitStrategy):
             version = pointer_version(current) + 1
             target = self.__plain(version)
             try:
-                uuid = self.__uuid(read_whole(self.file_system, current.location), current.location)
+                uuid = self.__uuid_in(current.location)
             except FileMissing:  # removed by another engine
                 continue
             except InvalidMetadata:  # a table that cannot be read can be dropped
@@ -248,7 +253,7 @@ class VersionedStrategy(CommitStrategy):
         try:
             stamp = _stamp(self.file_system.stat(base.location))
             if stamp is None or stamp != base.stamp:
-                uuid = self.__uuid(read_whole(self.file_system, base.location), base.location)
+                uuid = self.__uuid_in(base.location)
                 if uuid is not None and uuid != metadata.table_uuid:
                     return None
         except FileMissing:
@@ -267,7 +272,19 @@ class VersionedStrategy(CommitStrategy):
                 break
         return True
 
-    def __uuid(self, data: bytes, location: str) -> str | None:
+    def __uuid_in(self, location: str) -> str | None:
+        """The UUID of the table whose metadata a file holds. Raises ``FileMissing`` and ``InvalidMetadata``.
+
+        Writers put it at the start, so that as a rule the first bytes are read of what may be megabytes.
+        """
+        source = self.file_system.open_input(location)
+        try:
+            start = _UUID_AT_THE_START.match(source.read_at(0, _START))
+        finally:
+            source.close()
+        if start is not None:
+            return start[1].decode()
+        data = read_whole(self.file_system, location)
         if data[:2] == b"\x1f\x8b":
             return decode_metadata(data, location).table_uuid
         try:

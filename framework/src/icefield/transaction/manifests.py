@@ -221,7 +221,10 @@ class ManifestAssembler:
         nothing goes stays itself. What must be read is read ahead, and a manifest is published by a thread while the
         next one is encoded.
         """
-        keys = [None if _stays(group) else self._key("rewritten", *(part.key for part in group)) for group in groups]
+        keys = [
+            None if len(group) == 1 and group[0].gone is None else self._key("rewritten", *(part.key for part in group))
+            for group in groups
+        ]
         missing = {
             key: group for key, group in zip(keys, groups, strict=True) if key is not None and key not in self._made
         }
@@ -357,10 +360,6 @@ def _by_number(
     for file in files:
         found.setdefault(numbers.get((file.file_path, file.content_offset)), []).append(file)
     return sorted(found.items(), key=lambda each: (each[0] is None, each[0] or 0))
-
-
-def _stays(group: Sequence[Remaining]) -> bool:
-    return len(group) == 1 and group[0].gone is None
 
 
 def _carry(
