@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from icefield.abc import FileSystem, Proposal, TableName
 from icefield.errors import NoSuchTable, StorageError, TableExists
 from icefield.toolkit import MAX_LOCATION_LENGTH, MetastoreStrategy, OutcomeUnknown, checked_pointer
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, not_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    not_,
+    select,
+    update,
+)
 
 from icefield_sql.database import ConnectionLost, Database, NameTaken
-from icefield_sql.tables import TABLE, TABLES, beginning
+from icefield_sql.tables import TABLE, TABLES, beginning, is_table
+
+_NAMED: Final = and_(
+    TABLES.c.catalog_name == bindparam("of_catalog"),
+    TABLES.c.table_namespace == bindparam("of_namespace"),
+    TABLES.c.table_name == bindparam("of_name"),
+)
 
 
 class SqlStrategy(MetastoreStrategy):
@@ -66,12 +86,9 @@ class SqlStrategy(MetastoreStrategy):
         if old is None:
             connection.execute(insert(TABLES).values(new_row(self._database, self.table, new)))
             return True
-        statement = (
-            update(TABLES)
-            .where(row_of(self._database, self.table), TABLES.c.metadata_location == old)
-            .values(metadata_location=new, previous_metadata_location=old)
-        )
-        return connection.execute(statement).rowcount == 1
+        statement = _swap(typed=self._database.has_type_column)
+        values = {**_parameters(self._database, self.table), "old": old, "new": new}
+        return connection.execute(statement, values).rowcount == 1
 
 
 def row_of(database: Database, table: TableName) -> ColumnElement[bool]:
@@ -126,9 +143,29 @@ def new_row(database: Database, table: TableName, location: str, kind: str = TAB
 def pointer_of(database: Database, table: TableName) -> str | None:
     """The metadata location of a table, or None."""
     with looking(database) as connection:
-        pointer = beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)
-        found: str | None = connection.execute(select(pointer).where(row_of(database, table))).scalar()
+        statement = _pointer(typed=database.has_type_column)
+        found: str | None = connection.execute(statement, _parameters(database, table)).scalar()
     return checked_pointer(table, found)
+
+
+# The two statements of each commit are made once: SQLite answers one in less time than it takes to make it.
+@cache
+def _pointer(*, typed: bool) -> Select[str]:
+    return select(beginning(TABLES.c.metadata_location, MAX_LOCATION_LENGTH)).where(_NAMED, is_table(typed=typed))
+
+
+@cache
+def _swap(*, typed: bool) -> Update:
+    old = bindparam("old", type_=String)
+    return (
+        update(TABLES)
+        .where(_NAMED, is_table(typed=typed), TABLES.c.metadata_location == old)
+        .values(metadata_location=bindparam("new"), previous_metadata_location=old)
+    )
+
+
+def _parameters(database: Database, table: TableName) -> dict[str, str]:
+    return {"of_catalog": database.catalog, "of_namespace": ".".join(table[:-1]), "of_name": table[-1]}
 
 
 @contextmanager
