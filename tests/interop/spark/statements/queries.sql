@@ -51,8 +51,13 @@ SELECT count(*) FROM big_orders b JOIN db.orders o ON o.id = b.id;
 
 DROP VIEW big_orders;
 
--- only there: a view that stays would be kept in the catalog, which keeps tables alone
-CREATE VIEW db.lasting AS SELECT id FROM db.orders;
+-- a view that the catalog keeps
+CREATE VIEW db.lasting AS SELECT id, id * 2 AS twice FROM db.orders;
+SELECT * FROM db.lasting ORDER BY id;
+SELECT l.twice, o.id FROM db.lasting l JOIN db.orders o USING (id) ORDER BY 1, 2;
+CREATE OR REPLACE VIEW db.lasting AS SELECT id FROM db.orders WHERE id > 1;
+SELECT * FROM db.lasting ORDER BY id;
+DROP VIEW db.lasting;
 
 -- refused
 SELECT nothing FROM db.orders;
