@@ -58,12 +58,16 @@ class ManifestRequest:
     where_unbounded: StatisticsRequest = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Decoded:
-    """What has been decoded of a manifest so far, and which single statistics were looked for."""
+    """What has been decoded of a manifest so far, and which single statistics were looked for.
+
+    ``answered`` is the request that it was last found to have everything for: a plan asks each manifest the same.
+    """
 
     entries: ManifestEntries
     statistics: frozenset[StatisticKey] = field(default_factory=frozenset)
+    answered: ManifestRequest | None = None
 
     @property
     def nbytes(self) -> int:
@@ -113,7 +117,13 @@ class ManifestReader:
         if self._scope is None:
             return None
         known = MANIFESTS.get(self._key(manifest, partition_type))
-        return None if known is None or _missing(known, request) is not None else known.entries
+        if known is None:
+            return None
+        if known.answered != request:
+            if _missing(known, request) is not None:
+                return None
+            known.answered = request
+        return known.entries
 
     def fetch(self, manifest: ManifestFile) -> FetchedManifest:
         """The file itself, to be handed to ``read``."""
