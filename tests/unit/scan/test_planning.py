@@ -16,6 +16,7 @@ from icefield.expressions import AlwaysTrue, bind
 from icefield.manifest import ALL_COLUMNS, DataFile, ManifestWriter, clear_caches, read_manifest
 from icefield.metadata.metrics import MetricsCollector, MetricsConfig, apply_modes
 from icefield.partitioning.spec import normalised_key
+from icefield.scan import FileScanTask
 from icefield.schema import Schema
 from icefield.types import NestedField, parse_type
 from naive_filters import COLUMNS, TRANSFORMS, expressions, naive, rows, spec_of, to_batch
@@ -377,6 +378,13 @@ def scans(draw: st.DrawFn) -> tuple[dict[str, str], Any, list[dict[str, Any]], A
     return columns, spec_of(*fields), draw(rows(columns)), draw(expressions(columns, 3))
 
 
+def comparable(task: FileScanTask) -> tuple[Any, ...]:
+    """What a task holds, with a partition that equals one of the same values: no NaN equals another."""
+    values = tuple("NaN" if value != value else value for value in task.file.partition)
+    numbers = task.start, task.length, task.data_sequence_number, task.file_sequence_number
+    return replace(task.file, partition=values), task.residual, task.delete_files, numbers
+
+
 @pytest.mark.slow
 @pytest.mark.spec("SCAN-03", "SCAN-06", "SCAN-18", "SCAN-19", "SCAN-23", "PART-08")
 @settings(max_examples=150, deadline=None)
@@ -392,7 +400,8 @@ def test_no_file_with_a_matching_row_is_lost_and_residuals_match_the_rows_that_t
     table.commit()
     scan = table.scan(row_filter)
     tasks = {name_of(task.file.file_path): task for task in scan.plan_files()}
-    assert list(scan.planned_on(PicklingRunner()).plan_files()) == list(scan.plan_files())
+    elsewhere = [comparable(task) for task in scan.planned_on(PicklingRunner()).plan_files()]
+    assert elsewhere == [comparable(task) for task in scan.plan_files()]
     bound = bind(WIDE, row_filter)
     for name, (_, members) in files.items():
         matching = [row for row in members if naive(bound, row)]
