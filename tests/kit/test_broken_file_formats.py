@@ -2,537 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any, ClassVar
-from uuid import uuid4
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
-from icefield import Plugins
-from icefield.abc import (
-    FileFormat,
-    FormatAbility,
-    FormatReader,
-    FormatWriter,
-    InputFile,
-    ManifestFormat,
-    ManifestFormatReader,
-    ManifestReadRequest,
-    OutputStream,
-    ReadRequest,
-    WrittenFile,
+from broken_file_formats.damage import (
+    MakesUpRowsWhereTheFileEnds,
+    NamesNoFile,
+    RaisesItsOwnErrors,
+    SaysNothingOfWhereDamageIs,
+    TakesDamageForAnEmptyFile,
 )
-from icefield.builtin.memory import MemoryFileSystem
-from icefield.errors import InvalidFile, StorageError, UnsupportedFeature
-from icefield.metadata.metrics import Metrics
+from broken_file_formats.handed_on import Right
+from broken_file_formats.metrics import (
+    BoundsNegativeZeroByZero,
+    BoundsWhatLiesBelowNulls,
+    CountsNoNulls,
+    CountsNullsOfParentsOnly,
+    CountsRowsTwice,
+    OrdersTextsByUtf16,
+    TellsBoundsThatAreTooTight,
+    TellsNanForABound,
+)
+from broken_file_formats.reading import (
+    CannotTravel,
+    CountsPositionsOfWhatItReads,
+    DropsFieldIds,
+    DropsWantedMapKeys,
+    EncodesNullsAsValues,
+    ForgetsMetadata,
+    ForgetsWhatIsRequired,
+    GuessesIdsByPlace,
+    IgnoresSplits,
+    IgnoresTheBatchSize,
+    IgnoresTheOrderOfColumns,
+    LeavesItsInputOpen,
+    LosesRowsWithoutColumns,
+    LosesTheFirstRowOfASplit,
+    MixesFilesReadTogether,
+    ReadsOnce,
+    RestartsPositions,
+    SkipsByAnUnsoundFilter,
+    TakesEmptyForNull,
+    TellsAWrongCount,
+    TellsSanitisedNames,
+)
+from broken_file_formats.writing import (
+    AppendsNothing,
+    AppendsToAnything,
+    IgnoresTheOffsetsOfSlices,
+    LosesTheLastBatch,
+    PublishesBeforeTheEnd,
+    PublishesWhatIsAborted,
+    SwallowsErrorsOfTheStorage,
+    TellsAWrongSize,
+    WritesInAnotherOrder,
+    WritesWhatLiesBelowNulls,
+)
+from icefield.abc import FileFormat, FormatWriter, OutputStream
+from icefield.errors import UnsupportedFeature
 from icefield.schema import Schema
 from icefield.testing import ManifestFormatSuite
 from icefield.types import FixedType, UUIDType
-from icefield.types.arrow.types import field_id, with_field_id
 from kit_checks import checks, failures
-
-Batches = Iterator[pa.RecordBatch]
-
-
-class Reader(ManifestFormatReader):
-    """A right reader, handed on."""
-
-    def __init__(self, inner: FormatReader) -> None:
-        self.inner = inner
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.inner.schema
-
-    @property
-    def metadata(self) -> Mapping[str, bytes]:
-        return self.inner.metadata
-
-    def read(self, request: ReadRequest) -> Batches:
-        return self.inner.read(request)
-
-    def metrics(self) -> Metrics:
-        return self.inner.metrics()
-
-    def close(self) -> None:
-        self.inner.close()
-
-
-class Writer(FormatWriter):
-    """A right writer, handed on."""
-
-    def __init__(self, inner: FormatWriter) -> None:
-        self.inner = inner
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self.inner.write(batch)
-
-    @property
-    def estimated_size(self) -> int:
-        return self.inner.estimated_size
-
-    def close(self) -> WrittenFile:
-        return self.inner.close()
-
-    def abort(self) -> None:
-        self.inner.abort()
-
-
-class Right(ManifestFormat):
-    """The format ``avro`` through another class: what the broken ones break one thing of."""
-
-    name: ClassVar[str] = "avro"
-    extension: ClassVar[str] = "avro"
-    abilities = frozenset({FormatAbility.SPLITS})
-    reader: ClassVar[type[Reader]] = Reader
-    writer: ClassVar[type[Writer]] = Writer
-
-    @property
-    def inner(self) -> ManifestFormat:
-        found = Plugins.installed().file_format("avro")
-        assert isinstance(found, ManifestFormat)
-        return found
-
-    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
-        return self.reader(self.inner.open_reader(source, location, size=size))
-
-    def open_writer(self, sink: OutputStream, schema: Schema, **options: Any) -> FormatWriter:
-        return self.writer(self.inner.open_writer(sink, schema, **options))
-
-
-def broken_reading(change: Callable[[FormatReader, ReadRequest], Batches]) -> type[Reader]:
-    """A reader whose ``read`` is another."""
-    return type("BrokenReader", (Reader,), {"read": lambda self, request: change(self.inner, request)})
-
-
-def broken_metrics(change: Callable[[Metrics], Metrics]) -> type[Writer]:
-    """A writer that states other metrics."""
-
-    def close(self: Writer) -> WrittenFile:
-        written = self.inner.close()
-        return replace(written, metrics=change(written.metrics))
-
-    return type("BrokenWriter", (Writer,), {"close": close})
-
-
-class DropsFieldIds(Right):
-    class reader(Reader):
-        @property
-        def schema(self) -> pa.Schema:
-            return pa.schema([pa.field(field.name, field.type) for field in self.inner.schema])
-
-
-class TellsAWrongCount(Right):
-    class reader(Reader):
-        @property
-        def record_count(self) -> int:
-            return 7
-
-
-class LosesTheLastBatch(Right):
-    class writer(Writer):
-        held: pa.RecordBatch | None = None
-
-        def write(self, batch: pa.RecordBatch) -> None:
-            if self.held is not None:
-                self.inner.write(self.held)
-            self.held = batch
-
-
-class WritesInAnotherOrder(Right):
-    class writer(Writer):
-        def __init__(self, inner: FormatWriter) -> None:
-            super().__init__(inner)
-            self.held: list[pa.RecordBatch] = []
-
-        def write(self, batch: pa.RecordBatch) -> None:
-            self.held.append(batch)
-
-        def close(self) -> WrittenFile:
-            for batch in reversed(self.held):
-                self.inner.write(batch)
-            return self.inner.close()
-
-
-class TakesEmptyForNull(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        for batch in inner.read(request):
-            columns = [
-                pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
-                if pa.types.is_list(column.type)
-                else column
-                for column in batch.columns
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-    reader = broken_reading(_read)
-
-
-class RestartsPositions(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        for batch in inner.read(request):
-            if request.positions:
-                at = batch.schema.get_field_index("_pos")
-                batch = batch.set_column(at, batch.schema.field(at), pa.array(range(batch.num_rows), pa.int64()))
-            yield batch
-
-    reader = broken_reading(_read)
-
-
-class IgnoresTheBatchSize(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        yield from inner.read(replace(request, batch_rows=1 << 20))
-
-    reader = broken_reading(_read)
-
-
-class IgnoresTheOrderOfColumns(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        names = [name for name in inner.schema.names if name in request.columns.names]
-        columns = pa.schema([request.columns.field(name) for name in names])
-        yield from inner.read(replace(request, columns=columns))
-
-    reader = broken_reading(_read)
-
-
-class IgnoresSplits(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        yield from inner.read(replace(request, split=None))
-
-    reader = broken_reading(_read)
-
-
-class LosesTheFirstRowOfASplit(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        first = request.split is not None and request.split.start > 0
-        for batch in inner.read(request):
-            yield batch.slice(1) if first else batch
-            first = False
-
-    reader = broken_reading(_read)
-
-
-class SkipsByAnUnsoundFilter(Right):
-    abilities = frozenset({FormatAbility.SPLITS, FormatAbility.FILTERS})
-
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        for batch in inner.read(request):
-            yield batch if request.row_filter is None else batch.slice(0, batch.num_rows // 2)
-
-    reader = broken_reading(_read)
-
-
-class DropsWantedMapKeys(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        if not isinstance(request, ManifestReadRequest):
-            yield from inner.read(request)
-            return
-        keys = {number: frozenset([min(wanted)]) for number, wanted in request.map_keys.items()}
-        yield from inner.read(replace(request, map_keys=keys))
-
-    reader = broken_reading(_read)
-
-
-class EncodesNullsAsValues(Right):
-    abilities = Right.abilities | {FormatAbility.DICTIONARIES}
-
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        for batch in inner.read(request):
-            for at, field in enumerate(request.columns):
-                if field_id(field) in request.dictionaries:
-                    filled = batch.column(at).fill_null(pa.scalar("", field.type))
-                    batch = batch.set_column(at, field.name, filled.dictionary_encode())
-            yield batch
-
-    reader = broken_reading(_read)
-
-
-class ForgetsMetadata(Right):
-    class reader(Reader):
-        @property
-        def metadata(self) -> Mapping[str, bytes]:
-            return {}
-
-
-class TellsBoundsThatAreTooTight(Right):
-    writer = broken_metrics(lambda metrics: replace(metrics, upper_bounds=metrics.lower_bounds))
-
-
-class CountsNoNulls(Right):
-    writer = broken_metrics(
-        lambda metrics: replace(metrics, null_value_counts=dict.fromkeys(metrics.null_value_counts, 0))
-    )
-
-
-class CountsRowsTwice(Right):
-    writer = broken_metrics(lambda metrics: replace(metrics, record_count=2 * metrics.record_count))
-
-
-class TellsNanForABound(Right):
-    writer = broken_metrics(
-        lambda metrics: replace(
-            metrics,
-            upper_bounds={
-                number: float("nan") if isinstance(bound, float) else bound
-                for number, bound in metrics.upper_bounds.items()
-            },
-        )
-    )
-
-
-class TellsAWrongSize(Right):
-    class writer(Writer):
-        def close(self) -> WrittenFile:
-            written = self.inner.close()
-            return replace(written, size=written.size - 1)
-
-
-class PublishesWhatIsAborted(Right):
-    class writer(Writer):
-        def abort(self) -> None:
-            self.inner.close()
-
-
-class TakesDamageForAnEmptyFile(Right):
-    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
-        try:
-            return super().open_reader(source, location, size=size)
-        except InvalidFile:
-            return Nothing()
-
-
-class Nothing(FormatReader):
-    schema = pa.schema([])
-    metadata: ClassVar[dict[str, bytes]] = {}
-
-    def read(self, request: ReadRequest) -> Batches:
-        return iter(())
-
-    def metrics(self) -> Metrics:
-        return Metrics(record_count=0)
-
-    def close(self) -> None:
-        pass
-
-
-class RaisesItsOwnErrors(Right):
-    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
-        try:
-            return super().open_reader(source, location, size=size)
-        except InvalidFile as error:
-            raise ZeroDivisionError(str(error)) from None
-
-
-class NamesNoFile(Right):
-    def open_reader(self, source: InputFile, location: str, *, size: int | None = None) -> ManifestFormatReader:
-        try:
-            return super().open_reader(source, location, size=size)
-        except InvalidFile:
-            raise InvalidFile("the file is damaged") from None
-
-
-class CannotTravel(Right):
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("holds a connection")
-
-
-class ForgetsWhatIsRequired(Right):
-    class reader(Reader):
-        @property
-        def schema(self) -> pa.Schema:
-            return pa.schema([field.with_nullable(True) for field in self.inner.schema])
-
-
-class GuessesIdsByPlace(Right):
-    class reader(Reader):
-        @property
-        def schema(self) -> pa.Schema:
-            return pa.schema([with_field_id(field, at) for at, field in enumerate(self.inner.schema, 1)])
-
-
-class TellsSanitisedNames(Right):
-    class reader(Reader):
-        @property
-        def schema(self) -> pa.Schema:
-            return pa.schema([field.with_name(field.name.replace(" ", "_x20")) for field in self.inner.schema])
-
-        def read(self, request: ReadRequest) -> Batches:
-            return self.inner.read(replace(request, columns=self.inner.schema))
-
-
-class LosesRowsWithoutColumns(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        for batch in inner.read(request):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=batch.schema)
-
-    reader = broken_reading(_read)
-
-
-class ReadsOnce(Right):
-    class reader(Reader):
-        begun: Batches | None = None
-
-        def read(self, request: ReadRequest) -> Batches:
-            self.begun = self.begun or self.inner.read(request)
-            return self.begun
-
-
-class MixesFilesReadTogether(Right):
-    def read_together(
-        self, readers: Sequence[ManifestFormatReader], request: ManifestReadRequest
-    ) -> list[list[pa.RecordBatch]]:
-        return super().read_together(readers, request)[::-1]
-
-
-class CountsPositionsOfWhatItReads(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        shift = request.split.start > 0 if request.split else 0
-        for batch in inner.read(request):
-            if request.positions and request.row_filter is not None:
-                at = batch.schema.get_field_index("_pos")
-                batch = batch.set_column(at, batch.schema.field(at), pc.add(batch.column(at), int(shift)))
-            yield batch
-
-    reader = broken_reading(_read)
-
-
-class IgnoresTheOffsetsOfSlices(Right):
-    class writer(Writer):
-        def write(self, batch: pa.RecordBatch) -> None:
-            first = batch.column(0)
-            whole = pa.Array.from_buffers(first.type, len(first), first.buffers())
-            self.inner.write(batch.set_column(0, batch.schema.field(0), whole))
-
-
-class WritesWhatLiesBelowNulls(Right):
-    class writer(Writer):
-        def write(self, batch: pa.RecordBatch) -> None:
-            columns = [
-                pa.StructArray.from_arrays([c.field(i) for i in range(c.type.num_fields)], fields=[*c.type])
-                if pa.types.is_struct(c.type)
-                else c
-                for c in batch.columns
-            ]
-            self.inner.write(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
-
-
-class BoundsWhatLiesBelowNulls(Right):
-    writer = broken_metrics(lambda metrics: replace(metrics, lower_bounds={**metrics.lower_bounds, 3: -999}))
-
-
-class OrdersTextsByUtf16(Right):
-    writer = broken_metrics(
-        lambda metrics: replace(
-            metrics,
-            upper_bounds={
-                number: "\uffff" if isinstance(bound, str) and bound > "\uffff" else bound
-                for number, bound in metrics.upper_bounds.items()
-            },
-        )
-    )
-
-
-class BoundsNegativeZeroByZero(Right):
-    writer = broken_metrics(
-        lambda metrics: replace(
-            metrics,
-            lower_bounds={
-                number: 0.0 if isinstance(bound, float) and bound == 0 else bound
-                for number, bound in metrics.lower_bounds.items()
-            },
-        )
-    )
-
-
-class CountsNullsOfParentsOnly(Right):
-    writer = broken_metrics(
-        lambda metrics: replace(metrics, value_counts=dict.fromkeys(metrics.value_counts, metrics.record_count))
-    )
-
-
-class SwallowsErrorsOfTheStorage(Right):
-    class writer(Writer):
-        def write(self, batch: pa.RecordBatch) -> None:
-            with suppress(StorageError):
-                self.inner.write(batch)
-
-        def close(self) -> WrittenFile:
-            try:
-                return self.inner.close()
-            except StorageError:
-                return WrittenFile(0, Metrics(record_count=0))
-
-    def open_writer(self, sink: OutputStream, schema: Schema, **options: Any) -> FormatWriter:
-        try:
-            return super().open_writer(sink, schema, **options)
-        except StorageError:
-            return super().open_writer(MemoryFileSystem().open_output(f"memory://lost/{uuid4()}"), schema, **options)
-
-
-class PublishesBeforeTheEnd(Right):
-    class writer(Writer):
-        def write(self, batch: pa.RecordBatch) -> None:
-            self.inner.write(batch)
-            self.done = self.inner.close()
-
-        def close(self) -> WrittenFile:
-            return self.done
-
-
-class LeavesItsInputOpen(Right):
-    class reader(Reader):
-        def close(self) -> None:
-            pass
-
-
-class AppendsNothing(Right):
-    def append_blocks(
-        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
-    ) -> bytes | None:
-        return self.inner.append_blocks(old, schema, batch.slice(0, 0), metadata)
-
-
-class AppendsToAnything(Right):
-    def append_blocks(
-        self, old: bytes, schema: Schema, batch: pa.RecordBatch, metadata: Mapping[str, str]
-    ) -> bytes | None:
-        return self.inner.append_blocks(old, schema, batch, metadata) or old
-
-
-class MakesUpRowsWhereTheFileEnds(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        try:
-            yield from inner.read(request)
-        except InvalidFile:
-            yield pa.RecordBatch.from_arrays([pa.nulls(3, f.type) for f in request.columns], schema=request.columns)
-
-    reader = broken_reading(_read)
-
-
-class SaysNothingOfWhereDamageIs(Right):
-    @staticmethod
-    def _read(inner: FormatReader, request: ReadRequest) -> Batches:
-        try:
-            yield from inner.read(request)
-        except InvalidFile:
-            raise InvalidFile("something is wrong") from None
-
-    reader = broken_reading(_read)
 
 
 class Suite(ManifestFormatSuite):

@@ -92,6 +92,13 @@ def events(catalog: icefield.Catalog) -> icefield.Table:
 
 
 @pytest.fixture
+def deleted(events: icefield.Table) -> icefield.Table:
+    """Its first rows are gone, so that expiry finds a file to delete."""
+    events.delete("id = 1")
+    return events
+
+
+@pytest.fixture
 def loud(catalog: icefield.Catalog) -> icefield.Table:
     """A table that holds control characters wherever text goes."""
     schema = pa.schema([(ESCAPE, pa.string())])

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 import icefield
 import pyarrow as pa
 import pytest
-from bounded import bounded
-from icefield.abc import CatalogAbility, CatalogBackend, Page
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Catalog
 from icefield.errors import (
     FileMissing,
     InvalidArgument,
-    InvalidMetadata,
     InvalidSchema,
     LocationRefused,
     MissingPlugin,
@@ -28,11 +24,9 @@ from icefield.errors import (
 )
 from icefield.partitioning import PartitionField, PartitionSpec, SortField, SortOrder
 from icefield.partitioning.transforms import DayTransform
-from icefield.plugins import Plugins
 from icefield.schema import Schema
-from icefield.storage import FileIO
 from icefield.types import LongType, NestedField, StringType, TimestampType
-from tables import SCHEMA, handle_of, ids, memory_catalog, new_table, orphans, rows, state_of, stored_files
+from tables import SCHEMA, ids, memory_catalog, new_table, rows, stored_files
 
 
 @pytest.fixture
@@ -317,251 +311,3 @@ def test_a_catalog_is_closed_with_its_block():
     with catalog as same:
         assert same is catalog
     assert closed == [True]
-
-
-@pytest.mark.spec("FS-08", "COMMIT-15")
-def test_a_table_is_opened_from_its_metadata_file_and_can_only_be_read():
-    table = new_table()
-    table.append(rows([1, 2]))
-    files = stored_files(table)
-    opened = icefield.open_table(table.metadata_location)
-    assert ids(opened, "id > 1") == [2]
-    assert opened.inspect.files().num_rows == 1
-    for change in (
-        lambda: opened.append(rows([3])),
-        lambda: opened.delete("id = 1"),
-        lambda: opened.set_properties(a=1),
-        lambda: opened.update_schema().add_column("x", "int").commit(),
-        opened.refresh,
-    ):
-        with pytest.raises(NotSupportedByCatalog, match="only be read"):
-            change()
-    assert stored_files(table) == files
-    with pytest.raises(FileMissing):
-        icefield.open_table(table.metadata_location + "x")
-
-
-def test_a_table_that_was_moved_is_opened_through_a_map(tmp_path: Path):
-    catalog = icefield.load_catalog("x", warehouse=str(tmp_path / "old"))
-    catalog.create_namespace("db")
-    table = new_table(catalog=catalog)
-    table.append(rows([1]))
-    (tmp_path / "old").rename(tmp_path / "new")
-    moved = table.metadata_location.replace("/old/", "/new/")
-    opened = icefield.open_table(moved, properties={f"location.map.{tmp_path}/old": f"{tmp_path}/new"})
-    assert ids(opened) == [1]
-
-
-def test_a_table_of_a_store_is_read_and_changed_in_a_copy_that_a_map_names_by_its_path(tmp_path: Path):
-    given = {"warehouse": "memory://copied", "type": "directory"}
-    catalog = icefield.load_catalog("x", **given, **{"location.map.memory://copied": f"{tmp_path}/c"})
-    catalog.create_namespace("db")
-    table = new_table(catalog=catalog)
-    table.append(rows([1]))
-    table.set_properties(a=1)
-    assert table.location().startswith("memory://copied/")
-    assert ids(table.refresh()) == [1]
-    assert len(list((tmp_path / "c").rglob("*.metadata.json"))) == 3
-
-
-@pytest.mark.parametrize("end", ["", "/"])
-def test_a_table_made_through_a_map_keeps_its_own_locations(tmp_path: Path, end: str):
-    own, there = "hdfs://nn/wh", f"file://{tmp_path}/there"
-    given = {"type": "directory", "warehouse": own + end, f"location.map.{own}{end}": there + end}
-    catalog = icefield.load_catalog("x", **given)
-    catalog.create_namespace("db")
-    table = new_table(catalog=catalog)
-    table.append(rows([1]))
-    table.set_properties(a=1)
-    assert table.location() == f"{own}/{'/'.join(table.name())}"
-    named = [entry.metadata_file for entry in table.metadata.metadata_log]
-    assert len(named) == 2
-    named += [table.current_snapshot().manifest_list, *table.inspect.files()["file_path"].to_pylist()]
-    assert all(location.startswith(f"{table.location()}/") for location in named), named
-    assert catalog.list_namespaces() == [("db",)]
-    assert catalog.list_tables("db") == [table.name()]
-    assert not (tmp_path / "hdfs:").exists()
-    # What was written is a table of its own locations: found there, once it is, by whoever has no map or another one.
-    (tmp_path / "there").rename(tmp_path / "other")
-    catalog = icefield.load_catalog("x", **{**given, f"location.map.{own}{end}": f"file://{tmp_path}/other{end}"})
-    assert ids(catalog.load_table(table.name())) == [1]
-    catalog.drop_table(table.name(), purge=True)
-    assert [path for path in (tmp_path / "other").rglob("*") if path.is_file() and ".icefield" not in path.parts] == []
-
-
-def test_a_namespace_with_a_map_of_its_own_is_there(tmp_path: Path):
-    given = {"warehouse": f"{tmp_path}/wh", f"location.map.{tmp_path}/wh/db": "memory://elsewhere/db"}
-    catalog = icefield.load_catalog("x", **given)
-    catalog.create_namespace("db", {"owner": "me"})
-    table = new_table(catalog=catalog)
-    table.append(rows([1]))
-    assert catalog.load_namespace_properties("db") == {"owner": "me"}
-    assert catalog.list_tables("db") == [table.name()]
-    assert table.location() == f"{tmp_path}/wh/{'/'.join(table.name())}"
-    assert not (tmp_path / "wh").exists()
-
-
-class _Paged(CatalogBackend):
-    """A backend that lists two at a time."""
-
-    def _page(self, names, token):
-        start = int(token or 0)
-        more = start + 2 < len(names)
-        return Page(tuple(names[start : start + 2]), str(start + 2) if more else None)
-
-    def list_namespaces(self, parent, *, token=None, size=None):
-        return self._page([(*parent, str(n)) for n in range(5)], token)
-
-    def list_tables(self, namespace, *, token=None, size=None):
-        return self._page([(*namespace, str(n)) for n in range(4)], token)
-
-    create_namespace = drop_namespace = namespace_properties = update_namespace_properties = None  # type: ignore
-    table_location = strategy = None  # type: ignore
-
-
-def test_listings_are_read_page_by_page():
-    catalog = Catalog(_Paged("x", {}, FileIO(Plugins())))
-    assert [name[-1] for name in catalog.list_namespaces()] == ["0", "1", "2", "3", "4"]
-    assert [name[-1] for name in catalog.list_tables("db")] == ["0", "1", "2", "3"]
-    with pytest.raises(InvalidArgument, match="nested"):
-        catalog.list_tables("a.b")
-
-
-class _AsTheServiceSays(_Paged):
-    """Its abilities are those of an instance."""
-
-    @property
-    def abilities(self):
-        return frozenset({CatalogAbility.NESTED_NAMESPACES} if self.properties.get("levels") == "many" else ())
-
-
-def test_abilities_are_asked_of_the_instance():
-    catalog = Catalog(_AsTheServiceSays("x", {"levels": "many"}, FileIO(Plugins())))
-    assert [name[-1] for name in catalog.list_tables("a.b")] == ["0", "1", "2", "3"]
-    with pytest.raises(InvalidArgument, match="nested"):
-        Catalog(_AsTheServiceSays("x", {}, FileIO(Plugins()))).list_tables("a.b")
-
-
-def test_what_a_table_is_can_be_asked():
-    table = new_table("kind")
-    table.append(rows([1]))
-    table.update_schema().add_column("x", "int").commit()
-    table.set_properties({"schema.name-mapping.default": '[{"field-id": 1, "names": ["id"]}]'})
-    assert sorted(table.schemas()) == [0, 1]
-    assert sorted(table.specs()) == [0]
-    assert sorted(table.sort_orders()) == [0]
-    assert table.name_mapping().find("id").field_id == 1
-    assert table.location_provider().data_location("f").startswith(table.location())
-    snapshot = table.current_snapshot()
-    assert table.snapshot_by_id(snapshot.snapshot_id) == snapshot
-    assert table.snapshot_by_name("main") == snapshot
-    assert table.snapshot_as_of_timestamp(snapshot.timestamp_ms) == snapshot
-    assert table.snapshot_by_id(1) is None
-    assert table.last_sequence_number == 1
-    assert new_table().name_mapping() is None
-
-
-@pytest.mark.spec("META-26")
-def test_a_table_stays_at_its_version_until_it_is_refreshed():
-    table = new_table()
-    table.append(rows([1]))
-    reader = memory_reader = table.scan()
-    batches = reader.to_arrow_batch_reader()
-    other = icefield.catalog.table.Table(handle_of(table), state_of(table))
-    other.overwrite(rows([9]))
-    assert batches.read_all()["id"].to_pylist() == [1]
-    assert ids(table) == [1]
-    assert ids(table.refresh()) == [9]
-    assert memory_reader.count() == 1
-
-
-def test_what_travels_to_executors_can_be_pickled():
-    table = new_table("kind")
-    table.append(rows([1]))
-    scan = table.scan("id = 1")
-    task, context = pickle.loads(pickle.dumps((next(scan.plan_files()), scan.context)))
-    from icefield.scan.reading import read_task
-
-    assert [row for batch in read_task(task, context) for row in batch.to_pylist()] == rows([1]).to_pylist()
-
-
-@pytest.mark.parametrize("key", [None, 5, "", b"owner"])
-def test_a_property_is_named_by_a_string(key):
-    catalog = memory_catalog()
-    table = new_table(catalog=catalog)
-    given = {key: "x"}
-    for change in (
-        lambda: catalog.create_namespace("other", given),
-        lambda: catalog.update_namespace_properties("db", updates=given),
-        lambda: catalog.update_namespace_properties("db", removals=[key]),
-        lambda: catalog.create_table("db.u", SCHEMA, properties=given),
-        lambda: table.set_properties(given),
-        lambda: table.remove_properties(key),
-        lambda: table.append(rows([1]), snapshot_properties=given),
-        lambda: table.update_snapshot().fast_append().set_snapshot_property(key, "x"),
-        lambda: icefield.open_table(table.metadata_location, properties=given),
-    ):
-        with pytest.raises(InvalidArgument, match="string"):
-            change()
-    assert not catalog.namespace_exists("other")
-    assert not catalog.table_exists("db.u")
-    assert orphans(table) == set()
-
-
-def test_a_value_of_none_is_refused_wherever_a_property_is_set():
-    catalog = memory_catalog()
-    table = new_table(catalog=catalog)
-    given = {"owner": None}
-    for change in (
-        lambda: catalog.create_namespace("other", given),
-        lambda: catalog.update_namespace_properties("db", updates=given),
-        lambda: catalog.create_table("db.u", SCHEMA, properties=given),
-        lambda: table.set_properties(given),
-        lambda: table.append(rows([1]), snapshot_properties=given),
-        lambda: table.update_snapshot().fast_append().set_snapshot_property("owner", None),
-    ):
-        with pytest.raises(InvalidArgument, match="owner"):
-            change()
-    assert orphans(table) == set()
-
-
-@pytest.mark.parametrize("given", [{"k" * 65_537: "x"}, {"owner": "x" * (1024 * 1024 + 1)}], ids=["name", "value"])
-def test_a_namespace_is_given_no_property_that_is_too_long_to_be_read(given):
-    catalog = memory_catalog()
-    for change in (
-        lambda: catalog.create_namespace("other", given),
-        lambda: catalog.update_namespace_properties("db", updates=given),
-    ):
-        with pytest.raises(InvalidArgument, match="the most that are allowed"):
-            change()
-    assert not catalog.namespace_exists("other")
-    assert given.keys().isdisjoint(catalog.load_namespace_properties("db"))
-
-
-@pytest.mark.parametrize("name", [None, 5, b"db.t", True])
-def test_a_table_and_a_namespace_are_named_by_strings(name):
-    catalog = memory_catalog()
-    for use in (
-        lambda: catalog.load_table(name),
-        lambda: catalog.create_table(name, SCHEMA),
-        lambda: catalog.drop_table(name),
-        lambda: catalog.table_exists(name),
-        lambda: catalog.create_namespace(name),
-        lambda: catalog.namespace_exists(name),
-        lambda: catalog.list_tables(name),
-        lambda: catalog.load_namespace_properties(name),
-    ):
-        with pytest.raises(InvalidArgument, match="name"):
-            use()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [(), (("db", "t"),) * 1000, (("db", "x" * 60_000),) * 100])
-def test_a_listing_whose_pages_do_not_end_is_one_error(names, monkeypatch):
-    catalog = memory_catalog()
-    for listing in ("list_tables", "list_namespaces"):
-        monkeypatch.setattr(type(catalog.backend), listing, lambda *_, **__: Page(names, "again"))
-    with bounded(20), pytest.raises(InvalidMetadata, match=r"the tables of db in catalog '\w+' do not end"):
-        catalog.list_tables("db")
-    with bounded(20), pytest.raises(InvalidMetadata, match=r"the namespaces of catalog '\w+' do not end"):
-        catalog.list_namespaces()
