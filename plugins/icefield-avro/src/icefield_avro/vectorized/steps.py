@@ -2,7 +2,7 @@
 
 ``skip`` gives the positions after the values at some positions. ``read`` gives the same and a function that makes
 the Arrow array, to be called once the walk is proved. What cannot be right (a branch that a union does not have, a
-length beyond the data) makes the position dead, see ``buffer``.
+length beyond the data) makes the position dead, see ``byte_buffer``.
 """
 
 from __future__ import annotations
