@@ -13,12 +13,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from icefield.errors import UnsupportedFeature
 from icefield.schema import Schema
-from icefield.toolkit import retype, to_arrow_type
+from icefield.toolkit import child_fields, retype, to_arrow_type
 from icefield.types import (
     FixedType,
     GeographyType,
@@ -68,32 +68,29 @@ def storage_batch(batch: pa.RecordBatch, schema: Schema, storage: pa.Schema) -> 
     return pa.Table.from_arrays(arrays, schema=storage)
 
 
+def types_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
+    """The types of a file as it numbers them, in pre-order, less the one of its rows."""
+    for field in fields:
+        yield field
+        yield from types_of(child_fields(field.type))
+
+
 def column_ids(storage: pa.Schema) -> str | None:
     """The ids of all types in pre-order, as older readers look for them; None where some have none."""
-    found = [id_ for field in storage for id_ in _ids_of(field)]
+    found = [_id_of(field) for field in types_of(storage)]
     return None if None in found else ",".join(id_ for id_ in found if id_ is not None)
 
 
 def column_numbers(schema: Schema, storage: pa.Schema) -> dict[str, int]:
     """The number in the file of every primitive column, by the full name that properties use."""
-    numbers = iter(range(1, 1 << 31))
-    by_id = {id_: number for field in storage for id_, number in zip(_ids_of(field), numbers, strict=False)}
+    by_id = {_id_of(field): number for number, field in enumerate(types_of(storage), start=1)}
     names = ((schema.find_column_name(id_), id_) for id_ in schema.field_ids)
     return {name: by_id[str(id_)] for name, id_ in names if name is not None and str(id_) in by_id}
 
 
-def _ids_of(field: pa.Field) -> Iterator[str | None]:
-    metadata = field.metadata or {}
-    yield metadata[ID.encode()].decode() if ID.encode() in metadata else None
-    kind = field.type
-    if pa.types.is_struct(kind):
-        for at in range(kind.num_fields):
-            yield from _ids_of(kind.field(at))
-    elif pa.types.is_list(kind):
-        yield from _ids_of(kind.value_field)
-    elif pa.types.is_map(kind):
-        yield from _ids_of(kind.key_field)
-        yield from _ids_of(kind.item_field)
+def _id_of(field: pa.Field) -> str | None:
+    stated = (field.metadata or {}).get(ID.encode())
+    return None if stated is None else stated.decode()
 
 
 def _is_stored(field: NestedField) -> bool:

@@ -10,14 +10,14 @@ import pyarrow.orc as po
 from icefield.abc import FormatWriter, OutputStream, WrittenFile
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.schema import Schema, schema_to_arrow
-from icefield.toolkit import MetricsCollector, child_fields
+from icefield.toolkit import MetricsCollector
 from icefield.types import IcebergType, TimestampNanoType, TimestampType, TimestamptzNanoType, TimestamptzType
 
 from icefield_orc.early_timestamps import holds_old_fraction
 from icefield_orc.options import write_options
 from icefield_orc.schema import COLUMN_IDS
 from icefield_orc.sink import Sink
-from icefield_orc.storage import column_ids, column_numbers, storage_batch, storage_schema
+from icefield_orc.storage import column_ids, column_numbers, storage_batch, storage_schema, types_of
 
 _MOMENTS = (TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 _BUFFER = 1 << 20
@@ -44,7 +44,7 @@ class OrcWriter(FormatWriter):
             self._metadata[COLUMN_IDS] = ids.encode()
         options = write_options(properties, column_numbers(schema, self._storage))
         self._collector = MetricsCollector(self._arrow_schema)
-        self._sink = Sink(sink, _columns(self._storage))
+        self._sink = Sink(sink, 1 + sum(1 for _ in types_of(self._storage)))
         self._piece_bytes = max(1, options["stripe_size"] // 4)
         self._piece_rows = options["batch_size"]
         self._early_timestamps = False
@@ -147,15 +147,6 @@ class OrcWriter(FormatWriter):
 
 def _hold_old_fractions(table: pa.Table) -> bool:
     return any(holds_old_fraction(chunk) for column in table.columns for chunk in column.chunks)
-
-
-def _columns(schema: pa.Schema) -> int:
-    """The number of types that a file of the schema has."""
-    return 1 + sum(_count(field.type) for field in schema)
-
-
-def _count(kind: pa.DataType) -> int:
-    return 1 + sum(_count(child.type) for child in child_fields(kind))
 
 
 def _kinds(schema: Schema) -> Iterator[IcebergType]:
