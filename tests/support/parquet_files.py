@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield.abc import ReadRequest, WrittenFile
 from icefield.builtin.memory import MemoryFileSystem
 from icefield.scan.column_projection import ColumnProjection
-from icefield.schema import Schema, schema_to_arrow
+from icefield.schema import NameMapping, Schema, schema_to_arrow
 from icefield.toolkit import BytesInput
 from icefield_parquet.parquet_format import ParquetFormat
 
@@ -46,9 +46,12 @@ def read(data: bytes, **request: Any) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else columns.empty_table()
 
 
-def read_as(schema: Schema, data: bytes, constants: Mapping[int, Any] | None = None) -> pa.Table:
-    """What a scan gives of a file under a table's schema."""
+def read_as(
+    schema: Schema, data: bytes, constants: Mapping[int, Any] | None = None, mapping: NameMapping | None = None
+) -> pa.Table:
+    """What a scan gives of a file under a table's schema; a ``mapping`` gives the file's columns their ids."""
     with reader_of(data) as reader:
-        projection = ColumnProjection.resolve(schema, reader.schema, constants, location="memory://parquet/file")
+        held = reader.schema if mapping is None else mapping.apply(reader.schema)
+        projection = ColumnProjection.resolve(schema, held, constants, location="memory://parquet/file")
         request = ReadRequest(projection.file_columns, positions=projection.positions)
         return pa.Table.from_batches([projection.apply(batch) for batch in reader.read(request)], projection.schema)

@@ -8,6 +8,10 @@ from contextlib import ExitStack
 import pytest
 from icefield import Catalog, load_catalog
 from icefield.testing.behaviour.base import BehaviourChecks
+from icefield.testing.behaviour.creation import CreationChecks
+from icefield.testing.behaviour.files import FileChecks
+from icefield.testing.behaviour.names import NameChecks
+from icefield.testing.behaviour.namespaces import NamespaceChecks
 from rest_judged import judgement
 from rest_process import serving
 
@@ -48,3 +52,7 @@ class Served(BehaviourChecks):
         if maps:
             properties["uri"] = self.stack.enter_context(serving({**self.properties_behind, **maps}))
         return super().another(catalog, **properties)
+
+
+class AsksTheCatalog(NamespaceChecks, CreationChecks, NameChecks, FileChecks):
+    """What depends on the catalog behind; the changes of tables are the same over each."""

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 from azure.storage.blob.aio import ContainerClient
+from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.builtin.create import CreateStrategy
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_adls.adls_file_system import AdlsFileSystem
 from servers.azure import ACCOUNT, Azure
@@ -83,4 +83,4 @@ class TestCreateOnAdls(OnServer, CommitStrategySuite):
     max_wait_seconds = 180.0  # the server is one thread of JavaScript, and other tests run at the same time
 
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
-        return CreateStrategy(("db", "t"), location, file_system)
+        return Plugins.installed().commit_strategy("create")(("db", "t"), location, file_system)

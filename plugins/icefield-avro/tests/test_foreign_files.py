@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icefield import types as t
 from icefield.schema import Schema, schema_to_arrow
-from icefield.types.arrow.types import FIELD_ID_KEY, field_id
+from icefield.toolkit import FIELD_ID_KEY, field_id
 
 
 def record(*fields):

@@ -11,11 +11,10 @@ import pytest
 from avro_files import SYNC, container, deflate, encode, open_file, read_file, write_file
 from icefield.abc import ReadRequest, Split
 from icefield.errors import InvalidArgument, InvalidFile, UnsupportedFeature
-from icefield.manifest.schemas import entry_schema
 from icefield.schema import Schema, schema_to_arrow
-from icefield.toolkit import BytesInput, as_input_file
+from icefield.testing import entry_schema
+from icefield.toolkit import BytesInput, as_input_file, field_id
 from icefield.types import DateType, LongType, NestedField, StringType, StructType
-from icefield.types.arrow.types import field_id
 from icefield_avro import reader as reader_module
 
 SCHEMA = {
@@ -381,7 +380,7 @@ def test_an_input_that_is_no_avro_file_is_closed():
 
 def test_the_plugin_is_found_by_the_name_in_manifests():
     from avro_files import FORMAT
-    from icefield.plugins import Plugins
+    from icefield import Plugins
 
     assert type(Plugins.installed().file_format("avro")) is type(FORMAT)
 

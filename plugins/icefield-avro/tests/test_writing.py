@@ -10,9 +10,8 @@ from avro_files import FORMAT, Sink, open_file, read_file, write_file
 from hypothesis import given, settings
 from icefield.abc import Split
 from icefield.errors import InvalidArgument
-from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.schema import Schema, schema_from_json, schema_to_arrow
-from icefield.testing.format_data import tables
+from icefield.testing import entry_schema, manifest_list_schema, tables
 from icefield.types import (
     DecimalType,
     FixedType,

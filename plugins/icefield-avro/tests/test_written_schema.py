@@ -9,8 +9,8 @@ import pytest
 from avro_files import open_file, write_file
 from format_strategies import schemas
 from hypothesis import given, settings
-from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.schema import Schema, schema_to_arrow
+from icefield.testing import entry_schema, manifest_list_schema
 from icefield.types import (
     BinaryType,
     BooleanType,

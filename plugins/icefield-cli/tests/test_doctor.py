@@ -10,10 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from icefield.builtin.memory import MemoryFileSystem
-from icefield.plugins import PluginInfo
-from icefield.plugins import registry as plugins
+from icefield.testing import MemoryFileSystem
 from icefield_cli.main import main
+from planted_plugins import plant
 from unhealthy_stores import PLUGIN, SECRET
 
 Run = Callable[..., Any]
@@ -23,8 +22,7 @@ NAMES = {"configuration", "catalog", "connection", "file system", "credentials",
 @pytest.fixture
 def examine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
     """Run the doctor on a warehouse of a planted scheme; rows by check, and how it ended."""
-    installed = plugins._entry_points()
-    monkeypatch.setattr(plugins, "_entry_points", lambda: (*installed, (PluginInfo("planted"), PLUGIN)))
+    plant(monkeypatch, "planted", PLUGIN)
     monkeypatch.setattr(MemoryFileSystem, "files", {})
 
     def examined(scheme: str, *more: str) -> Any:
@@ -102,9 +100,7 @@ def test_a_namespace_that_is_there_serves(run: Run) -> None:
 def test_a_plugin_that_fails_to_load_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    broken = (PluginInfo("sad", "icefield-sad", "1.0"), ImportError("no module named 'sdk'"))
-    installed = plugins._entry_points()
-    monkeypatch.setattr(plugins, "_entry_points", lambda: (*installed, broken))
+    plant(monkeypatch, "sad", ImportError("no module named 'sdk'"), "icefield-sad", "1.0")
     assert main(["doctor", "-p", "type=directory", "-p", f"warehouse={tmp_path}/w"]) == 1
     captured = capsys.readouterr()
     assert "ImportError: no module named 'sdk'" in captured.out

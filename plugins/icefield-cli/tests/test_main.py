@@ -356,7 +356,7 @@ def test_a_large_table_is_never_held_whole(
             alive.append(held)
 
     monkeypatch.setattr("icefield_cli.scanning.rows_of", watched)
-    monkeypatch.setattr("icefield.scan.table_scan.TableScan.to_arrow", None)
+    monkeypatch.setattr("icefield.scan.TableScan.to_arrow", None)
     assert len(run("scan", "db.large", "--all", "--output", "json").lines) == 30
     assert len(alive) == 30
 

@@ -83,14 +83,16 @@ def test_orders_that_exclude_each_other_are_wrong_usage(
 
 _INTERRUPTED_AFTER_A_COMMIT = """
 import os, signal, sys
-from icefield.maintenance.compaction.running import RewriteGroup
-whole, ran = RewriteGroup.do, []
-def do(self, group, attempt):
-    if len(ran) == 2:
-        os.kill(os.getpid(), signal.SIGINT)
-    ran.append(group)
-    return whole(self, group, attempt)
-RewriteGroup.do = do
+from icefield import Plugins
+LocalFileSystem = Plugins.installed().file_system("file")
+whole, written = LocalFileSystem.open_output, []
+def open_output(self, location):
+    if "/data/" in location:
+        if len(written) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        written.append(location)
+    return whole(self, location)
+LocalFileSystem.open_output = open_output
 from icefield_cli.main import main
 sys.exit(main())
 """

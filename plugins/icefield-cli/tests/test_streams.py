@@ -112,14 +112,14 @@ import os, signal, sys
 class Held:
     def __del__(self):
         raise KeyboardInterrupt
-import icefield.scan.table_scan as scans
-plan = scans.TableScan.plan_files
+from icefield.scan import TableScan
+plan = TableScan.plan_files
 def planning(self, **options):
     Held()
     import time
     time.sleep(5)
     return plan(self, **options)
-scans.TableScan.plan_files = planning
+TableScan.plan_files = planning
 from icefield_cli.main import main
 sys.exit(main())
 """

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 from icefield.abc import FileSystemAbility, PutMode
-from icefield.builtin.local import LocalFileSystem
 from icefield.errors import UnsupportedFeature
+from icefield.testing import LocalFileSystem
 
 
 class BareFileSystem(LocalFileSystem):

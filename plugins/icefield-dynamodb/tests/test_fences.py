@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from icefield import load_catalog
 from icefield.abc import Committed, Conflict, FileSystem, OutputStream, Pointer, Proposal, PutMode
-from icefield.builtin.local import LocalFileSystem
 from icefield.errors import CommitStateUnknown, NamespaceExists, UnsafeCommit
-from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, new_table_metadata
-from icefield.metadata.updates import SetProperties
+from icefield.metadata import TableMetadata, decode_metadata, encode_metadata
 from icefield.schema import Schema
+from icefield.testing import CommitStrategySuite, LocalFileSystem
 from icefield.types import LongType, NestedField
 from icefield_dynamodb.item_strategy import ItemStrategy
 from icefield_dynamodb.items import ItemTable, ReplyLost
@@ -22,6 +21,7 @@ from icefield_dynamodb.strategy import DynamoDbLockStrategy
 
 from .conftest import BareFileSystem
 
+KIT = CommitStrategySuite()
 SYSTEMS = [LocalFileSystem, BareFileSystem]
 
 
@@ -37,15 +37,10 @@ class Bench:
         return DynamoDbLockStrategy(("db", "t"), self.location, system or self.system, given)
 
     def create(self) -> Pointer:
-        schema = Schema(NestedField(1, "id", LongType(), required=True))
-        outcome = self.strategy().commit(
-            None, Proposal(new_table_metadata(schema, location=self.location, properties={}))
-        )
-        assert isinstance(outcome, Committed)
-        return outcome.pointer
+        return KIT.committed(self.strategy().commit(None, KIT.new_table(self.location)))
 
     def changed(self, base: Pointer, name: str) -> Proposal:
-        return Proposal(apply_updates(self.read(base), [SetProperties({name: "1"})]))
+        return KIT.changed(self.system, base, name, "1")
 
     def read(self, pointer: Pointer) -> TableMetadata:
         return decode_metadata(self.system.open_input(pointer.location).read(), pointer.location)
@@ -303,8 +298,8 @@ def test_other_engines_find_each_version_by_its_name(bench: Bench) -> None:
 def test_namespaces_of_a_directory_catalog_are_on_storage_without_a_fence(
     tmp_path: Path, lock_properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icefield.builtin.local.LocalFileSystem.abilities", BareFileSystem.abilities)
-    monkeypatch.setattr("icefield.builtin.local.LocalFileSystem.rename", BareFileSystem.rename)
+    monkeypatch.setattr("icefield.testing.LocalFileSystem.abilities", BareFileSystem.abilities)
+    monkeypatch.setattr("icefield.testing.LocalFileSystem.rename", BareFileSystem.rename)
     warehouse = f"file://{tmp_path}"
     with pytest.raises(UnsafeCommit, match="dynamodb-lock"):
         load_catalog("x", type="directory", warehouse=warehouse, commit="create")

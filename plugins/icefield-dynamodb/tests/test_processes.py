@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from forked import forking
 from icefield import Catalog, load_catalog
-from icefield.builtin.local import LocalFileSystem
+from icefield.testing import LocalFileSystem
 
 PROCESSES, COMMITS = (8, 20) if os.environ.get("ICEFIELD_SOAK") else (4, 5)
 SCHEMA = pa.schema([("writer", pa.int64()), ("number", pa.int64())])

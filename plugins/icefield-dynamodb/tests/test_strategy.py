@@ -14,9 +14,8 @@ import pytest
 from botocore.retries.standard import ExponentialBackoff
 from icefield import load_catalog
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.builtin.local import LocalFileSystem
 from icefield.errors import StorageError
-from icefield.testing import CommitStrategySuite, LossyProxy, RequestFaults
+from icefield.testing import CommitStrategySuite, LocalFileSystem, LossyProxy, RequestFaults
 from icefield_dynamodb import items
 from icefield_dynamodb.lease import Lease
 from icefield_dynamodb.options import ClientOptions

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from icefield import Catalog, load_catalog
-from icefield.builtin.local import LocalFileSystem
-from icefield.testing import TableBehaviourSuite
+from icefield.testing import LocalFileSystem, TableBehaviourSuite
 
 from .conftest import BareFileSystem
 

@@ -9,8 +9,8 @@ from urllib.request import Request, urlopen
 from uuid import uuid4
 
 import pytest
+from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.builtin.create import CreateStrategy
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_gcs.gcs_file_system import GcsFileSystem
 from servers.gcs import Gcs
@@ -68,4 +68,4 @@ class TestGcs(OnServer, FileSystemSuite):
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")
 class TestCreateOnGcs(OnServer, CommitStrategySuite):
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
-        return CreateStrategy(("db", "t"), location, file_system)
+        return Plugins.installed().commit_strategy("create")(("db", "t"), location, file_system)

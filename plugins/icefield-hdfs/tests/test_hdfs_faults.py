@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 from http_between import Asked, Behaviour, Between, answer, lose_reply, lose_request
+from icefield import Plugins
 from icefield.abc import Committed, FileSystem, Pointer, PutMode
-from icefield.builtin.rename import RenameStrategy
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
 from icefield.testing import CommitStrategySuite
 from icefield_hdfs.hadoop_file_system import TEMPORARY_SUFFIX, path_of
@@ -24,6 +24,7 @@ from rpc_between import RpcBetween
 from servers.hdfs import Hdfs, read_around
 
 KIT = CommitStrategySuite()
+RENAME = Plugins.installed().commit_strategy("rename")
 
 
 @pytest.fixture
@@ -46,12 +47,12 @@ def table_at(root: str) -> tuple[str, Pointer, FileSystem]:
     """A table of one version, made without faults."""
     system = system_for(root)
     location = f"{root}/{uuid4().hex}/db/t"
-    made = RenameStrategy(("db", "t"), location, system).commit(None, KIT.new_table(location))
+    made = RENAME(("db", "t"), location, system).commit(None, KIT.new_table(location))
     return location, KIT.committed(made), system
 
 
 def commit(system: FileSystem, location: str, base: Pointer) -> object:
-    return RenameStrategy(("db", "t"), location, system).commit(base, KIT.changed(system, base, "mine", "1"))
+    return RENAME(("db", "t"), location, system).commit(base, KIT.changed(system, base, "mine", "1"))
 
 
 @pytest.mark.spec("COMMIT-02", "FS-13")
@@ -109,7 +110,7 @@ def check_outcome(hdfs: Hdfs, location: str, base: Pointer, outcome: object) -> 
     """What was said is so, the version is whole, and the next commit goes through."""
     raw = read_around(hdfs, f"{path_of(location)}/metadata/v2.metadata.json")
     system = system_for(location)
-    strategy = RenameStrategy(("db", "t"), location, system)
+    strategy = RENAME(("db", "t"), location, system)
     now = strategy.load()
     assert now is not None
     if isinstance(outcome, Committed):
@@ -125,7 +126,7 @@ def check_outcome(hdfs: Hdfs, location: str, base: Pointer, outcome: object) -> 
 @pytest.mark.spec("COMMIT-02", "FS-13")
 def test_a_version_of_another_is_no_success_of_ours_after_a_lost_request(hdfs: Hdfs, relay: RpcBetween) -> None:
     location, base, system = table_at(f"hdfs://127.0.0.1:{relay.port}")
-    other = RenameStrategy(("db", "t"), location, system)
+    other = RENAME(("db", "t"), location, system)
     won = KIT.committed(other.commit(base, KIT.changed(system, base, "other", "1")))
     relay.lose("rename2", before=True)
     assert not isinstance(commit(system, location, base), Committed)
@@ -139,7 +140,7 @@ def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(hdfs: Hdfs, rela
     system = HdfsFileSystem({"hadoop.dfs.client.failover.max.attempts": "1"})
     metadata = KIT.changed(system, base, "mine", "1")
     # The first rename is that of the stream; the second publishes the version.
-    strategy = RenameStrategy(("db", "t"), location, system)
+    strategy = RENAME(("db", "t"), location, system)
     publish = system.rename
 
     def rename(source: str, target: str) -> None:
@@ -220,7 +221,7 @@ def test_a_name_node_that_falls_silent_leaves_the_outcome_unknown(hdfs: Hdfs, re
 
     system.rename = rename  # type: ignore[method-assign]
     with pytest.raises(CommitStateUnknown):
-        RenameStrategy(("db", "t"), location, system).commit(base, metadata)
+        RENAME(("db", "t"), location, system).commit(base, metadata)
     assert relay.struck == 1
     assert read_around(hdfs, f"{path_of(location)}/metadata/v2.metadata.json") is not None
 

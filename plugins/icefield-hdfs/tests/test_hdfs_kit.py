@@ -8,8 +8,8 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
+from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.builtin.rename import RenameStrategy
 from icefield.testing import CommitStrategySuite, FileSystemSuite, LossyProxy
 from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
@@ -89,7 +89,7 @@ class TestWebHdfs(OverWebHdfs, FileSystemSuite):
 
 class RenamesOnHdfs(CommitStrategySuite):
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
-        return RenameStrategy(("db", "t"), location, file_system)
+        return Plugins.installed().commit_strategy("rename")(("db", "t"), location, file_system)
 
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "COMMIT-04", "FS-09", "FS-13", "FS-14", "META-33")

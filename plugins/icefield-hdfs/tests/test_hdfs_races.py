@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import many_writers
 import pytest
-from icefield.abc import FileSystem
-from icefield.builtin.rename import RenameStrategy
+from icefield import Plugins
+from icefield.abc import CommitStrategy, FileSystem
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_hdfs.hadoop_file_system import path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
@@ -58,8 +58,8 @@ def test_the_kit_finds_that_a_rename_replaces(hdfs: Hdfs) -> None:
 class OnReplacingRenames(CommitStrategySuite):
     """The commits of that plugin."""
 
-    def strategy(self, file_system: FileSystem, location: str) -> RenameStrategy:
-        return RenameStrategy(("db", "t"), location, file_system)
+    def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
+        return Plugins.installed().commit_strategy("rename")(("db", "t"), location, file_system)
 
 
 def test_the_kit_finds_updates_that_such_renames_lose(hdfs: Hdfs) -> None:

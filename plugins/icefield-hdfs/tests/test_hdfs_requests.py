@@ -7,9 +7,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from icefield import load_catalog
+from icefield import clear_caches, load_catalog
 from icefield.abc import PutMode
-from icefield.manifest import clear_caches
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.native import NativeClient
 from servers.hdfs import Hdfs

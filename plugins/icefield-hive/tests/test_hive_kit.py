@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from icefield import Plugins
+from icefield import FileIO, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem, Proposal
-from icefield.builtin.local import LocalFileSystem
-from icefield.storage import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
+from icefield.testing import CatalogSuite, CommitStrategySuite, LocalFileSystem, LossyProxy, RequestFaults
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
 from icefield_hive.locks import HiveLock

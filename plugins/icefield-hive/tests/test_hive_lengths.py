@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from icefield import Catalog, Plugins
+from icefield import Catalog, FileIO, Plugins
 from icefield.errors import InvalidMetadata
-from icefield.storage import FileIO
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
 from icefield_hive.messages import GET_ALL_DATABASES, GET_ALL_TABLES, GET_DATABASE, GET_TABLE

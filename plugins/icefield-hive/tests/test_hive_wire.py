@@ -14,9 +14,8 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from icefield import Catalog, Plugins, load_catalog
+from icefield import Catalog, FileIO, Plugins, load_catalog
 from icefield.errors import InvalidArgument, InvalidMetadata, StorageError, UnsupportedFeature
-from icefield.storage import FileIO
 from icefield_hive import connection as connection_module
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore

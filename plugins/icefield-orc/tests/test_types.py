@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from icefield.errors import InvalidFile, UnsupportedFeature
 from icefield.schema import Schema, schema_to_arrow
+from icefield.toolkit import field_id
 from icefield.types import (
     FixedType,
     ListType,
@@ -20,7 +21,6 @@ from icefield.types import (
     VariantType,
     parse_type,
 )
-from icefield.types.arrow.types import field_id
 from orc_files import described, nodes, peer, peer_write, read, read_as, reader_of, write, write_rows
 from pyorc import TypeKind
 from vectors import VECTORS

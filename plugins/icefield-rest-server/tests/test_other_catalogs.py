@@ -6,20 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from catalogs import properties_of
-from icefield import Catalog, Plugins, Table
+from icefield import Catalog, FileIO, Plugins, Table
 from icefield.abc import CatalogAbility
 from icefield.errors import NotSupportedByCatalog
-from icefield.storage import FileIO
-from icefield.testing.behaviour.creation import CreationChecks
-from icefield.testing.behaviour.files import FileChecks
-from icefield.testing.behaviour.names import NameChecks
-from icefield.testing.behaviour.namespaces import NamespaceChecks
 from icefield_rest.backend import RestBackend
-from rest_behaviour import Served
-
-
-class AsksTheCatalog(NamespaceChecks, CreationChecks, NameChecks, FileChecks):
-    """What depends on the catalog behind; the changes of tables are the same over each."""
+from rest_behaviour import AsksTheCatalog, Served
 
 
 @pytest.mark.soak

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import pytest
-from icefield import Catalog, Plugins, load_catalog
+from icefield import Catalog, FileIO, Plugins, load_catalog
 from icefield.abc import CatalogBackend
-from icefield.storage import FileIO
 from icefield.testing import CatalogSuite, LossyProxy, RequestFaults, TableBehaviourSuite
 from icefield_rest.backend import RestBackend
 from servers.java_rest import drop_everything

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from icefield import Plugins
+from icefield import FileIO, Plugins
 from icefield.abc import CatalogBackend
-from icefield.storage import FileIO
 from icefield.testing import CatalogSuite, LossyProxy, RequestFaults
 from icefield_rest.backend import RestBackend
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
+from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
-from icefield.builtin.create import CreateStrategy
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_s3.s3_file_system import S3FileSystem
 from servers.s3 import S3
@@ -75,4 +75,4 @@ class TestS3WithoutConditionalPut(OnServer, FileSystemSuite):
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")
 class TestCreateOnS3(OnServer, CommitStrategySuite):
     def strategy(self, file_system: FileSystem, location: str) -> CommitStrategy:
-        return CreateStrategy(("db", "t"), location, file_system)
+        return Plugins.installed().commit_strategy("create")(("db", "t"), location, file_system)

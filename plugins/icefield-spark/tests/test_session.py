@@ -62,7 +62,7 @@ LAST = pa.array([False, False, True])
 
 
 def _column(kind: str, values: list[Any]) -> pa.Array:
-    from icefield.types.arrow.types import to_arrow_type
+    from icefield.toolkit import to_arrow_type
 
     target = to_arrow_type(parse_type(kind))
     if kind.endswith("_ns"):

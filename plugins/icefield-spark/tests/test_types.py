@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.schema import schema_from_arrow
+from icefield.toolkit import to_arrow_type
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
-from icefield.types.arrow.types import to_arrow_type
 from icefield_spark.arrow import SparkBatches, from_spark_batch, spark_arrow_schema
 from icefield_spark.types import from_spark_schema, to_spark_schema
 from pyspark.sql import types as spark

@@ -8,12 +8,10 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
-from icefield import Plugins
+from icefield import FileIO, Plugins
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
-from icefield.builtin.local import LocalFileSystem
 from icefield.errors import InvalidArgument, StorageError
-from icefield.storage import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite, LossyProxy, RequestFaults
+from icefield.testing import CatalogSuite, CommitStrategySuite, LocalFileSystem, LossyProxy, RequestFaults
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
 from icefield_sql.strategy import SqlStrategy

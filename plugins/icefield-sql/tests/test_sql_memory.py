@@ -13,12 +13,10 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from icefield import Catalog, Plugins, load_catalog
+from icefield import Catalog, FileIO, Plugins, load_catalog
 from icefield.abc import CatalogBackend, CommitStrategy, FileSystem
-from icefield.builtin.local import LocalFileSystem
 from icefield.errors import InvalidArgument, StorageError
-from icefield.storage import FileIO
-from icefield.testing import CatalogSuite, CommitStrategySuite
+from icefield.testing import CatalogSuite, CommitStrategySuite, LocalFileSystem
 from icefield_sql.backend import SqlBackend
 from icefield_sql.database import Database
 from icefield_sql.strategy import SqlStrategy

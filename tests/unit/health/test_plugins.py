@@ -9,8 +9,7 @@ import pytest
 from icefield import Plugins, Provider, hookimpl
 from icefield.health import Finding, Result, examine_plugins
 from icefield.health import plugins as examination
-from icefield.plugins import PluginInfo
-from icefield.plugins import registry as plugins
+from planted_plugins import plant
 
 
 class Another:
@@ -56,9 +55,7 @@ def test_a_provider_whose_sdk_is_missing_is_found_though_its_plugin_loads() -> N
 
 
 def test_a_plugin_that_does_not_load_is_named_with_its_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = (PluginInfo("sad", "icefield-sad", "1.0"), ImportError("no module named 'sdk'"))
-    installed = plugins._entry_points()
-    monkeypatch.setattr(plugins, "_entry_points", lambda: (*installed, broken))
+    plant(monkeypatch, "sad", ImportError("no module named 'sdk'"), "icefield-sad", "1.0")
     found = failed(examine_plugins(Plugins.installed()))["plugin sad"]
     assert found.found == "icefield-sad 1.0 does not load: ImportError: no module named 'sdk'"
     assert found.advice == "reinstall icefield-sad, or uninstall it"
@@ -83,8 +80,7 @@ def test_a_plugin_for_another_version_of_the_kernel_is_found(
 ) -> None:
     monkeypatch.setattr(examination, "requires", lambda name: ["numpy>=2", wanted])
     monkeypatch.setattr(examination, "version", lambda name: "0.1.0")
-    old = (PluginInfo("old", "icefield-old", "0.1"), SimpleNamespace())
-    monkeypatch.setattr(plugins, "_entry_points", lambda: (old,))
+    plant(monkeypatch, "old", SimpleNamespace(), "icefield-old", "0.1")
     found = failed(examine_plugins(Plugins.installed()))
     assert bool(found) is not fits
     if found:

@@ -6,6 +6,7 @@ each check's docstring states what to look at when it fails.
 
 from icefield.builtin.local import LocalFileSystem
 from icefield.builtin.memory import MemoryFileSystem
+from icefield.manifest.schemas import entry_schema, manifest_list_schema
 from icefield.testing.base import Suite
 from icefield.testing.behaviour import TableBehaviourSuite
 from icefield.testing.catalog import CatalogSuite
@@ -13,6 +14,7 @@ from icefield.testing.commit_strategy import CommitStrategySuite
 from icefield.testing.faults import Crash, FaultyFileSystem
 from icefield.testing.file_format import FileFormatSuite, ManifestFormatSuite
 from icefield.testing.file_system import FileSystemSuite
+from icefield.testing.format_data import sample_tables, tables
 from icefield.testing.recording import RecordingServer
 from icefield.testing.service_faults import LossyCalls, LossyProxy, RequestFaults
 
@@ -32,4 +34,8 @@ __all__ = [
     "RequestFaults",
     "Suite",
     "TableBehaviourSuite",
+    "entry_schema",
+    "manifest_list_schema",
+    "sample_tables",
+    "tables",
 ]

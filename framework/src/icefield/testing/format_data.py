@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import struct
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +14,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from icefield import types
-from icefield.schema import Schema, schema_to_arrow
+from icefield.schema import Schema, assign_fresh_ids, schema_to_arrow
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -186,6 +188,34 @@ def flat_table(rows: int) -> tuple[Schema, pa.Table]:
     arrow = schema_to_arrow(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, arrow, strict=True)]
     return schema, pa.Table.from_arrays(arrays, schema=arrow)
+
+
+def sample_tables(
+    rows: int = 1_200, *, unsupported: Collection[type[IcebergType]] = ()
+) -> dict[str, tuple[Schema, pa.Table]]:
+    """Tables for the tests of a file format, each with its schema.
+
+    ``flat`` has ``rows`` rows of a few types, ``nested`` 300 of structs, lists and maps in each other, and ``types``
+    250 of the primitive types, with nulls and with the values at the edges of each, less the ``unsupported`` types.
+    """
+    ids = itertools.count(1)
+    shapes = [
+        field
+        for name, kind in NESTED.items()
+        for field in assign_fresh_ids(Schema(NestedField(1, name, kind)), ids.__next__)[0].fields
+    ]
+    nested = Schema(*shapes)
+    nested_rows = [{name: values[at % len(values)] for name, values in NESTED_ROWS.items()} for at in range(300)]
+    edges = {kind: values for kind, values in EDGES.items() if not isinstance(kind, tuple(unsupported))}
+    flat_types = Schema(*(NestedField(at, f"c{at}", kind) for at, kind in enumerate(edges, start=1)))
+    arrow = schema_to_arrow(flat_types)
+    columns = [[values[at % len(values)] if at % 5 else None for at in range(250)] for values in edges.values()]
+    arrays = [array_of(field.type, column) for column, field in zip(columns, arrow, strict=True)]
+    return {
+        "flat": flat_table(rows),
+        "nested": (nested, pa.Table.from_pylist(nested_rows, schema=schema_to_arrow(nested))),
+        "types": (flat_types, pa.Table.from_arrays(arrays, schema=arrow)),
+    }
 
 
 _SCALARS: list[tuple[IcebergType, st.SearchStrategy[Any]]] = [

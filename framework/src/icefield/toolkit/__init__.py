@@ -59,7 +59,7 @@ from icefield.types.arrow.types import (
 from icefield.types.values import decimal_from_unscaled, from_arrow_scalar
 from icefield.types.values import from_bytes as value_from_bytes
 from icefield.types.values import to_json as value_to_json
-from icefield.types.values.variant import variant_names
+from icefield.types.values.variant import variant_names, variant_to_python
 
 __all__ = [
     "DOC_KEY",
@@ -156,6 +156,7 @@ __all__ = [
     "value_from_bytes",
     "value_to_json",
     "variant_names",
+    "variant_to_python",
     "version_of",
     "virtual_blocks",
     "was_meant",

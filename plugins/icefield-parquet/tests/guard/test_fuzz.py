@@ -2,21 +2,19 @@
 
 import gc
 import io
-import itertools
 import struct
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from format_strategies import numbered
 from fuzzing import fuzz
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
 from icefield.expressions import bind, parse
 from icefield.schema import Schema, schema_to_arrow
-from icefield.testing.format_data import EDGES, NESTED, NESTED_ROWS, flat_table
+from icefield.testing import sample_tables
 from icefield.toolkit import as_input_file
-from icefield.types import NestedField, StructType, VariantType
+from icefield.types import NestedField, VariantType
 from icefield_parquet.guard.raw_statistics import check_statistics
 from icefield_parquet.parquet_format import ParquetFormat
 from parquet_files import read, reader_of, write
@@ -28,22 +26,17 @@ CODECS = ("uncompressed", "gzip", "snappy", "zstd", "lz4_raw", "brotli")
 
 def whole_files():
     """Files of every type, shape and codec, with several row groups and pages each."""
-    schema, table = flat_table(1_200)
-    files = {f"flat, {codec}": file(schema, table, codec) for codec in CODECS}
-    fields = (NestedField(0, name, kind) for name, kind in NESTED.items())
-    kind = numbered(StructType(*fields), itertools.count(1).__next__)
-    rows = [{name: NESTED_ROWS[name][number % len(NESTED_ROWS[name])] for name in NESTED} for number in range(300)]
-    nested = Schema(*kind.fields)
-    schema = Schema(*(NestedField(at, f"c{at}", kind) for at, kind in enumerate(EDGES, start=1)))
-    arrow = schema_to_arrow(schema)
-    columns = [[values[at % len(values)] if at % 5 else None for at in range(250)] for values in EDGES.values()]
-    arrays = [array(column, field.type) for column, field in zip(columns, arrow, strict=True)]
+    tables = sample_tables()
+    files = {f"flat, {codec}": file(*tables["flat"], codec) for codec in CODECS}
     for codec in ("uncompressed", "zstd"):
-        files[f"nested, {codec}"] = file(nested, pa.Table.from_pylist(rows, schema=schema_to_arrow(nested)), codec)
-        files[f"types, {codec}"] = file(schema, pa.Table.from_arrays(arrays, schema=arrow), codec)
+        files |= {f"{name}, {codec}": file(*tables[name], codec) for name in ("nested", "types")}
         files[f"pages, {codec}"] = file(*flat_table(900), codec, {"write.parquet.page-version": "v2"})
         files[f"shredded, {codec}"] = file(*variants(), codec, {"write.parquet.shred-variants": "true"})
     return files
+
+
+def flat_table(rows):
+    return sample_tables(rows)["flat"]
 
 
 def variants():
@@ -54,11 +47,6 @@ def variants():
         for at in range(150)
     ]  # fmt: skip
     return schema, pa.Table.from_pylist(rows, schema=schema_to_arrow(schema))
-
-
-def array(values, kind):
-    numbers = [value.value if isinstance(value, pa.Scalar) else value for value in values]
-    return pa.array(numbers, kind)
 
 
 def file(schema, table, codec, more=None):

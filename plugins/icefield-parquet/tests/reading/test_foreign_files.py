@@ -11,7 +11,6 @@ import pyarrow.parquet.encryption as encryption
 import pytest
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile, UnsupportedFeature
-from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema
 from icefield.toolkit import BytesInput
 from icefield.types import DecimalType, ListType, MapType, NestedField, StructType, parse_type
@@ -305,11 +304,9 @@ class TestSchemas:
     def test_siblings_of_one_name_are_told_apart_by_id(self):
         data = forge("required int32 a = 1; required int64 a = 2;", [{"a": 7}])
         for id_, kind in ((1, "int"), (2, "long")):
-            with reader_of(data) as reader:
-                projection = ColumnProjection.resolve(one(kind, id_), reader.schema)
-                (batch,) = (projection.apply(batch) for batch in reader.read(ReadRequest(projection.file_columns)))
-            assert batch.column("v").to_pylist() == [7]
-            assert str(batch.column("v").type) == {"int": "int32", "long": "int64"}[kind]
+            found = read_as(one(kind, id_), data)
+            assert found.column("v").to_pylist() == [7]
+            assert str(found.column("v").type) == {"int": "int32", "long": "int64"}[kind]
 
 
 class TestDamage:

@@ -4,10 +4,8 @@ import re
 
 import pyarrow as pa
 import pytest
-from icefield.abc import ReadRequest
-from icefield.builtin.memory import MemoryFileSystem
-from icefield.scan.column_projection import ColumnProjection
 from icefield.schema import Schema, create_name_mapping, parse_name_mapping
+from icefield.testing import MemoryFileSystem
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from parquet_files import read_as, reader_of
 from parquet_forge import forge
@@ -109,11 +107,7 @@ def without_ids(message):
 
 
 def read_by_name(schema, data, mapping=None):
-    mapping = mapping or create_name_mapping(schema)
-    with reader_of(data) as reader:
-        projection = ColumnProjection.resolve(schema, mapping.apply(reader.schema))
-        batches = [projection.apply(batch) for batch in reader.read(ReadRequest(projection.file_columns))]
-    return pa.Table.from_batches(batches, projection.schema)
+    return read_as(schema, data, mapping=mapping or create_name_mapping(schema))
 
 
 @SPECS

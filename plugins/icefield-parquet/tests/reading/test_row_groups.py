@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from icefield.abc import ReadRequest, Split
 from icefield.expressions import bind, parse
 from icefield.schema import Schema, schema_to_arrow
-from icefield.toolkit import as_input_file
+from icefield.toolkit import FIELD_ID_KEY, as_input_file
 from icefield.types import ListType, NestedField, StructType, parse_type
-from icefield.types.arrow.types import FIELD_ID_KEY
 from parquet_files import read, reader_of, write, write_rows
 from parquet_forge import forge
 

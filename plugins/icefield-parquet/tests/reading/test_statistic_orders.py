@@ -6,11 +6,11 @@ import struct
 from decimal import Decimal
 
 import pytest
-from icefield.builtin.memory import MemoryFileSystem
 from icefield.expressions import EqualTo, bind, parse
 from icefield.schema import Schema
+from icefield.testing import MemoryFileSystem
+from icefield.toolkit import value_from_bytes
 from icefield.types import NestedField, parse_type
-from icefield.types.values import from_bytes
 from parquet_files import read, read_as, reader_of
 from parquet_forge import forge
 from tables import new_table
@@ -228,7 +228,7 @@ class TestAddedFiles:
         table.add_files([location])
         (task,) = table.scan().plan_files(include_stats=True)
         held = [(task.file.lower_bounds or {}).get(1), (task.file.upper_bounds or {}).get(1)]
-        assert tuple(None if each is None else from_bytes(parse_type(kind), each) for each in held) == expected
+        assert tuple(None if each is None else value_from_bytes(parse_type(kind), each) for each in held) == expected
         assert task.file.null_value_counts == {1: 0}
         values = table.scan().to_arrow()["v"]
         if kind.startswith("geo"):

@@ -1,0 +1,17 @@
+"""Plugins that look as if they were installed: what an entry point would bring, without a distribution for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from icefield.plugins import PluginInfo, registry
+
+
+def plant(
+    patch: pytest.MonkeyPatch, name: str, plugin: Any, distribution: str | None = None, version: str | None = None
+) -> None:
+    """Install a plugin beside the others; an exception as ``plugin`` is what importing it raises."""
+    installed = registry._entry_points()
+    planted = (PluginInfo(name, distribution, version), plugin)
+    patch.setattr(registry, "_entry_points", lambda: (*installed, planted))
