@@ -20,6 +20,7 @@ from avro_files import (
     sized,
     vectorized_only,
 )
+from fuzzing import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidFile, UnsupportedFeature
@@ -61,22 +62,6 @@ def outcome(data):
         return type(error) if "memory://test/file.avro" in str(error) else error
 
 
-def mutated(data, rng):
-    out = bytearray(data)
-    match rng.randrange(5):
-        case 0:
-            del out[rng.randrange(len(out)) :]
-        case 1:
-            start = rng.randrange(len(out))
-            out[start : start + rng.randrange(1, 30)] = rng.randbytes(rng.randrange(0, 30))
-        case 2:
-            out[rng.randrange(len(out))] = rng.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
-        case _:
-            for _ in range(rng.randrange(1, 4)):
-                out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
-    return bytes(out)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", ["null", "deflate"])
 def test_thousands_of_mutations_give_rows_or_one_typed_error(codec):
@@ -85,7 +70,8 @@ def test_thousands_of_mutations_give_rows_or_one_typed_error(codec):
     started = time.process_time()
     outcomes = [outcome(mutated(data, rng)) for _ in range(1500)]
     assert all(isinstance(found, pa.Table) or found in (InvalidFile, UnsupportedFeature) for found in outcomes)
-    assert sum(isinstance(found, type) for found in outcomes) > 500
+    refused = sum(isinstance(found, type) for found in outcomes)
+    assert 500 < refused < len(outcomes)
     assert time.process_time() - started < 30
 
 

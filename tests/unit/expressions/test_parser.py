@@ -4,7 +4,7 @@ import time
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidExpression
 from icefield.expressions import (
@@ -30,6 +30,7 @@ from icefield.expressions import (
     as_expression,
     parse,
 )
+from outcomes import counted_outcomes
 
 X1, Y2, Z3 = EqualTo("x", 1), EqualTo("y", 2), EqualTo("z", 3)
 
@@ -190,6 +191,9 @@ def test_an_expression_is_taken_as_it_is():
     assert as_expression("x = 1") == X1
 
 
+outcomes = counted_outcomes()
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(
@@ -197,12 +201,12 @@ def test_an_expression_is_taken_as_it_is():
         max_size=40,
     ).map("".join)
 )
-def test_any_string_gives_an_expression_or_one_kind_of_error(text):
-    try:
+@example("x = 1")
+@example("x =")
+def test_any_string_gives_an_expression_or_one_kind_of_error(outcomes, text):
+    with outcomes.of("strings", InvalidExpression):
         expression = parse(text)
-    except InvalidExpression:
-        return
-    assert parse(str(expression)) == expression
+        assert parse(str(expression)) == expression
 
 
 @pytest.mark.slow

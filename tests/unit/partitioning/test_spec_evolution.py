@@ -8,7 +8,7 @@ from typing import Any
 
 import pyiceberg.types as peer_types
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from icefield.errors import InvalidArgument, InvalidSchema, UnsupportedFeature
 from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
@@ -27,6 +27,7 @@ from icefield.types import (
     TimestampType,
     UUIDType,
 )
+from outcomes import Outcomes, counted_outcomes
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema as PeerSchema
 from pyiceberg.types import NestedField as PeerField
@@ -169,22 +170,27 @@ def test_version_1_lets_a_void_field_s_name_be_taken() -> None:
     assert isinstance(renamed.fields[0].transform, VoidTransform)
 
 
+outcomes = counted_outcomes()
+
+
 @pytest.mark.spec("PART-12")
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from(["ts", "id", "name", "key", "drop 0", "drop 1", "drop 2"]), max_size=8))
-def test_version_1_specs_grow_only_at_their_end(steps: list[str]) -> None:
+@example(["ts", "ts", "drop 0", "drop 2"])
+def test_version_1_specs_grow_only_at_their_end(outcomes: Outcomes, steps: list[str]) -> None:
     specs = [UNPARTITIONED]
     for step in steps:
         base = specs[-1]
         change = update(*specs, version=1, default=base.spec_id)
-        try:
+        following = None
+        with outcomes.of("version 1", InvalidSchema, IndexError):
             if step.startswith("drop"):
                 change.remove_field(base.fields[int(step[-1])].name)
             else:
                 change.add_field(step, "bucket[8]")
-        except (InvalidSchema, IndexError):
+            following = change.apply()
+        if following is None:
             continue
-        following = change.apply()
         assert [f.field_id for f in following.fields] == list(range(1000, 1000 + len(following)))
         assert len(following) >= len(base)
         for old, new in zip(base.fields, following.fields, strict=False):
@@ -202,14 +208,16 @@ STEPS = st.tuples(st.sampled_from(["add", "drop", "rename"]), st.integers(0, 4),
 @pytest.mark.spec("PART-09", "PART-13", "PART-14", "PART-15")
 @settings(max_examples=100)
 @given(st.lists(STEPS, max_size=12))
-def test_version_2_ids_belong_to_one_field_forever(steps: list[tuple[str, int, int]]) -> None:
+@example([("add", 0, 0), ("add", 0, 0), ("drop", 0, 0), ("drop", 0, 0)])
+def test_version_2_ids_belong_to_one_field_forever(outcomes: Outcomes, steps: list[tuple[str, int, int]]) -> None:
     terms = [("ts", "day"), ("id", "bucket[4]"), ("id", "bucket[8]"), ("name", "identity"), ("name", "truncate[2]")]
     specs, default, last = [UNPARTITIONED], 0, 999
     meaning: dict[int, tuple[Any, Any]] = {}
     for kind, first, second in steps:
         base = next(spec for spec in specs if spec.spec_id == default)
         change = SpecUpdate(specs, default, SCHEMA, last, 2)
-        try:
+        following = None
+        with outcomes.of("version 2", InvalidSchema, IndexError):
             if kind == "add":
                 change.add_field(*terms[first])
             elif kind == "drop":
@@ -217,7 +225,7 @@ def test_version_2_ids_belong_to_one_field_forever(steps: list[tuple[str, int, i
             else:
                 change.rename_field(base.fields[first].name, f"r{second}")
             following = change.apply()
-        except (InvalidSchema, IndexError):
+        if following is None:
             continue
         for field in following.fields:
             definition = field.source_ids, field.transform
