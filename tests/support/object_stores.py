@@ -6,14 +6,52 @@ import gc
 import pickle
 import subprocess
 import sys
+import traceback
 import weakref
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import pytest
 from icefield import Plugins
-from icefield.abc import FileSystemAbility
+from icefield.abc import FileSystem, FileSystemAbility, PutMode
+from icefield.errors import StorageError
 from icefield.toolkit import FsspecFileSystem
+
+
+def failures(system: FileSystem, location: str, *more: Callable[[], Any]) -> list[StorageError]:
+    """What each operation on a store out of reach raises: an error that names the location."""
+    mode = PutMode.CREATE if FileSystemAbility.ATOMIC_CREATE in system.abilities else PutMode.OVERWRITE
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: system.put(location, b"x", mode),
+        lambda: system.open_input(location),
+        lambda: list(system.list_files(location)),
+        lambda: system.delete_many([location]),
+        *more,
+    )
+    found = []
+    for call in calls:
+        with pytest.raises(StorageError, match=location) as failed:
+            call()
+        found.append(failed.value)
+    return found
+
+
+def said_by(*errors: StorageError) -> str:
+    """All that errors show: their tracebacks, with what caused them, and their data."""
+    return "".join(part for each in errors for part in (*traceback.format_exception(each), repr(each.data)))
+
+
+class EntityTags:
+    """A check for the suite of a store: subclass it beside ``FileSystemSuite``."""
+
+    raw_put: Callable[[str, bytes], None]
+
+    def test_a_file_has_the_entity_tag_of_the_store(self, file_system: FileSystem, root: str) -> None:
+        self.raw_put(f"{root}/f", b"x")
+        etag = file_system.stat(f"{root}/f").etag
+        assert etag, "the store gives one"
+        assert '"' not in etag
+        assert [info.etag for info in file_system.list_files(root)] == [etag]
 
 
 class ObjectStoreTests:

@@ -12,6 +12,7 @@ from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_adls.adls_file_system import AdlsFileSystem
+from object_stores import EntityTags
 from servers.azure import ACCOUNT, Azure
 
 
@@ -44,7 +45,7 @@ class OnServer:
 
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
-class TestAdls(OnServer, FileSystemSuite):
+class TestAdls(OnServer, EntityTags, FileSystemSuite):
     fail_fast: ClassVar = {"adls.retry.num-retries": "0"}
     delete_page = 256
     listing_page = 50
@@ -68,13 +69,6 @@ class TestAdls(OnServer, FileSystemSuite):
         for name in ("list_blobs", "walk_blobs"):
             listing = getattr(ContainerClient, name)
             monkeypatch.setattr(ContainerClient, name, partialmethod(listing, results_per_page=self.listing_page))
-
-    def test_a_file_has_the_entity_tag_of_the_store(self, file_system: FileSystem, root: str) -> None:
-        self.raw_put(f"{root}/f", b"x")
-        etag = file_system.stat(f"{root}/f").etag
-        assert etag, "the store gives one"
-        assert '"' not in etag
-        assert [info.etag for info in file_system.list_files(root)] == [etag]
 
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")

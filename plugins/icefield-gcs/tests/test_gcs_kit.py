@@ -13,6 +13,7 @@ from icefield import Plugins
 from icefield.abc import CommitStrategy, FileSystem
 from icefield.testing import CommitStrategySuite, FileSystemSuite
 from icefield_gcs.gcs_file_system import GcsFileSystem
+from object_stores import EntityTags
 from servers.gcs import Gcs
 
 
@@ -52,17 +53,10 @@ class OnServer:
 
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")
-class TestGcs(OnServer, FileSystemSuite):
+class TestGcs(OnServer, EntityTags, FileSystemSuite):
     fail_fast: ClassVar = {"gcs.retry.num-retries": "0"}
     delete_page = 100
     credentials: ClassVar = ({"gcs.oauth2.token": "{secret}", "gcs.no-auth": "false"},)
-
-    def test_a_file_has_the_entity_tag_of_the_store(self, file_system: FileSystem, root: str) -> None:
-        self.raw_put(f"{root}/f", b"x")
-        etag = file_system.stat(f"{root}/f").etag
-        assert etag, "the store gives one"
-        assert '"' not in etag
-        assert [info.etag for info in file_system.list_files(root)] == [etag]
 
 
 @pytest.mark.spec("COMMIT-01", "COMMIT-02", "FS-13", "FS-14", "META-33")

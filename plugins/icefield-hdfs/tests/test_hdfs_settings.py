@@ -8,8 +8,6 @@ import os
 import pickle
 import subprocess
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,6 +24,7 @@ from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.native import failure_of
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
 from icefield_hdfs.web_requests import Address, Requests
+from object_stores import failures, said_by
 from servers.hdfs import Hdfs, read_around, write_around
 
 SECRET = "planted-secret-of-hdfs"
@@ -385,7 +384,8 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(caplog: pytest.LogCap
         root = between.url.replace("http", "webhdfs", 1)
         system = WebHdfsFileSystem({"webhdfs.token": SECRET, "warehouse": root})
         seen = [repr(system), str(system), str(system.credentials(root))]
-        seen += failures(system, root)
+        moved = failures(system, f"{root}/a", lambda: system.rename(f"{root}/a", f"{root}/b"))
+        seen.append(said_by(*moved))
     native = HdfsFileSystem(
         {"hdfs.kerberos-keytab": SECRET, "hdfs.host": "127.0.0.1:1", "hadoop.dfs.client.failover.max.attempts": "0"}
     )
@@ -396,22 +396,6 @@ def test_no_credential_is_in_an_error_a_log_line_or_a_repr(caplog: pytest.LogCap
     ]
     seen += [record.getMessage() for record in caplog.records]
     assert SECRET not in "".join(seen)
-
-
-def failures(system: FileSystem, root: str) -> list[str]:
-    calls: list[Callable[[], object]] = [
-        lambda: system.put(f"{root}/a", b"x", PutMode.OVERWRITE),
-        lambda: system.open_input(f"{root}/a"),
-        lambda: list(system.list_files(f"{root}/a")),
-        lambda: system.delete_many([f"{root}/a"]),
-        lambda: system.rename(f"{root}/a", f"{root}/b"),
-    ]
-    seen = []
-    for call in calls:
-        with pytest.raises(StorageError) as failed:
-            call()
-        seen += [*traceback.format_exception(failed.value), repr(failed.value.data)]
-    return seen
 
 
 def test_file_systems_of_the_same_properties_share_a_client(hdfs: Hdfs) -> None:
