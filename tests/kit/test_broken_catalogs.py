@@ -9,7 +9,20 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from dictionary_catalog import DictionaryBackend
+from broken_catalogs import (
+    ChangesOnlyWhatIsThere,
+    ChangesSeveralThoughItSaysItCannot,
+    CommitsOneAfterTheOther,
+    CreatesViewsNowhere,
+    CreatesViewsOverTables,
+    KeepsViewsThoughItSaysItCannot,
+    LeavesTheLastTableOut,
+    ListsViewsAmongTables,
+    RenamesOverAView,
+    ReplacesViewsOfAnyVersion,
+    SwapsInSeveralSteps,
+)
+from dictionary_catalog import DictionaryBackend, WholeDictionaryBackend
 from icefield import Plugins
 from icefield.abc import (
     CatalogAbility,
@@ -264,6 +277,17 @@ BROKEN = {
     RegistersThoughItSaysItCannot: "test_a_table_that_is_there_can_be_registered",
     SaysItCannotAndSaysNoMore: "test_a_table_that_is_there_can_be_registered",
     RaisesItsOwnErrors: "test_a_namespace_that_is_not_there_is_said_so",
+    ListsViewsAmongTables: "test_a_created_view_is_listed_and_loads_or_is_refused",
+    KeepsViewsThoughItSaysItCannot: "test_a_created_view_is_listed_and_loads_or_is_refused",
+    CreatesViewsNowhere: "test_a_view_is_created_in_a_namespace_only",
+    CreatesViewsOverTables: "test_a_view_takes_no_name_that_is_taken",
+    ReplacesViewsOfAnyVersion: "test_no_change_of_a_view_is_lost",
+    RenamesOverAView: "test_a_view_is_renamed_and_dropped",
+    LeavesTheLastTableOut: "test_several_tables_change_in_one_step_or_are_refused",
+    ChangesSeveralThoughItSaysItCannot: "test_several_tables_change_in_one_step_or_are_refused",
+    ChangesOnlyWhatIsThere: "test_a_table_is_created_together_with_a_change_of_another",
+    CommitsOneAfterTheOther: "test_a_conflict_of_one_table_leaves_all_as_they_were",
+    SwapsInSeveralSteps: "test_of_racing_changes_of_several_tables_each_is_whole",
 }
 
 
@@ -279,7 +303,8 @@ def test_a_broken_catalog_is_rejected_by_the_check_for_it(kind: type[CatalogBack
 
 
 def test_a_right_catalog_passes_every_check() -> None:
-    assert failures(CatalogSuite, {"backend": lambda _: fresh(DictionaryBackend), "service": lambda _: None}) == []
+    for kind in (DictionaryBackend, WholeDictionaryBackend):
+        assert failures(CatalogSuite, {"backend": lambda _, kind=kind: fresh(kind), "service": lambda _: None}) == []
     fixtures = {"backend": lambda _: fresh(OverAService), "service": lambda _: OverAService.calls}
     assert failures(CatalogSuite, fixtures) == []
 

@@ -4,11 +4,34 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, NamespaceName, Page, Proposal, TableName
-from icefield.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists
-from icefield.toolkit import MetastoreStrategy
+from icefield.abc import (
+    CatalogAbility,
+    CatalogBackend,
+    CommitStrategy,
+    Committed,
+    Conflict,
+    CurrentView,
+    NamespaceName,
+    Page,
+    Pointer,
+    Proposal,
+    Storage,
+    TableChange,
+    TableName,
+    ViewProposal,
+)
+from icefield.errors import (
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    NoSuchTable,
+    NoSuchView,
+    TableExists,
+    ViewExists,
+)
+from icefield.toolkit import MetastoreStrategy, MetastoreViews
 
 
 class Store:
@@ -17,6 +40,7 @@ class Store:
     def __init__(self) -> None:
         self.namespaces: dict[NamespaceName, dict[str, str]] = {}
         self.pointers: dict[TableName, str] = {}
+        self.views: dict[TableName, str] = {}
 
 
 STORES: defaultdict[str, Store] = defaultdict(Store)
@@ -46,6 +70,26 @@ class DictionaryStrategy(MetastoreStrategy):
                 raise NoSuchTable(f"no table {'.'.join(self.table)}", table=self.table)
 
 
+class DictionaryViews(MetastoreViews):
+    """The pointers of the views of one warehouse."""
+
+    def __init__(self, io: Storage, store: Store) -> None:
+        super().__init__(io)
+        self.store = store
+
+    def read_pointer(self, view: TableName) -> str | None:
+        return self.store.views.get(view)
+
+    def swap_pointer(self, view: TableName, old: str | None, new: str) -> bool:
+        with LOCK:
+            if self.store.views.get(view) != old:
+                return False
+            if view in self.store.pointers:
+                raise TableExists(f"a table has the name {'.'.join(view)}", table=view)
+            self.store.views[view] = new
+            return True
+
+
 class DictionaryBackend(CatalogBackend):
     """Names in dictionaries."""
 
@@ -65,7 +109,9 @@ class DictionaryBackend(CatalogBackend):
     def drop_namespace(self, namespace: NamespaceName) -> None:
         with LOCK:
             self.check(namespace)
-            if any(name[:-1] == namespace for name in (*self.store.pointers, *self.store.namespaces)):
+            if any(
+                name[:-1] == namespace for name in (*self.store.pointers, *self.store.views, *self.store.namespaces)
+            ):
                 raise NamespaceNotEmpty(f"namespace {'.'.join(namespace)} is not empty", namespace=namespace)
             del self.store.namespaces[namespace]
 
@@ -129,3 +175,56 @@ class DictionaryBackend(CatalogBackend):
         if size is None or len(left) <= size:
             return Page(tuple(left))
         return Page(tuple(left[:size]), left[size - 1][-1])
+
+
+class WholeDictionaryBackend(DictionaryBackend):
+    """With views, and changes of several tables."""
+
+    abilities = frozenset(CatalogAbility)
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> tuple[Committed, ...] | Conflict:
+        staged = [self.staged(change) for change in changes]
+        with LOCK:
+            pointers = self.store.pointers
+            if any(pointers.get(each.table) != (each.base.location if each.base else None) for each in changes):
+                return Conflict()
+            pointers.update({each.table: made.location for each, made in zip(changes, staged, strict=True)})
+        return tuple(map(Committed, staged))
+
+    def staged(self, change: TableChange) -> Pointer:
+        """The metadata file of a change, to which nothing points yet."""
+        place = change.proposal.metadata.location
+        return self.strategy_class(change.table, place, self.io.storage(place), self.properties).stage(
+            change.base, change.proposal
+        )
+
+    @property
+    def views(self) -> DictionaryViews:
+        return DictionaryViews(self.io, self.store)
+
+    def list_views(
+        self, namespace: NamespaceName, *, token: str | None = None, size: int | None = None
+    ) -> Page[TableName]:
+        self.check(namespace)
+        return self.page((name for name in [*self.store.views] if name[:-1] == namespace), token, size)
+
+    def load_view(self, view: TableName) -> CurrentView | None:
+        return self.views.load(view)
+
+    def commit_view(self, view: TableName, base: CurrentView | None, proposal: ViewProposal) -> CurrentView | None:
+        self.check(view[:-1])
+        return self.views.commit(view, base, proposal)
+
+    def drop_view(self, view: TableName) -> None:
+        with LOCK:
+            if self.store.views.pop(view, None) is None:
+                raise NoSuchView(f"no view {'.'.join(view)}", view=view)
+
+    def rename_view(self, source: TableName, target: TableName) -> None:
+        with LOCK:
+            self.check(target[:-1])
+            if source not in self.store.views:
+                raise NoSuchView(f"no view {'.'.join(source)}", view=source)
+            if target in self.store.views:
+                raise ViewExists(f"view {'.'.join(target)} exists", view=target)
+            self.store.views[target] = self.store.views.pop(source)

@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import pytest
 
-from icefield.abc import CatalogAbility, CatalogBackend, Committed, NamespaceName, TableName
-from icefield.commit import creation_of, current_of
+from icefield.abc import CatalogAbility, CatalogBackend, NamespaceName, TableName
+from icefield.commit import current_of
 from icefield.errors import (
     IcefieldError,
     NamespaceExists,
@@ -28,18 +28,15 @@ from icefield.errors import (
     NotSupportedByCatalog,
     TableExists,
 )
-from icefield.metadata import new_table_metadata
-from icefield.schema import Schema
-from icefield.testing.base import Suite
+from icefield.testing.catalogs import SeveralTablesChecks, ViewChecks
 from icefield.testing.service_faults import RequestFaults
-from icefield.types import LongType, NestedField
 
 RACERS = 8
 _STEPS = 40
 _TAKEN_OR_GONE = (NamespaceExists, NamespaceNotEmpty, NoSuchNamespace, NoSuchTable, TableExists)
 
 
-class CatalogSuite(Suite):
+class CatalogSuite(ViewChecks, SeveralTablesChecks):
     """Checks of ``icefield.abc.CatalogBackend``."""
 
     namespaces_of_the_store: ClassVar[frozenset[NamespaceName]] = frozenset()
@@ -50,15 +47,6 @@ class CatalogSuite(Suite):
 
     listing_page: ClassVar[int] = 100
     """How many names the store lists in one page at most, where it has pages; a check makes two namespaces more."""
-
-    def another(self, backend: CatalogBackend) -> CatalogBackend:
-        """The same catalog as another process would open it."""
-        return type(backend)(backend.name, backend.properties, backend.io)
-
-    @pytest.fixture
-    def backend(self) -> CatalogBackend:
-        """A backend with nothing in it but what the store brings."""
-        raise pytest.UsageError("give a fixture `backend` that returns an empty backend")
 
     @pytest.fixture
     def service(self) -> RequestFaults | None:
@@ -367,10 +355,3 @@ class CatalogSuite(Suite):
         found = backend.namespace_properties(namespace)
         assert found.keys() >= self.properties_of_the_store, "a property of the store is missing"
         return {key: value for key, value in found.items() if key not in self.properties_of_the_store}
-
-    def create_table(self, backend: CatalogBackend, name: TableName) -> None:
-        """Create a table of one column."""
-        location = backend.table_location(name)
-        schema = Schema(NestedField(1, "id", LongType(), required=True))
-        metadata = new_table_metadata(schema, location=location, properties={})
-        assert isinstance(backend.strategy(name, location).commit(None, creation_of(metadata)), Committed)
