@@ -70,6 +70,7 @@ soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests wi
 	$(RUN) -m pip install --quiet --disable-pip-version-check uv
 	touch $@
 
+# Without a lock file: docs/decisions/0005.
 .venv/quickstart.stamp: .venv/base.stamp $(DISTRIBUTIONS)
 	$(BIN)/uv pip install --quiet --python $(RUN) $(EDITABLE) --group spark
 	touch $@

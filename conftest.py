@@ -1,5 +1,7 @@
 """What every test shares: counts of the property tests, and the switches for slow runs."""
 
+# See docs/decisions/0058.
+
 from __future__ import annotations
 
 import gc

@@ -9,6 +9,8 @@ which refuses what could be taken apart in two ways. Credentials are bound to th
 configuration names.
 """
 
+# See docs/decisions/0052.
+
 from __future__ import annotations
 
 import os

@@ -10,6 +10,8 @@ Properties (of a catalog):
 - ``location.credentials-for``: a comma-separated list of locations; see ``icefield.toolkit.authority``.
 """
 
+# See docs/decisions/0063.
+
 from __future__ import annotations
 
 import os

@@ -1,6 +1,6 @@
 """The endpoints of scan planning. Nothing is kept between requests: a token says what it continues."""
 
-# See docs/decisions/0111 and 0113.
+# See docs/decisions/0111 and docs/decisions/0113.
 
 from __future__ import annotations
 

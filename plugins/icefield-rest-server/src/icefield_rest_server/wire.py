@@ -1,5 +1,7 @@
 """HTTP as uvicorn speaks it, with bounds on what comes before a body: nobody has said yet who they are."""
 
+# See docs/decisions/0186.
+
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,7 @@
 """The catalog ``rest``: everything is the service's."""
 
+# See docs/decisions/0105.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

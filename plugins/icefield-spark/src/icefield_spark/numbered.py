@@ -1,6 +1,6 @@
 """The rows of a scan with their places, file by file on the road that suits it."""
 
-# See docs/decisions/0099 and 0175.
+# See docs/decisions/0099 and docs/decisions/0175.
 
 from __future__ import annotations
 

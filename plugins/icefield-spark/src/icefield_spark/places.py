@@ -3,7 +3,7 @@
 A path in each row would be most of what goes between Python and the JVM.
 """
 
-# See docs/decisions/0099 and 0175.
+# See docs/decisions/0099 and docs/decisions/0175.
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What every task in a Python worker of Spark begins with."""
 
-# See docs/decisions/0171.
+# See docs/decisions/0171 and docs/decisions/0182.
 
 from __future__ import annotations
 

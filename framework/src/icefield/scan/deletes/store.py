@@ -1,5 +1,7 @@
 """The deletes of a scan: each delete file is read once, whatever the number of tasks that it applies to."""
 
+# See docs/decisions/0065.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Which road each data file of a scan takes, and why."""
 
-# See docs/decisions/0096 and 0170.
+# See docs/decisions/0096 and docs/decisions/0170.
 
 from __future__ import annotations
 

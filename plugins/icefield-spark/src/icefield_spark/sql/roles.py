@@ -1,5 +1,7 @@
 """What a table may be in a statement that goes to Spark: something that is read."""
 
+# See docs/decisions/0180.
+
 from __future__ import annotations
 
 from icefield.errors import UnsupportedFeature

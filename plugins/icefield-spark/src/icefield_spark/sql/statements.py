@@ -1,5 +1,7 @@
 """Which kind of statement a string is, and who carries it out."""
 
+# See docs/decisions/0088.
+
 from __future__ import annotations
 
 from collections.abc import Callable
