@@ -32,7 +32,7 @@ class CatalogChecks(Suite):
         metadata = new_table_metadata(SCHEMA, location=location, properties={})
         assert isinstance(backend.strategy(name, location).commit(None, creation_of(metadata)), Committed)
 
-    def metadata(self, backend: CatalogBackend, name: TableName) -> TableMetadata:
+    def _metadata_of(self, backend: CatalogBackend, name: TableName) -> TableMetadata:
         """The metadata of a table as it is now."""
         current = current_of(backend.strategy(name))
         assert current is not None, f"there is no table {'.'.join(name)}"

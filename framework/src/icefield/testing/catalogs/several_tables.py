@@ -51,7 +51,7 @@ class SeveralTablesChecks(CatalogChecks):
         creation = TableChange(new, None, creation_of(metadata))
         made = backend.commit_tables([creation, self._table_change(backend, _TABLES[0], {"by": "me"})])
         assert not isinstance(made, Conflict)
-        assert self.metadata(backend, new).table_uuid == metadata.table_uuid
+        assert self._metadata_of(backend, new).table_uuid == metadata.table_uuid
         assert self._values(backend, "by") == ["me", None]
 
     @pytest.mark.parametrize("late", [0, 1])
@@ -104,7 +104,7 @@ class SeveralTablesChecks(CatalogChecks):
 
     def _table_proposal(self, backend: CatalogBackend, name: TableName, properties: dict[str, str]) -> Proposal:
         """For a strategy the base counts, for a service the requirements: what ``_evolve`` changes breaks both."""
-        base = self.metadata(backend, name)
+        base = self._metadata_of(backend, name)
         required = (AssertCurrentSchemaId(base.current_schema_id), AssertLastAssignedFieldId(base.last_column_id))
         return change_of(base, [SetProperties(properties)], required)
 
@@ -114,8 +114,8 @@ class SeveralTablesChecks(CatalogChecks):
         updates: Sequence[TableUpdate] = (AddSchema(wider), SetCurrentSchema())
         current = current_of(backend.strategy(name))
         assert current is not None
-        made = backend.strategy(name).commit(current.pointer, change_of(self.metadata(backend, name), updates))
+        made = backend.strategy(name).commit(current.pointer, change_of(self._metadata_of(backend, name), updates))
         assert not isinstance(made, Conflict)
 
     def _values(self, backend: CatalogBackend, key: str) -> list[str | None]:
-        return [self.metadata(backend, name).properties.get(key) for name in _TABLES]
+        return [self._metadata_of(backend, name).properties.get(key) for name in _TABLES]
