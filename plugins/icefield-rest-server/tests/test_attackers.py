@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, app
 from icefield_rest_server.answers import Answer
-from icefield_rest_server.idempotency import IdempotencyKeys
+from icefield_rest_server.idempotency import Begun, IdempotencyKeys
 from icefield_rest_server.namespaces import named
 from jwt.algorithms import ECAlgorithm
 from starlette.testclient import TestClient
@@ -157,14 +157,14 @@ def test_answers_by_idempotency_keys_take_no_more_memory_than_they_may() -> None
     keys = IdempotencyKeys(1800, most_bytes=200_000)
     names = [str(uuid4()) for _ in range(60)]
     for number, name in enumerate(names):
-        assert keys.begin("alice", name, "asked", 0.0) is None
+        assert keys.begin("alice", name, "asked", 0.0) is Begun.NEW
         keys.end("alice", name, Answer(200, random.Random(number).randbytes(10_000).hex().encode()))
         assert keys._bytes <= 200_000
-    kept = [name for name in names if keys.begin("alice", name, "asked", 0.0) is not None]
+    kept = [name for name in names if isinstance(keys.begin("alice", name, "asked", 0.0), Answer)]
     assert kept == names[-len(kept) :]
     assert 5 <= len(kept) < 40
     found = keys.begin("alice", names[-1], "asked", 0.0)
-    assert found is not None
+    assert isinstance(found, Answer)
     assert found.body == random.Random(59).randbytes(10_000).hex().encode()
 
 

@@ -39,7 +39,6 @@ def test_a_server_that_others_reach_wants_to_know_who_they_are(tmp_path: Path) -
     (tmp_path / "tokens").write_text("alice 0123456789abcdef\n")
     settings = check(Options(host="0.0.0.0", tokens=str(tmp_path / "tokens"), workers=2))
     assert settings.authenticator is not None
-    assert not settings.idempotent
     with pytest.raises(InvalidArgument, match="issuer and audience"):
         check(Options(jwks="https://example.org/jwks"))
 

@@ -9,8 +9,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from hashlib import sha256
+from contextlib import ExitStack, asynccontextmanager, closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,10 +24,13 @@ from starlette.routing import Route
 
 from icefield_rest_server.answers import Answer, Refused, error_answer
 from icefield_rest_server.calls import Call, parsed
-from icefield_rest_server.idempotency import IdempotencyKeys
+from icefield_rest_server.idempotency import IdempotencyKeys, IdempotencyStore
 from icefield_rest_server.observing import Metrics, log_access
+from icefield_rest_server.once import Once
+from icefield_rest_server.processes import OneProcess, Processes
 from icefield_rest_server.routes import Endpoint, Router, allowed_as
 from icefield_rest_server.settings import Settings
+from icefield_rest_server.shared_keys import SharedKeys
 from icefield_rest_server.state import State
 from icefield_rest_server.tokens import Principal, bearer_token, is_loopback
 from icefield_rest_server.wording import worded
@@ -45,7 +48,7 @@ def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        service.pool.shutdown(wait=True)
+        service.close()
 
     routes = [
         Route("/health/live", service.live),
@@ -61,9 +64,27 @@ class _Service:
         self.settings = settings
         self.state = State(catalog, settings)
         self.router = Router(catalog.backend.abilities)
-        self.metrics = Metrics()
-        self.keys = IdempotencyKeys(settings.idempotency_seconds) if settings.idempotent else None
+        self._opened = ExitStack()
+        processes = (
+            None if settings.shared is None else self._opened.enter_context(closing(Processes(Path(settings.shared))))
+        )
+        self.metrics = Metrics(processes or OneProcess())
+        self.once: Once | None = None
+        if settings.idempotent:
+            keys = settings.keys or self._keys(processes, settings.idempotency_seconds)
+            self.once = Once(keys, self.state, settings.max_seconds / 2)
         self.pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="icefield-rest")
+
+    def _keys(self, processes: Processes | None, seconds: int) -> IdempotencyStore:
+        """Where answers are kept by key: in memory, or where all processes of the server see them."""
+        if processes is None:
+            return IdempotencyKeys(seconds)
+        return self._opened.enter_context(closing(SharedKeys(processes, seconds)))
+
+    def close(self) -> None:
+        """End what is under way, and leave the other processes of the server."""
+        self.pool.shutdown(wait=True)
+        self._opened.close()
 
     # -- what is not of the protocol --------------------------------------------------------------------------------
 
@@ -146,19 +167,9 @@ class _Service:
     def _handled(self, endpoint: Endpoint, call: Call) -> Answer:
         """The answer of a handler, once for an idempotency key."""
         key = call.headers.get("idempotency-key")
-        if key is None or self.keys is None or not endpoint.changes:
+        if key is None or self.once is None or not endpoint.changes:
             return _answered(endpoint, self.state, call)
-        who = call.principal.name if call.principal is not None else ""
-        asked = sha256(repr((call.operation, call.parts, call.query, call.body)).encode()).hexdigest()
-        known = self.keys.begin(who, key, asked, self.settings.max_seconds / 2)
-        if known is not None:
-            return known
-        answer = Answer(500)
-        try:
-            answer = _answered(endpoint, self.state, call)
-        finally:
-            self.keys.end(who, key, answer)
-        return answer
+        return self.once.answer(key, call, lambda: _answered(endpoint, self.state, call), commits=endpoint.commits)
 
     def _config(self) -> Answer:
         """What clients are to use, and every endpoint that the catalog can do, and no other."""
@@ -167,7 +178,7 @@ class _Service:
             "overrides": dict(self.settings.overrides),
             "endpoints": [f"{each.method} {each.template}" for each in self.router.endpoints],
         }
-        if self.keys is not None:
+        if self.once is not None:
             body["idempotency-key-lifetime"] = f"PT{self.settings.idempotency_seconds}S"
         return Answer(body=body)
 

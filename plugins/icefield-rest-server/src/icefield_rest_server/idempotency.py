@@ -7,15 +7,67 @@ import time
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final, Protocol
 from uuid import UUID
 
 from icefield.errors import InvalidArgument
 
 from icefield_rest_server.answers import Answer, Refused
 
-_MOST = 10_000
-_MOST_BYTES = 256 * 1024 * 1024
-_PACKED_FROM = 4096
+MOST_KEYS: Final = 10_000
+MOST_BYTES: Final = 256 * 1024 * 1024
+_PACKED_FROM: Final = 4096
+
+
+class Begun(Enum):
+    """What is to be done with a request that has a key."""
+
+    NEW = "new"
+    AGAIN = "again"
+    """A process that died has begun it, and nobody knows how far it came."""
+
+
+class IdempotencyStore(Protocol):
+    """Keeps the answers to requests by their keys, each for one of those who ask.
+
+    Of all requests with one key, at whatever process of the server, one is done at a time.
+    """
+
+    def begin(self, who: str, key: str, asked: str, timeout: float) -> Answer | Begun:
+        """The answer that the key has, or that the request is to be done, and then ``end`` is to be called.
+
+        ``asked`` distinguishes requests. Raises ``InvalidArgument`` for what is no key, and ``Refused`` where the key
+        was used for another request, or where a request with it is still under way after ``timeout`` seconds.
+        """
+
+    def end(self, who: str, key: str, answer: Answer | None) -> None:
+        """Keep an answer, unless it says that the server failed; None where the outcome is not known."""
+
+
+def check_key(key: str) -> None:
+    """Raise ``InvalidArgument`` for what is no key."""
+    try:
+        UUID(key)
+    except ValueError as error:
+        raise InvalidArgument("the header Idempotency-Key must be a UUID") from error
+
+
+def other_request() -> Refused:
+    """The refusal of a key that was used before, for something else."""
+    return Refused(400, "BadRequestException", "the idempotency key was used for another request")
+
+
+def under_way() -> Refused:
+    """The refusal of a request that is being done."""
+    message = "a request with the same idempotency key is under way, or its outcome is not known"
+    return Refused(503, "ServiceUnavailableException", message, {"Retry-After": "1"})
+
+
+def packed(answer: Answer) -> tuple[bytes, bool]:
+    """The body of an answer as it is kept, and whether it is compressed."""
+    body = answer.encoded()
+    return (zlib.compress(body, 1), True) if len(body) >= _PACKED_FROM else (body, False)
 
 
 @dataclass(slots=True)
@@ -35,50 +87,42 @@ class _Entry:
 
 
 class IdempotencyKeys:
-    """Answers by key, for some time; those of requests that failed for a passing reason are not kept.
+    """Answers by key in the memory of one process, for some time.
 
     Bodies are compressed, and the oldest answers go where all of them would take too much memory.
     """
 
-    def __init__(self, seconds: float, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, seconds: float, most_bytes: int = MOST_BYTES) -> None:
         self._seconds, self._most_bytes, self._bytes = seconds, most_bytes, 0
         self._entries: OrderedDict[tuple[str, str], _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, who: str, key: str, asked: str, timeout: float) -> Answer | None:
-        """The answer that the key has; None where the request is to be done, and then ``end`` is to be called.
-
-        Raises ``InvalidArgument`` for what is no key, and ``Refused`` where the key was used for another request, or
-        where a request with it is still under way after a while.
-        """
-        try:
-            UUID(key)
-        except ValueError as error:
-            raise InvalidArgument("the header Idempotency-Key must be a UUID") from error
+    def begin(self, who: str, key: str, asked: str, timeout: float) -> Answer | Begun:
+        """See ``IdempotencyStore``."""
+        check_key(key)
         with self._lock:
             self._drop_old()
             entry = self._entries.get((who, key))
             if entry is None:
                 self._entries[who, key] = _Entry(asked, time.monotonic() + self._seconds)
-                return None
+                return Begun.NEW
         if entry.asked != asked:
-            raise Refused(400, "BadRequestException", "the idempotency key was used for another request")
+            raise other_request()
         if not entry.done.wait(timeout) or entry.answer is None:
-            message = "a request with the same idempotency key is under way, or its outcome is not known"
-            raise Refused(503, "ServiceUnavailableException", message, {"Retry-After": "1"})
+            raise under_way()
         found = entry.answer
         return replace(found, body=zlib.decompress(found.body)) if entry.packed else found
 
-    def end(self, who: str, key: str, answer: Answer) -> None:
-        """Keep an answer, unless it says that the server failed."""
-        body = answer.encoded() if answer.status < 500 else b""
-        packed = len(body) >= _PACKED_FROM
+    def end(self, who: str, key: str, answer: Answer | None) -> None:
+        """See ``IdempotencyStore``."""
+        kept = answer if answer is not None and answer.status < 500 else None
+        body, is_packed = (b"", False) if kept is None else packed(kept)
         with self._lock:
             entry = self._entries.get((who, key))
             if entry is None:
                 return
-            if answer.status < 500:
-                entry.answer, entry.packed = replace(answer, body=zlib.compress(body, 1) if packed else body), packed
+            if kept is not None:
+                entry.answer, entry.packed = replace(kept, body=body), is_packed
                 self._bytes += entry.size
             else:
                 del self._entries[who, key]
@@ -89,7 +133,7 @@ class IdempotencyKeys:
         now = time.monotonic()
         while self._entries:
             key, entry = next(iter(self._entries.items()))
-            if entry.until > now and len(self._entries) < _MOST and self._bytes <= self._most_bytes:
+            if entry.until > now and len(self._entries) < MOST_KEYS and self._bytes <= self._most_bytes:
                 return
             self._bytes -= entry.size
             del self._entries[key]

@@ -8,7 +8,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
+
+from icefield_rest_server.processes import Counts, Name
 
 _log = logging.getLogger("icefield_rest_server.access")
 
@@ -44,61 +46,77 @@ _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 
 Report = tuple[str, Mapping[str, float]]
 
+_IN_FLIGHT: Final = ("in-flight",)
+_OF_THE_LIVING: Final = frozenset(_IN_FLIGHT)
+
+
+class Counting(Protocol):
+    """Where a process counts, and what all processes of the server have counted."""
+
+    counts: Counts
+
+    def summed(self, of_the_living: frozenset[str]) -> tuple[Mapping[Name, float], int]:
+        """The numbers of all processes together, and how many live; names that begin so are of the living alone."""
+
 
 class Metrics:
-    """Counts of requests by operation and status, and how long they took."""
+    """Counts of requests by operation and status, and how long they took, of all processes of the server."""
 
-    def __init__(self) -> None:
+    def __init__(self, counting: Counting) -> None:
         self._lock = threading.Lock()
-        self._requests: Counter[tuple[str, int]] = Counter()
-        self._buckets: Counter[tuple[str, float]] = Counter()
-        self._seconds: Counter[str] = Counter()
-        self._reports: Counter[str] = Counter()
-        self._reported: Counter[tuple[str, str]] = Counter()
-        self.in_flight = 0
+        self._counting, self._counts = counting, counting.counts
+        self._counts.clear(_IN_FLIGHT)
 
     def began(self) -> None:
         """A request came."""
         with self._lock:
-            self.in_flight += 1
+            self._counts.add(_IN_FLIGHT)
 
     def ended(self, operation: str, status: int, seconds: float, report: Report | None = None) -> None:
         """It was answered; a report is its kind and metrics."""
         with self._lock:
-            self.in_flight -= 1
-            self._requests[operation, status] += 1
-            self._seconds[operation] += seconds  # type: ignore[assignment]
+            add = self._counts.add
+            add(_IN_FLIGHT, -1)
+            add(("requests", operation, str(status)))
+            add(("seconds", operation), seconds)
             for bound in _BUCKETS:
                 if seconds <= bound:
-                    self._buckets[operation, bound] += 1
+                    add(("bucket", operation, str(bound)))
             if report is not None:
                 kind, metrics = report
-                self._reports[kind] += 1
+                add(("reports", kind))
                 for name in metrics.keys() & _REPORTED:
-                    self._reported[kind, name] += metrics[name]  # type: ignore[assignment]
+                    add(("reported", kind, name), metrics[name])
 
     def text(self) -> str:
         """All of it, in the text form of Prometheus."""
         with self._lock:
-            lines = ["# TYPE icefield_rest_requests_total counter"]
-            for (operation, status), count in sorted(self._requests.items()):
-                lines.append(f'icefield_rest_requests_total{{operation="{operation}",status="{status}"}} {count}')
-            lines.append("# TYPE icefield_rest_request_seconds histogram")
-            for operation, seconds in sorted(self._seconds.items()):
-                name, label = "icefield_rest_request_seconds", f'operation="{operation}"'
-                total = sum(count for (each, _), count in self._requests.items() if each == operation)
-                lines += [
-                    f'{name}_bucket{{{label},le="{bound}"}} {self._buckets[operation, bound]}' for bound in _BUCKETS
-                ]
-                lines.append(f'{name}_bucket{{{label},le="+Inf"}} {total}')
-                lines += [f"{name}_sum{{{label}}} {seconds:.6f}", f"{name}_count{{{label}}} {total}"]
-            lines.append("# TYPE icefield_rest_reports_total counter")
-            lines += [f'icefield_rest_reports_total{{type="{kind}"}} {n}' for kind, n in sorted(self._reports.items())]
-            lines.append("# TYPE icefield_rest_reported_total counter")
-            for (kind, metric), value in sorted(self._reported.items()):
-                lines.append(f'icefield_rest_reported_total{{type="{kind}",metric="{metric}"}} {value:.12g}')
-            lines += ["# TYPE icefield_rest_requests_in_flight gauge"]
-            lines += [f"icefield_rest_requests_in_flight {self.in_flight}", ""]
+            found, living = self._counting.summed(_OF_THE_LIVING)
+        named: dict[str, list[tuple[Name, float]]] = {}
+        for (kind, *labels), value in sorted(found.items()):
+            named.setdefault(kind, []).append((tuple(labels), value))
+        totals: Counter[str] = Counter()
+        lines = ["# TYPE icefield_rest_requests_total counter"]
+        for (operation, status), count in named.get("requests", ()):
+            totals[operation] += int(count)
+            lines.append(f'icefield_rest_requests_total{{operation="{operation}",status="{status}"}} {count:.0f}')
+        lines.append("# TYPE icefield_rest_request_seconds histogram")
+        for (operation,), seconds in named.get("seconds", ()):
+            name, label = "icefield_rest_request_seconds", f'operation="{operation}"'
+            for bound in _BUCKETS:
+                count = found.get(("bucket", operation, str(bound)), 0)
+                lines.append(f'{name}_bucket{{{label},le="{bound}"}} {count:.0f}')
+            total = totals[operation]
+            lines.append(f'{name}_bucket{{{label},le="+Inf"}} {total}')
+            lines += [f"{name}_sum{{{label}}} {seconds:.6f}", f"{name}_count{{{label}}} {total}"]
+        lines.append("# TYPE icefield_rest_reports_total counter")
+        lines += [f'icefield_rest_reports_total{{type="{kind}"}} {n:.0f}' for (kind,), n in named.get("reports", ())]
+        lines.append("# TYPE icefield_rest_reported_total counter")
+        for (kind, metric), value in named.get("reported", ()):
+            lines.append(f'icefield_rest_reported_total{{type="{kind}",metric="{metric}"}} {value:.12g}')
+        lines += ["# TYPE icefield_rest_requests_in_flight gauge"]
+        lines += [f"icefield_rest_requests_in_flight {found.get(_IN_FLIGHT, 0):.0f}"]
+        lines += ["# TYPE icefield_rest_processes gauge", f"icefield_rest_processes {living}", ""]
         return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,9 @@ from starlette.applications import Starlette
 
 from icefield_rest_server.app import app
 from icefield_rest_server.credentials import StaticCredentials
+from icefield_rest_server.processes import shared_folder
 from icefield_rest_server.settings import Settings
 from icefield_rest_server.tokens import Authenticator, JwtTokens, StaticTokens, is_loopback
-from icefield_rest_server.wire import BoundedHttp
 
 _ROOTS = "location.allowed-roots"
 _OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
@@ -29,7 +30,7 @@ _OPTIONS = "ICEFIELD_REST_SERVER_OPTIONS"
 class Options:
     """What the command line says; it goes to worker processes through the environment, so it holds no secret.
 
-    ``tokens`` and ``credentials`` are files.
+    ``tokens`` and ``credentials`` are files; ``shared`` is the folder of the processes, made where there are several.
     """
 
     catalog: str | None = None
@@ -43,6 +44,7 @@ class Options:
     credentials: str | None = None
     certificate: str | None = None
     key: str | None = None
+    shared: str | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     log: bool = True
 
@@ -64,9 +66,7 @@ class Options:
         if self.credentials:
             with open(self.credentials, encoding="utf-8") as source:
                 vendor = StaticCredentials(json.load(source))
-        return Settings(
-            authenticator=self.authenticator(), vendor=vendor, defaults=self.defaults, idempotent=self.workers == 1
-        )
+        return Settings(authenticator=self.authenticator(), vendor=vendor, defaults=self.defaults, shared=self.shared)
 
 
 def serve(options: Options, **properties: Any) -> None:
@@ -86,7 +86,9 @@ def serve(options: Options, **properties: Any) -> None:
         "server_header": False,
         "timeout_graceful_shutdown": 30,
         "limit_concurrency": 1000,
-        "http": BoundedHttp,
+        # Named, so that a process that begins answers its supervisor before it imports this.
+        "http": "icefield_rest_server.wire:BoundedHttp",
+        "timeout_worker_healthcheck": 60,
         "ssl_certfile": options.certificate,
         "ssl_keyfile": options.key,
     }
@@ -95,8 +97,10 @@ def serve(options: Options, **properties: Any) -> None:
         uvicorn.run(app(catalog, settings), **common)
         return
     catalog.close()
-    os.environ[_OPTIONS] = json.dumps({name: getattr(options, name) for name in options.__dataclass_fields__})
-    uvicorn.run("icefield_rest_server.serving:of_environment", factory=True, workers=options.workers, **common)
+    with shared_folder() if options.shared is None else nullcontext(options.shared) as shared:
+        given = {**{name: getattr(options, name) for name in options.__dataclass_fields__}, "shared": str(shared)}
+        os.environ[_OPTIONS] = json.dumps(given)
+        uvicorn.run("icefield_rest_server.serving:of_environment", factory=True, workers=options.workers, **common)
 
 
 def check(options: Options) -> Settings:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from icefield_rest_server.idempotency import IdempotencyStore
 from icefield_rest_server.tokens import Authenticator, Principal
 
 
@@ -30,7 +31,8 @@ class Settings:
     """How a server behaves. Sizes are in bytes, times in seconds.
 
     Without ``authenticator`` everybody on this machine may do everything, and nobody else anything.
-    ``idempotent`` keeps the answers to requests with an idempotency key, which needs one process.
+    ``idempotent`` keeps the answers to requests with an idempotency key: in ``keys``, if that is given. ``shared`` is a
+    folder that all processes of the server on this machine share, for these answers and for the sums of metrics.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)
@@ -47,3 +49,5 @@ class Settings:
     cached_bytes: int = 256 * 1024 * 1024
     idempotent: bool = True
     idempotency_seconds: int = 1800
+    keys: IdempotencyStore | None = None
+    shared: str | None = None

@@ -120,14 +120,17 @@ def table_body(loaded: Loaded, vended: Iterable[tuple[str, dict[str, str]]] = ()
 
     What a service behind gave for the table is this server's own, and goes to no client.
     """
-    given = list(vended)
-    config = {key: value for _, properties in given[:1] for key, value in properties.items()}
     body: dict[str, Any] = {} if staged else {"metadata-location": loaded.location}
     body["metadata"] = msgspec.Raw(loaded.json)
-    body["config"] = config
-    if given:
-        body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in given]
-    return msgspec.json.encode(body)
+    return msgspec.json.encode(body | credentials_body(list(vended)))
+
+
+def credentials_body(vended: list[tuple[str, dict[str, str]]]) -> dict[str, Any]:
+    """What of the body of an answer opens a table's files."""
+    body: dict[str, Any] = {"config": {key: value for _, given in vended[:1] for key, value in given.items()}}
+    if vended:
+        body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in vended]
+    return body
 
 
 def only_of_refs(loaded: Loaded) -> Loaded:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 from icefield import Table
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import (
@@ -19,9 +22,14 @@ from icefield.schema import schema_from_json
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed, named
-from icefield_rest_server.state import Loaded, State, etag_of, only_of_refs, table_body
+from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, only_of_refs, table_body
 
 _DELEGATION = "x-iceberg-access-delegation"
+_WITH_CREDENTIALS = frozenset({"createTable", "registerTable", "updateTable"})
+
+
+class _Located(msgspec.Struct):
+    location: str
 
 
 def list_tables(state: State, call: Call) -> Answer:
@@ -167,6 +175,57 @@ def commit_transaction(state: State, call: Call) -> Answer:
     given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
     state.catalog.commit_tables(given)
     return no_content()
+
+
+def committed_before(state: State, call: Call) -> tuple[Answer | None, bool]:
+    """The answer to a commit that the tables show to be done, and whether they would show it if it were.
+
+    They do where each change adds snapshots, whose ids no other change gives.
+    """
+    document = call.document()
+    if call.operation == "updateTable":
+        changes = [(call.name("table"), document)]
+    elif call.operation == "commitTransaction":
+        given = typed(document.get("table-changes"), list[dict[str, Any]], "table-changes")
+        changes = [(identifier(change.get("identifier"), "identifier"), change) for change in given]
+    else:
+        return None, False
+    last, done = None, True
+    for name, change in changes:
+        updates = [update for update in _change(change)[0] if update.action == "add-snapshot"]
+        added = [update.snapshot.snapshot_id for update in updates]  # type: ignore[attr-defined]
+        if not added:
+            return None, False
+        with suppress(NoSuchTable):
+            last = state.loaded(name)
+        done = done and last is not None and all(last.metadata.snapshot_by_id(each) is not None for each in added)
+    if not done or last is None:
+        return None, True
+    return (no_content() if call.operation != "updateTable" else _answer(state, call, changes[0][0], last)), True
+
+
+def without_credentials(answer: Answer) -> Answer:
+    """An answer as it may be kept."""
+    if not isinstance(answer.body, bytes) or b'"storage-credentials"' not in answer.body:
+        return answer
+    body = msgspec.json.decode(answer.body, type=dict[str, msgspec.Raw])
+    if "storage-credentials" not in body:
+        return answer
+    del body["storage-credentials"]
+    body["config"] = msgspec.Raw(b"{}")
+    return replace(answer, body=msgspec.json.encode(body))
+
+
+def vended_again(state: State, call: Call, answer: Answer) -> Answer:
+    """An answer that was kept, with credentials that are good now."""
+    if call.operation not in _WITH_CREDENTIALS or answer.status != 200:
+        return answer
+    body = msgspec.json.decode(answer.encoded(), type=dict[str, msgspec.Raw])
+    name = call.name("table") if "table" in call.parts else (*call.namespace, str(call.document().get("name")))
+    location = msgspec.json.decode(body["metadata"], type=_Located).location
+    asked = call.headers.get(_DELEGATION, "")
+    vended = state.vended(call, name, location) if "vended-credentials" in asked else []
+    return replace(answer, body=msgspec.json.encode({**body, **credentials_body(vended)}))
 
 
 def _answer(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:

@@ -1,0 +1,50 @@
+"""Requests that carry an idempotency key are done once: another with the same key gets the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+
+from icefield_rest_server.answers import Answer, Refused, error_answer
+from icefield_rest_server.calls import Call
+from icefield_rest_server.idempotency import Begun, IdempotencyStore
+from icefield_rest_server.state import State
+from icefield_rest_server.tables import committed_before, vended_again, without_credentials
+
+_DOUBTFUL = (404, 409)
+
+
+class Once:
+    """Has requests done by their keys. Credentials are not kept with an answer: whoever asks again gets new ones."""
+
+    def __init__(self, keys: IdempotencyStore, state: State, timeout: float) -> None:
+        self._keys, self._state, self._timeout = keys, state, timeout
+
+    def answer(self, key: str, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer:
+        """The answer that the key has, or that of the request done now."""
+        who = call.principal.name if call.principal is not None else ""
+        asked = sha256(repr((call.operation, call.parts, call.query, call.body)).encode()).hexdigest()
+        begun = self._keys.begin(who, key, asked, self._timeout)
+        if isinstance(begun, Answer):
+            return vended_again(self._state, call, begun)
+        answer: Answer | None = Answer(500)
+        try:
+            answer = do() if begun is Begun.NEW else self._done_again(call, do, commits=commits)
+        finally:
+            self._keys.end(who, key, None if answer is None else without_credentials(answer))
+        return _unknown(commits=commits) if answer is None else answer
+
+    def _done_again(self, call: Call, do: Callable[[], Answer], *, commits: bool) -> Answer | None:
+        """The answer to a request that a process began and did not end; None where it may be done already.
+
+        That process does nothing more. What it did, if anything, shows as a conflict with the request itself.
+        """
+        found, shows = committed_before(self._state, call) if commits else (None, False)
+        answer = do() if found is None else found
+        return None if answer.status in _DOUBTFUL and not shows else answer
+
+
+def _unknown(*, commits: bool) -> Answer:
+    message = "a process of the server died while it did this request, and whether it was done is not known"
+    kind = "CommitStateUnknownException" if commits else "ServiceFailureException"
+    return error_answer(Refused(500 if commits else 503, kind, message))
