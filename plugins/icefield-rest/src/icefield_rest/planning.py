@@ -140,8 +140,8 @@ class RestScans(ScanService):
                 if not waiting:
                     return
                 part = waiting.popleft().result()
-        except BaseException:
-            if plan_id is not None and (left or waiting):
+        except BaseException as error:
+            if plan_id is not None and (left or waiting or not isinstance(error, GeneratorExit)):
                 self._cancel(plan_id)
             raise
         finally:
