@@ -9,14 +9,17 @@ from icefield.maintenance.deletes import (
 from icefield.maintenance.expiry import ExpireSnapshotsResult
 from icefield.maintenance.maintenance_table import MaintenanceTable
 from icefield.maintenance.manifests import RewriteManifestsResult
+from icefield.maintenance.owned import OwnedFiles, folders_of
 
 __all__ = [
     "ConvertEqualityDeletesResult",
     "ExpireSnapshotsResult",
     "MaintenanceTable",
+    "OwnedFiles",
     "RemoveDanglingDeletesResult",
     "RewriteDataFilesResult",
     "RewriteDeletesResult",
     "RewriteManifestsResult",
     "RewrittenGroup",
+    "folders_of",
 ]

@@ -6,12 +6,14 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Final
 
 from icefield.abc import FileSystemAbility
 from icefield.errors import IcefieldError
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
+from icefield.toolkit.deletions import to_be_deleted
 
 _AT_ONCE: Final = 1000
 """Files in one call, which is what object stores take in one request."""
@@ -23,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 def delete_files(io: FileIO, locations: Iterable[str], notify: Callable[[int], None] | None = None) -> int:
     """Delete files; the number of those that could not be deleted, which are logged. One that is gone is no failure.
+
+    Files that may not be deleted here (``deleting_only``) stay, are logged, and are no failure.
 
     ``notify`` is called with the number of files done, call by call. Stores that answer over a network are asked by
     several threads.
@@ -79,11 +83,10 @@ def is_remote(io: FileIO, location: str) -> bool:
 
 
 def _chunks(locations: Iterable[str]) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    for location in locations:
-        chunk.append(location)
-        if len(chunk) == _AT_ONCE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+    remaining = iter(locations)
+    while chunk := list(islice(remaining, _AT_ONCE)):
+        kept = list(to_be_deleted(chunk))
+        if left := len(chunk) - len(kept):
+            _log.warning("%d files stay that are not known to be the table's own", left)
+        if kept:
+            yield kept

@@ -22,6 +22,7 @@ from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.batches import POSITION, all_skipped, bare_batch, bounded, row_range, with_positions
 from icefield.toolkit.blocks import Block, BlockReader, starts_inside, virtual_blocks
 from icefield.toolkit.damage import reporting_damage
+from icefield.toolkit.deletions import deleting_only
 from icefield.toolkit.entity_tags import unquoted_etag
 from icefield.toolkit.filter_json import filter_to_json
 from icefield.toolkit.filters import parts_that_may_match, translate_filter
@@ -109,6 +110,7 @@ __all__ = [
     "credentials_refused",
     "decimal_from_unscaled",
     "delete_quietly",
+    "deleting_only",
     "endpoint_of",
     "field_id",
     "file_system_metadata_name",

@@ -18,6 +18,7 @@ from icefield.metadata.file_names import (
     parse_metadata_file_name,
     writes_gzip,
 )
+from icefield.toolkit.deletions import to_be_deleted
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
 
@@ -152,7 +153,7 @@ class MetastoreStrategy(CommitStrategy):
         try:
             known = proposal.base
             logged = self.__logged(base.location) if known is None else _log_of(known)
-            for location in set(logged) - kept:
+            for location in to_be_deleted(sorted(set(logged) - kept)):
                 delete_quietly(self.file_system, location)
         except Exception as error:
             _log.warning("old metadata files of '%s' were not deleted: %s", ".".join(self.table), type(error).__name__)

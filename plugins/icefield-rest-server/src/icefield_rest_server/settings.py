@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,6 +33,8 @@ class Settings:
     Without ``authenticator`` everybody on this machine may do everything, and nobody else anything.
     ``idempotent`` keeps the answers to requests with an idempotency key: in ``keys``, if that is given. ``shared`` is a
     folder that all processes of the server on this machine share, for these answers and for the sums of metrics.
+    ``owned_folders`` are locations below which a table's files may be besides its namespace's place: a table that is
+    dropped with its files loses those that it owns, and no others.
     """
 
     authenticator: Authenticator | None = field(default=None, repr=False)
@@ -49,5 +51,6 @@ class Settings:
     cached_bytes: int = 256 * 1024 * 1024
     idempotent: bool = True
     idempotency_seconds: int = 1800
+    owned_folders: Sequence[str] = ()
     keys: IdempotencyStore | None = None
     shared: str | None = None

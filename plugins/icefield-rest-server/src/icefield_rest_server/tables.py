@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,12 @@ from icefield.metadata import (
 )
 from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
 from icefield.schema import schema_from_json
+from icefield.toolkit import deleting_only
 
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed, named
+from icefield_rest_server.owned import owned_files
 from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, only_of_refs, table_body
 
 _DELEGATION = "x-iceberg-access-delegation"
@@ -102,11 +104,17 @@ def commit_table(state: State, call: Call) -> Answer:
     if stated is not None and identifier(stated, "identifier") != name:
         raise InvalidArgument("the identifier in the body is not that of the path")
     check_updates(document.get("updates"))
-    table = _committed(state, name, document)
+    with _keeping_old_metadata(state):
+        table = _committed(state, name, document)
     loaded = state.committed(table.metadata_location, table.metadata)
     if not state.catalog.backend.strategy(name).reuses_locations:
         state.cache.put(loaded)
     return _answer(state, call, name, loaded)
+
+
+def _keeping_old_metadata(state: State) -> AbstractContextManager[None]:
+    """Where not everybody may do everything, no file goes because a log names it that a client may have written."""
+    return nullcontext() if state.settings.authorizer is None else deleting_only(lambda _: ())
 
 
 def _committed(state: State, name: tuple[str, ...], document: dict[str, Any]) -> Table:
@@ -121,8 +129,14 @@ def _change(document: dict[str, Any]) -> tuple[tuple[TableUpdate, ...], tuple[Ta
 
 
 def drop_table(state: State, call: Call) -> Answer:
-    """It goes, with its files where that is asked for."""
-    state.catalog.drop_table(call.name("table"), purge=call.flag("purgeRequested"))
+    """It goes, with its own files where that is asked for; what its manifests name besides stays."""
+    name = call.name("table")
+    if not call.flag("purgeRequested"):
+        state.catalog.drop_table(name)
+        return no_content()
+    owned = owned_files(state, name, state.loaded(name).metadata)
+    with deleting_only(owned.of):
+        state.catalog.drop_table(name, purge=True)
     return no_content()
 
 
@@ -173,7 +187,8 @@ def commit_transaction(state: State, call: Call) -> Answer:
         raise InvalidArgument("'table-changes' is empty")
     check_updates(*(change.get("updates") for change in changes))
     given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
-    state.catalog.commit_tables(given)
+    with _keeping_old_metadata(state):
+        state.catalog.commit_tables(given)
     return no_content()
 
 
