@@ -22,7 +22,7 @@ from icefield.abc.file_system import (
     PutMode,
 )
 from icefield.abc.manifest_format import ManifestFormat, ManifestFormatReader, ManifestReadRequest
-from icefield.abc.scans import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
+from icefield.abc.scans import ListedFile, ListedFiles, ListedNumbers, ListedValues, ScanAsked, ScanListing, ScanService
 from icefield.abc.storage import Storage
 from icefield.abc.views import CurrentView, ViewProposal
 from icefield.abc.work import Attempt, Done, Note, Swept, Traces, Work, WorkRunner
@@ -56,6 +56,8 @@ __all__ = [
     "InputFile",
     "ListedFile",
     "ListedFiles",
+    "ListedNumbers",
+    "ListedValues",
     "ManifestFormat",
     "ManifestFormatReader",
     "ManifestReadRequest",

@@ -23,7 +23,8 @@ class ScanAsked:
 
     ``snapshot_id`` is the version. ``columns`` are the names that are read, nested ones with dots. ``row_filter`` is
     bound. ``of_snapshot``: names are those of the snapshot's schema, not of the table's current one. ``limit``: the
-    most rows that are read.
+    most rows that are read. ``begin``: only what was appended after that snapshot, up to the version. ``statistics``:
+    the columns whose statistics are to be listed with each file.
     """
 
     snapshot_id: int
@@ -32,6 +33,22 @@ class ScanAsked:
     case_sensitive: bool = True
     of_snapshot: bool = False
     limit: int | None = None
+    begin: int | None = None
+    statistics: tuple[str, ...] = ()
+
+
+class ListedNumbers(msgspec.Struct, frozen=True):
+    """Numbers by field id, as two lists."""
+
+    keys: tuple[Number, ...] = ()
+    values: tuple[Number, ...] = ()
+
+
+class ListedValues(msgspec.Struct, frozen=True):
+    """Values by field id, as two lists: in the JSON form of the field's type, or as bytes in hexadecimal digits."""
+
+    keys: tuple[Number, ...] = ()
+    values: tuple[Any, ...] = ()
 
 
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -55,6 +72,12 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     referenced_data_file: str | None = None
     content_offset: Number | None = None
     content_size_in_bytes: Number | None = None
+    column_sizes: ListedNumbers | None = None
+    value_counts: ListedNumbers | None = None
+    null_value_counts: ListedNumbers | None = None
+    nan_value_counts: ListedNumbers | None = None
+    lower_bounds: ListedValues | None = None
+    upper_bounds: ListedValues | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ class ReadableTable(ABC):
             limit=limit,
             options=options,
             identifier=self.name(),
+            service=self.planner,
             range=SnapshotRange(
                 from_snapshot_id_exclusive,
                 from_snapshot_id_inclusive,

@@ -54,3 +54,9 @@ class IncrementalAppendScan(FileScan):
             prove=prove,
             identifier=self.identifier,
         )
+
+    def _version_asked(self) -> tuple[int, int | None, bool] | None:
+        # A range that begins with the table's first snapshot has nothing before it that a request could name.
+        if not self.snapshots or (begin := self.snapshots[0].parent_snapshot_id) is None:
+            return None
+        return self.snapshots[-1].snapshot_id, begin, False

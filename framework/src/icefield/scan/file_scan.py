@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
 
-from icefield.abc import FormatAbility
-from icefield.expressions import AlwaysFalse, AlwaysTrue
+from icefield.abc import FormatAbility, ScanAsked, ScanService
+from icefield.expressions import AlwaysFalse, AlwaysTrue, bind
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
     SPLIT_ADAPTIVE_SIZE_ENABLED,
@@ -26,10 +27,12 @@ from icefield.scan.plan_table import PlanTable
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.planned_manifest import PlannedManifest
 from icefield.scan.reading import read_tasks
+from icefield.scan.served import ServedScan
 from icefield.scan.splits import combine_tasks, split_task
-from icefield.scan.tasks import FileScanTask
+from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, schema_to_arrow
 from icefield.types.arrow.types import with_dictionaries
+from icefield.types.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 
 _LEAST_SPLIT = 16 << 20
 """Bytes below which to open a file takes more than reading in parallel gains."""
@@ -50,8 +53,11 @@ class FileScan(BaseScan):
     """A scan that reads data files whole. A subclass says which.
 
     ``options``: ``split-size``, ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``.
-    ``dictionary_columns``: see ``with_dictionaries``.
+    ``dictionary_columns``: see ``with_dictionaries``. ``service`` finds out which files are read, where that is not
+    done here.
     """
+
+    service: ScanService | None = field(default=None, repr=False, compare=False)
 
     def with_dictionaries(self, *names: str) -> Self:
         """These columns as Arrow dictionaries, each distinct value of a batch once, in place of those named before.
@@ -65,8 +71,12 @@ class FileScan(BaseScan):
         """One task for each data file that may hold matching rows, as they are found.
 
         ``include_stats``: whether each task's ``file`` carries its column statistics. Raises ``InvalidMetadata`` for
-        a damaged manifest or manifest list.
+        a damaged manifest or manifest list, and for a plan of a service that cannot be.
         """
+        served = self._served
+        if served is not None:
+            yield from served.tasks(statistics=include_stats)
+            return
         for planned in self._planned(include_stats):
             yield from planned.tasks()
 
@@ -81,8 +91,14 @@ class FileScan(BaseScan):
             yield PlannedManifest.of(planned)
 
     def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:
-        """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together."""
-        return PlanTable(self._united_partition, statistics=include_stats).table(self._planned(include_stats))
+        """The plan as a table, one row for each data file; ``partition`` holds the fields of all specs together.
+
+        A service that plans does not say which commits added the files: their sequence numbers and snapshots are null.
+        """
+        table, served = PlanTable(self._united_partition, statistics=include_stats), self._served
+        if served is not None:
+            return table.served_table(served.parts(statistics=include_stats))
+        return table.table(self._planned(include_stats))
 
     def plan_tasks(self, at_least: int = 1) -> Iterator[tuple[FileScanTask, ...]]:
         """The plan in groups of about equal size: large files divided where they may be, small ones put together.
@@ -112,6 +128,8 @@ class FileScan(BaseScan):
 
     def count(self) -> int:
         """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
+        if (served := self._served) is not None:
+            return served.count(self.context, self.limit)
         tally = _Tally()
         context = replace(self.context, projection=Schema(), dictionaries=frozenset())
         planner = self.planner(prove=True)
@@ -124,6 +142,40 @@ class FileScan(BaseScan):
                 break
         total = counted + tally.rows
         return total if self.limit is None else min(total, self.limit)
+
+    @cached_property
+    def context(self) -> ScanContext:
+        """What the tasks of this scan are read with, here or on another machine."""
+        served, context = self._served, super().context
+        return context if served is None else replace(context, io=served.io)
+
+    @cached_property
+    def _served(self) -> ServedScan | None:
+        """The plan of the service; None where there is none to ask, and where what it lists would not do."""
+        if self.service is None or LAST_UPDATED_SEQUENCE_NUMBER.field_id in self.projection.field_ids:
+            return None
+        version = self._version_asked()
+        if version is None:
+            return None
+        snapshot_id, begin, of_snapshot = version
+        row_filter = bind(self.schema, self._expression, self.case_sensitive)
+        names = tuple(name for name in self.selected_fields if name != "*" and self.schema.has_field(name))
+        asked = ScanAsked(
+            snapshot_id,
+            () if "*" in self.selected_fields else names,
+            row_filter,
+            self.case_sensitive,
+            of_snapshot,
+            self.limit,
+            begin,
+        )
+        return ServedScan(self.service, asked, self.metadata, self.io, self.schema, self.identifier, self.projection)
+
+    @abstractmethod
+    def _version_asked(self) -> tuple[int, int | None, bool] | None:
+        """What a service is asked for: the last snapshot; the one after which appends count, None for all files; and
+        whether names are of the snapshot. None for what a service cannot plan.
+        """
 
     @abstractmethod
     def planner(self, *, include_stats: bool = False, prove: bool = False) -> FilePlanner | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import COLUMN_TYPES, MAP_TYPES
 from icefield.scan.planned_files import PlannedFiles
+from icefield.scan.served import ServedFiles
 from icefield.scan.united_partition import UnitedPartition
 
 _BEFORE: Final = {"content": f.CONTENT, "file_path": f.FILE_PATH, "file_format": f.FILE_FORMAT}
@@ -34,6 +35,7 @@ _MAPS: Final = {
     "lower_bounds": f.LOWER_BOUNDS,
     "upper_bounds": f.UPPER_BOUNDS,
 }
+_OF_ENTRIES: Final = ("snapshot_id", "data_sequence_number", "file_sequence_number")
 _DELETES: Final = pa.list_(pa.string())
 
 
@@ -60,6 +62,38 @@ class PlanTable:
     def table(self, planned: Iterable[PlannedFiles]) -> pa.Table:
         """The table of all files of a plan, in its order."""
         return pa.Table.from_batches([self._batch(one) for one in planned], schema=self.schema)
+
+    def served_table(self, parts: Iterable[ServedFiles]) -> pa.Table:
+        """The table of files that a service lists, in its order; what it does not say of them is null."""
+        return pa.Table.from_batches([self._served_batch(one) for one in parts], schema=self.schema)
+
+    def _served_batch(self, part: ServedFiles) -> pa.RecordBatch:
+        files = [part.file(row) for row in range(len(part))]
+        arrays = []
+        for field in self.schema:
+            match field.name:
+                case "partition":
+                    array = self._served_partitions(part, [file.spec_id for file in files])
+                case "delete_files":
+                    paths = [[each.file_path for each in part.delete_files(row)] for row in range(len(part))]
+                    array = pa.array(paths, _DELETES)
+                case name if name in _MAPS:
+                    array = pa.array([list(getattr(file, name).items()) for file in files], field.type)
+                case name if name in _OF_ENTRIES:
+                    array = pa.nulls(len(files), field.type)
+                case name:
+                    array = pa.array([getattr(file, name) for file in files], field.type)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _served_partitions(self, part: ServedFiles, spec_ids: list[int]) -> pa.Array:
+        order: list[int] = []
+        found = [pa.array([], self._united.arrow_type)] if not spec_ids else []
+        for spec_id in sorted(set(spec_ids)):
+            rows = [row for row, each in enumerate(spec_ids) if each == spec_id]
+            order += rows
+            found.append(self._united.tuples(spec_id, part.partition_array(spec_id, rows)))
+        return pa.concat_arrays(found).take(pa.array(np.argsort(order), pa.int64()))
 
     def _batch(self, planned: PlannedFiles) -> pa.RecordBatch:
         entries = planned.entries

@@ -4,34 +4,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
 
-from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
+import pyarrow as pa
+
+from icefield.abc import ListedFiles, ScanAsked, ScanListing, ScanService
 from icefield.errors import InvalidArgument, InvalidMetadata
-from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression, Residuals
-from icefield.manifest import DataFile, DataFileContent
+from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
+from icefield.manifest import DataFile
 from icefield.metadata import TableMetadata
-from icefield.partitioning import PartitionSpec
+from icefield.scan.listed_files import ListedReader, shown
 from icefield.scan.planning import PlanReport
 from icefield.scan.reading import read_tasks
 from icefield.scan.tasks import FileScanTask, PlannedTask, ScanContext
 from icefield.schema import Schema
-from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
-from icefield.types import DoubleType, FloatType, IcebergType
-from icefield.types.values import from_json
-
-_CONTENTS: Final = {
-    "data": DataFileContent.DATA,
-    "position-deletes": DataFileContent.POSITION_DELETES,
-    "equality-deletes": DataFileContent.EQUALITY_DELETES,
-}
-_NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+from icefield.types import IcebergType, PrimitiveType
 
 
 class ServedScan:
@@ -54,7 +45,6 @@ class ServedScan:
         self._service, self._asked, self._metadata = service, asked, metadata
         self._io, self._schema, self._identifier, self._projected = io, schema, identifier, projected
         self._first: ScanListing | None = None
-        self._reader = _Reader(metadata, schema, asked.row_filter)
 
     @cached_property
     def io(self) -> FileIO:
@@ -63,23 +53,33 @@ class ServedScan:
         access = self._first.access
         return self._io.opened_by(access) if access else self._io
 
-    def tasks(self) -> Iterator[FileScanTask]:
+    def tasks(self, *, statistics: bool = False) -> Iterator[FileScanTask]:
         """One task for each file. Raises ``InvalidMetadata`` for a list that cannot be."""
+        for part in self.parts(statistics=statistics):
+            yield from part.tasks()
+
+    def parts(self, *, statistics: bool = False) -> Iterator[ServedFiles]:
+        """The files, as the service lists them together; with the statistics of their columns, where it has them."""
         report, seen = PlanReport(), set[str]()
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return
-        listing, self._first = self._first or self._listing(), None
+        fields = self._fields() if statistics else {}
+        if statistics:
+            listing = self._listing(tuple(fields))
+        else:
+            listing, self._first = self._first or self._listing(), None
+        types = dict(fields.values())
+        reader = ListedReader(self._metadata, self._schema, self._asked.row_filter, types)
         with closing(listing.parts) as parts:  # type: ignore[type-var]
             for part in parts:
-                rows = ServedFiles(self._reader, part)
-                for row, listed in enumerate(part.files):
+                for listed in part.files:
                     if listed.file_path in seen:
                         raise InvalidMetadata(
-                            f"the service lists {_shown(listed)} twice in one plan, and its rows would be read twice",
-                            location=_shown(listed),
+                            f"the service lists {shown(listed)} twice in one plan, and its rows would be read twice",
+                            location=shown(listed),
                         )
                     seen.add(listed.file_path)
-                    yield PlannedTask(rows, row)
+                yield ServedFiles(reader, part)
         report.files_planned = len(seen)
         report.emit(
             self._io,
@@ -110,10 +110,28 @@ class ServedScan:
         read: int = sum(batch.num_rows for batch in read_tasks(opened(), bare, limit))
         return counted + read if limit is None else min(counted + read, limit)
 
-    def _listing(self) -> ScanListing:
+    def _listing(self, statistics: tuple[str, ...] = ()) -> ScanListing:
         if isinstance(self._asked.row_filter, AlwaysFalse):
             return ScanListing(iter(()))
-        return self._service.plan(self._asked)
+        return self._service.plan(replace(self._asked, statistics=statistics))
+
+    def _fields(self) -> dict[str, tuple[int, IcebergType]]:
+        """The columns that have statistics, by names that mean no other column."""
+        schema = self._schema
+        found = ((number, schema.find_type(number), schema.find_column_name(number)) for number in schema.field_ids)
+        return {
+            name: (number, kind)
+            for number, kind, name in found
+            if name is not None and isinstance(kind, PrimitiveType) and _means(schema, name, number)
+        }
+
+
+def _means(schema: Schema, name: str, number: int) -> bool:
+    """Whether a name with dots is that of a column, and of no other."""
+    try:
+        return schema.find_field(name).field_id == number
+    except InvalidArgument:
+        return False
 
 
 class ServedFiles:
@@ -121,10 +139,21 @@ class ServedFiles:
 
     __slots__ = ("_deletes", "_files", "_part", "_reader")
 
-    def __init__(self, reader: _Reader, part: ListedFiles) -> None:
+    def __init__(self, reader: ListedReader, part: ListedFiles) -> None:
         self._reader, self._part = reader, part
         self._files: dict[int, DataFile] = {}
         self._deletes: dict[int, DataFile] = {}
+
+    def __len__(self) -> int:
+        return len(self._part.files)
+
+    def tasks(self) -> Iterator[FileScanTask]:
+        """One task for each file."""
+        return (PlannedTask(self, row) for row in range(len(self)))
+
+    def partition_array(self, spec_id: int, rows: Sequence[int]) -> pa.StructArray:
+        """The partition tuples of some of the files, which are of one spec, in columns."""
+        return self._reader.partition_array(spec_id, [self.file(row).partition for row in rows])
 
     def file(self, row: int) -> DataFile:
         """The data file."""
@@ -157,98 +186,3 @@ class ServedFiles:
                 raise InvalidMetadata(f"the service names delete file {place} of a list of {len(known)}")
             found = self._deletes[place] = self._reader.delete_file(known[place])
         return found
-
-
-class _Reader:
-    """Reads what a service lists by the specs of a table."""
-
-    def __init__(self, metadata: TableMetadata, schema: Schema, row_filter: BooleanExpression) -> None:
-        schemas = list(metadata.schemas)
-        self._filter = row_filter
-        self._schema = schema
-        self._specs: Mapping[int, PartitionSpec] = {spec.spec_id: spec for spec in metadata.partition_specs}
-        self._types: Mapping[int, list[tuple[int, IcebergType]]] = {
-            spec.spec_id: [(each.field_id, each.field_type) for each in spec.partition_type(schema, schemas).fields]
-            for spec in metadata.partition_specs
-        }
-        self._residuals: dict[int, Residuals] = {}
-
-    def data_file(self, listed: ListedFile) -> DataFile:
-        """A data file. Raises ``InvalidMetadata``."""
-        made = self._file(listed)
-        if made.content is not DataFileContent.DATA:
-            raise InvalidMetadata(f"the service lists {_shown(listed)} as a file of rows, and as one of deletes")
-        return made
-
-    def delete_file(self, listed: ListedFile) -> DataFile:
-        """A delete file. Raises ``InvalidMetadata``."""
-        made = self._file(listed)
-        if made.content is DataFileContent.DATA:
-            raise InvalidMetadata(f"the service lists {_shown(listed)}, a file of rows, as one of deletes")
-        return made
-
-    def residual(self, file: DataFile) -> BooleanExpression:
-        """What a file's rows are still to be filtered by."""
-        if isinstance(self._filter, AlwaysTrue):
-            return self._filter
-        found = self._residuals.get(file.spec_id)
-        if found is None:
-            found = self._residuals[file.spec_id] = Residuals(self._specs[file.spec_id], self._schema, self._filter)
-        return found.of(file.partition)
-
-    def _file(self, listed: ListedFile) -> DataFile:
-        content = _CONTENTS.get(listed.content)
-        if content is None or listed.file_size_in_bytes < 0:
-            raise InvalidMetadata(
-                f"the service lists {_shown(listed)} as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes, "
-                "which cannot be",
-                location=_shown(listed),
-            )
-        return DataFile(
-            file_path=listed.file_path,
-            file_format=listed.file_format.lower(),
-            record_count=listed.record_count,
-            file_size_in_bytes=listed.file_size_in_bytes,
-            partition=self._partition(listed),
-            spec_id=listed.spec_id,
-            content=content,
-            split_offsets=listed.split_offsets,
-            equality_ids=listed.equality_ids,
-            sort_order_id=listed.sort_order_id,
-            first_row_id=listed.first_row_id,
-            referenced_data_file=listed.referenced_data_file,
-            content_offset=listed.content_offset,
-            content_size_in_bytes=listed.content_size_in_bytes,
-        )
-
-    def _partition(self, listed: ListedFile) -> tuple[Any, ...]:
-        types = self._types.get(listed.spec_id)
-        if types is None:
-            raise InvalidMetadata(
-                f"the service lists {_shown(listed)} with partition spec {listed.spec_id}, which the table has not",
-                location=_shown(listed),
-            )
-        given = listed.partition
-        values = [given.get(str(number)) for number, _ in types] if isinstance(given, dict) else given
-        if len(values) != len(types):
-            raise InvalidMetadata(
-                f"the service lists {_shown(listed)} with {len(values)} partition values in place of {len(types)}",
-                location=_shown(listed),
-            )
-        try:
-            return tuple(_value(kind, value) for (_, kind), value in zip(types, values, strict=True))
-        except InvalidArgument as error:
-            raise InvalidMetadata(
-                f"the service lists {_shown(listed)} with a partition that cannot be: {error.message}",
-                location=_shown(listed),
-            ) from error
-
-
-def _value(kind: IcebergType, value: Any) -> Any:
-    if isinstance(kind, FloatType | DoubleType) and isinstance(value, str) and value in _NOT_FINITE:
-        return _NOT_FINITE[value]  # as Java writes them
-    return from_json(kind, value)
-
-
-def _shown(listed: ListedFile) -> str:
-    return without_userinfo(listed.file_path)[:300]

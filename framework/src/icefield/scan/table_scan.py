@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from icefield.abc import ScanAsked, ScanService, WorkRunner
+from icefield.abc import WorkRunner
 from icefield.errors import InvalidArgument, NoSuchSnapshot
 from icefield.expressions import bind
 from icefield.metadata.refs import MAIN_BRANCH
@@ -15,10 +14,7 @@ from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.scan.file_scan import FileScan
 from icefield.scan.planning import ScanPlanner
-from icefield.scan.served import ServedScan
-from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema
-from icefield.types.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 
 
 @dataclass(frozen=True)
@@ -30,14 +26,13 @@ class TableScan(FileScan):
     state the version; neither is the head of ``main``. A snapshot and a tag are read with the snapshot's schema, a
     branch with the current one. ``limit`` is the most rows that are read. ``options``: ``split-size``,
     ``split-lookback`` and ``split-file-open-cost`` for ``plan_tasks``. ``dictionary_columns``: see
-    ``with_dictionaries``. ``runner``: see ``planned_on``. ``service`` finds out which files are read, where that is not
-    done here. The scan keeps to the metadata that it was made with, whatever is committed meanwhile.
+    ``with_dictionaries``. ``runner``: see ``planned_on``. The scan keeps to the metadata that it was made with,
+    whatever is committed meanwhile.
     """
 
     snapshot_id: int | None = None
     ref: str | None = None
     runner: WorkRunner | None = field(default=None, repr=False, compare=False)
-    service: ScanService | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.snapshot_id is not None and self.ref is not None:
@@ -93,27 +88,6 @@ class TableScan(FileScan):
             return self.metadata.schema()
         return self.metadata.schema_of(snapshot)
 
-    @cached_property
-    def context(self) -> ScanContext:
-        """What the tasks of this scan are read with, here or on another machine."""
-        served, context = self._served, super().context
-        return context if served is None else replace(context, io=served.io)
-
-    def plan_files(self, *, include_stats: bool = False) -> Iterator[FileScanTask]:
-        """One task for each data file that may hold matching rows, as they are found.
-
-        ``include_stats``: whether each task's ``file`` carries its column statistics, which are read here though a
-        service plans otherwise. Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and for a plan of
-        a service that cannot be.
-        """
-        served = None if include_stats else self._served
-        return super().plan_files(include_stats=include_stats) if served is None else served.tasks()
-
-    def count(self) -> int:
-        """How many rows there are, at most ``limit``. Files that the filter takes whole are counted, not read."""
-        served = self._served
-        return super().count() if served is None else served.count(self.context, self.limit)
-
     def planner(self, *, include_stats: bool = False, prove: bool = False) -> ScanPlanner | None:
         """The planner of this scan, with the options of ``ScanPlanner``; None for a table without a snapshot."""
         snapshot = self.snapshot
@@ -140,27 +114,9 @@ class TableScan(FileScan):
         ref = self.metadata.ref(self.ref)
         return ref is not None and not ref.is_branch
 
-    @cached_property
-    def _served(self) -> ServedScan | None:
-        """The plan of the service; None where there is none to ask, and where what it lists would not do."""
+    def _version_asked(self) -> tuple[int, int | None, bool] | None:
         snapshot = self.snapshot
-        if (
-            self.service is None
-            or snapshot is None
-            or LAST_UPDATED_SEQUENCE_NUMBER.field_id in self.projection.field_ids
-        ):
-            return None
-        row_filter = bind(self.schema, self._expression, self.case_sensitive)
-        names = tuple(name for name in self.selected_fields if name != "*" and self.schema.has_field(name))
-        asked = ScanAsked(
-            snapshot.snapshot_id,
-            () if "*" in self.selected_fields else names,
-            row_filter,
-            self.case_sensitive,
-            self._is_of_snapshot,
-            self.limit,
-        )
-        return ServedScan(self.service, asked, self.metadata, self.io, self.schema, self.identifier, self.projection)
+        return None if snapshot is None else (snapshot.snapshot_id, None, self._is_of_snapshot)
 
     def _at(self, **version: Any) -> TableScan:
         if self.snapshot_id is not None or self.ref is not None:

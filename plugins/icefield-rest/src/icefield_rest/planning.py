@@ -194,7 +194,11 @@ def _rebuilt(name: str, given: Mapping[str, str], *rest: Any) -> RestScans:
 
 def _body(asked: ScanAsked) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "snapshot-id": asked.snapshot_id,
+        **(
+            {"snapshot-id": asked.snapshot_id}
+            if asked.begin is None
+            else {"start-snapshot-id": asked.begin, "end-snapshot-id": asked.snapshot_id}
+        ),
         "case-sensitive": asked.case_sensitive,
         "use-snapshot-schema": asked.of_snapshot,
     }
@@ -207,6 +211,8 @@ def _body(asked: ScanAsked) -> dict[str, Any]:
             written = None
         if written is not None:
             body["filter"] = written
+    if asked.statistics:
+        body["stats-fields"] = list(asked.statistics)
     if asked.limit is not None:
         body["min-rows-requested"] = asked.limit
     return body

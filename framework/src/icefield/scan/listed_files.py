@@ -1,0 +1,218 @@
+"""Files that a service lists in JSON, as files of the table: checked as what a manifest holds is."""
+
+# See docs/decisions/0185 and 0212.
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from icefield.abc import ListedFile, ListedNumbers, ListedValues
+from icefield.errors import InvalidArgument, InvalidMetadata
+from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals
+from icefield.manifest import DataFile, DataFileContent
+from icefield.manifest.columns import struct_array
+from icefield.metadata import TableMetadata
+from icefield.partitioning import PartitionSpec
+from icefield.schema import Schema
+from icefield.secrets import without_userinfo
+from icefield.types import BinaryType, DecimalType, DoubleType, FixedType, FloatType, IcebergType, StringType
+from icefield.types.values import from_bytes as value_from_bytes
+from icefield.types.values import from_json
+from icefield.types.values import to_bytes as value_to_bytes
+from icefield.types.values.arrow import to_arrow_array
+
+_CONTENTS: Final = {
+    "data": DataFileContent.DATA,
+    "position-deletes": DataFileContent.POSITION_DELETES,
+    "equality-deletes": DataFileContent.EQUALITY_DELETES,
+}
+_NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_COUNTS: Final = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
+_BOUNDS: Final = ("lower_bounds", "upper_bounds")
+_HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
+
+
+class ListedReader:
+    """Reads what a service lists by the specs of a table. ``statistics``: the fields whose statistics are wanted."""
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        schema: Schema,
+        row_filter: BooleanExpression,
+        statistics: Mapping[int, IcebergType],
+    ) -> None:
+        schemas = list(metadata.schemas)
+        self._statistics = statistics
+        self._filter = row_filter
+        self._schema = schema
+        self._specs: Mapping[int, PartitionSpec] = {spec.spec_id: spec for spec in metadata.partition_specs}
+        self._types: Mapping[int, list[tuple[int, IcebergType]]] = {
+            spec.spec_id: [(each.field_id, each.field_type) for each in spec.partition_type(schema, schemas).fields]
+            for spec in metadata.partition_specs
+        }
+        self._residuals: dict[int, Residuals] = {}
+
+    def data_file(self, listed: ListedFile) -> DataFile:
+        """A data file. Raises ``InvalidMetadata``."""
+        made = self._file(listed)
+        if made.content is not DataFileContent.DATA:
+            raise InvalidMetadata(f"the service lists {shown(listed)} as a file of rows, and as one of deletes")
+        return made
+
+    def delete_file(self, listed: ListedFile) -> DataFile:
+        """A delete file. Raises ``InvalidMetadata``."""
+        made = self._file(listed)
+        if made.content is DataFileContent.DATA:
+            raise InvalidMetadata(f"the service lists {shown(listed)}, a file of rows, as one of deletes")
+        return made
+
+    def residual(self, file: DataFile) -> BooleanExpression:
+        """What a file's rows are still to be filtered by."""
+        if isinstance(self._filter, AlwaysTrue):
+            return self._filter
+        found = self._residuals.get(file.spec_id)
+        if found is None:
+            found = self._residuals[file.spec_id] = Residuals(self._specs[file.spec_id], self._schema, self._filter)
+        return found.of(file.partition)
+
+    def _file(self, listed: ListedFile) -> DataFile:
+        content = _CONTENTS.get(listed.content)
+        if content is None or listed.file_size_in_bytes < 0:
+            raise InvalidMetadata(
+                f"the service lists {shown(listed)} as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes, "
+                "which cannot be",
+                location=shown(listed),
+            )
+        made = DataFile(
+            file_path=listed.file_path,
+            file_format=listed.file_format.lower(),
+            record_count=listed.record_count,
+            file_size_in_bytes=listed.file_size_in_bytes,
+            partition=self._partition(listed),
+            spec_id=listed.spec_id,
+            content=content,
+            split_offsets=listed.split_offsets,
+            equality_ids=listed.equality_ids,
+            sort_order_id=listed.sort_order_id,
+            first_row_id=listed.first_row_id,
+            referenced_data_file=listed.referenced_data_file,
+            content_offset=listed.content_offset,
+            content_size_in_bytes=listed.content_size_in_bytes,
+        )
+        return replace(made, **self._of_columns(listed)) if self._statistics else made
+
+    def partition_array(self, spec_id: int, partitions: Sequence[tuple[Any, ...]]) -> pa.StructArray:
+        """Partition tuples of one spec in columns."""
+        kinds = [kind for _, kind in self._types[spec_id]]
+        children = [to_arrow_array(kind, [each[at] for each in partitions]) for at, kind in enumerate(kinds)]
+        fields = [pa.field(str(at), child.type) for at, child in enumerate(children)]
+        return struct_array(children, fields, len(partitions))
+
+    def _of_columns(self, listed: ListedFile) -> dict[str, Any]:
+        """The statistics of the wanted fields."""
+        found: dict[str, Any] = {
+            name: {key: value for key, value in _pairs(listed, given) if key in self._statistics}
+            for name in _COUNTS
+            if (given := getattr(listed, name)) is not None
+        }
+        for name, given in self._bounds(listed):
+            found[name] = given
+        return found
+
+    def _bounds(self, listed: ListedFile) -> Iterator[tuple[str, Mapping[int, bytes]]]:
+        """Bounds, encoded. Services write them by the type of the column or, as Java does, as hexadecimal digits.
+
+        The values of a file say which; where they could be either there are none.
+        """
+        given = {name: _pairs(listed, getattr(listed, name)) for name in _BOUNDS if getattr(listed, name) is not None}
+        wanted = [
+            (name, key, self._statistics[key], value)
+            for name, pairs in given.items()
+            for key, value in pairs
+            if key in self._statistics and value is not None
+        ]
+        forms = {_is_encoded(kind, value) for _, _, kind, value in wanted} - {None}
+        if not forms:
+            return
+        if len(forms) > 1:
+            raise InvalidMetadata(
+                f"the service lists {shown(listed)} with bounds of columns in two forms", location=shown(listed)
+            )
+        read = _decoded if True in forms else _encoded
+        try:
+            for name in given:
+                yield name, {key: read(kind, value) for each, key, kind, value in wanted if each == name}
+        except (InvalidArgument, ValueError) as error:
+            raise InvalidMetadata(
+                f"the service lists {shown(listed)} with a bound that cannot be: {error}", location=shown(listed)
+            ) from error
+
+    def _partition(self, listed: ListedFile) -> tuple[Any, ...]:
+        types = self._types.get(listed.spec_id)
+        if types is None:
+            raise InvalidMetadata(
+                f"the service lists {shown(listed)} with partition spec {listed.spec_id}, which the table has not",
+                location=shown(listed),
+            )
+        given = listed.partition
+        values = [given.get(str(number)) for number, _ in types] if isinstance(given, dict) else given
+        if len(values) != len(types):
+            raise InvalidMetadata(
+                f"the service lists {shown(listed)} with {len(values)} partition values in place of {len(types)}",
+                location=shown(listed),
+            )
+        try:
+            return tuple(_value(kind, value) for (_, kind), value in zip(types, values, strict=True))
+        except InvalidArgument as error:
+            raise InvalidMetadata(
+                f"the service lists {shown(listed)} with a partition that cannot be: {error.message}",
+                location=shown(listed),
+            ) from error
+
+
+def _value(kind: IcebergType, value: Any) -> Any:
+    if isinstance(kind, FloatType | DoubleType) and isinstance(value, str) and value in _NOT_FINITE:
+        return _NOT_FINITE[value]  # as Java writes them
+    return from_json(kind, value)
+
+
+def shown(listed: ListedFile) -> str:
+    """The file's location for an error."""
+    return without_userinfo(listed.file_path)[:300]
+
+
+def _pairs(listed: ListedFile, given: ListedNumbers | ListedValues) -> list[tuple[int, Any]]:
+    if len(given.keys) != len(given.values):
+        raise InvalidMetadata(
+            f"the service lists {shown(listed)} with {len(given.values)} statistics of {len(given.keys)} columns",
+            location=shown(listed),
+        )
+    return list(zip(given.keys, given.values, strict=True))
+
+
+def _is_encoded(kind: IcebergType, value: Any) -> bool | None:
+    """Whether a bound is bytes in hexadecimal digits, and not a value; None where it may be either."""
+    if not isinstance(value, str):
+        return False
+    if not _HEXADECIMAL.fullmatch(value):
+        return False
+    if isinstance(kind, StringType | BinaryType | FixedType | DecimalType):
+        return None
+    return True
+
+
+def _decoded(kind: IcebergType, value: Any) -> bytes:
+    data = bytes.fromhex(value)
+    value_from_bytes(kind, data)  # which raises for what is none of the type
+    return data
+
+
+def _encoded(kind: IcebergType, value: Any) -> bytes:
+    return value_to_bytes(kind, _value(kind, value))
