@@ -10,13 +10,14 @@ from urllib.parse import unquote
 from icefield.abc import CatalogAbility
 from icefield.errors import InvalidArgument
 
-from icefield_rest_server import namespaces, plans, reports, tables, views
+from icefield_rest_server import namespaces, plans, reports, signing, tables, views
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.calls import Call
 from icefield_rest_server.state import State
 
 _PLANNING: Final = frozenset({"planTableScan", "fetchPlanningResult", "cancelPlanning", "fetchScanTasks"})
-_CHANGE_NOTHING: Final = _PLANNING | {"reportMetrics"}
+_SIGNING: Final = "signRequest"
+_CHANGE_NOTHING: Final = _PLANNING | {"reportMetrics", _SIGNING}
 _COMMITS: Final = frozenset({"updateTable", "commitTransaction", "replaceView"})
 
 Handler = Callable[[State, Call], Answer]
@@ -68,6 +69,7 @@ ENDPOINTS: Final = (
     Endpoint("DELETE", _TABLE, "dropTable", tables.drop_table),
     Endpoint("GET", _TABLE + "/credentials", "loadCredentials", tables.load_credentials),
     Endpoint("POST", _TABLE + "/metrics", "reportMetrics", reports.report_metrics),
+    Endpoint("POST", _TABLE + "/sign", _SIGNING, signing.sign_request),
     Endpoint("POST", _TABLE + "/unregister", "unregisterTable", tables.unregister_table),
     Endpoint("POST", _TABLE + "/plan", "planTableScan", plans.plan_table_scan),
     Endpoint("GET", _TABLE + "/plan/{plan-id}", "fetchPlanningResult", plans.fetch_planning_result),
@@ -89,14 +91,17 @@ ENDPOINTS: Final = (
 
 def allowed_as(operation: str) -> str:
     """The operation that somebody must be allowed to do: whoever may plan a scan may see the rest of the plan."""
+    if operation == _SIGNING:
+        return "loadTable"  # and "updateTable", where the request that is signed writes
     return "planTableScan" if operation in _PLANNING else operation
 
 
 class Router:
     """The endpoints that a catalog can do, found by the path as it was sent: what is escaped separates nothing."""
 
-    def __init__(self, abilities: frozenset[CatalogAbility]) -> None:
-        self.endpoints = tuple(each for each in ENDPOINTS if each.needs is None or each.needs in abilities)
+    def __init__(self, abilities: frozenset[CatalogAbility], *, signs: bool = False) -> None:
+        can = tuple(each for each in ENDPOINTS if each.needs is None or each.needs in abilities)
+        self.endpoints = tuple(each for each in can if signs or each.operation != _SIGNING)
         self._by_shape: dict[tuple[int, str], list[tuple[list[str], Endpoint]]] = {}
         for each in self.endpoints:
             shape = [part for part in each.template.split("/")[2:] if part != "{prefix}"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from icefield_rest_server.aws_signature import S3Keys
 from icefield_rest_server.idempotency import IdempotencyStore
 from icefield_rest_server.tokens import Authenticator, Principal
 
@@ -19,10 +20,28 @@ class CredentialVendor(Protocol):
         """Prefixes, each with the client's properties for it."""
 
 
+class RequestSigner(Protocol):
+    """Keys of the server's own, by which it signs requests to a store of S3 for its clients; ``S3Signer`` is one."""
+
+    @property
+    def region(self) -> str:
+        """The store's region."""
+
+    def keys(self) -> S3Keys:
+        """The keys to sign the next request with."""
+
+    def hosts(self) -> tuple[str, tuple[str, ...]]:
+        """The scheme and the authorities that are the store's, for buckets in the path."""
+
+    def properties(self, path: str) -> dict[str, str]:
+        """What clients are told, which have their requests signed at a path below the catalog's address."""
+
+
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
 """Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels.
 
-The names are the operations' of the protocol's description; all requests of a plan are ``planTableScan``.
+The names are the operations' of the protocol's description; all requests of a plan are ``planTableScan``. Requests to
+sign are ``loadTable``, and those that write ``updateTable`` as well.
 """
 
 
@@ -40,6 +59,7 @@ class Settings:
     authenticator: Authenticator | None = field(default=None, repr=False)
     authorizer: Authorizer | None = None
     vendor: CredentialVendor | None = field(default=None, repr=False)
+    signer: RequestSigner | None = field(default=None, repr=False)
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
     max_body: int = 64 * 1024 * 1024

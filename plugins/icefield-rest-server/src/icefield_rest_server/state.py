@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -19,6 +19,7 @@ from icefield_rest_server.calls import Call
 from icefield_rest_server.settings import Settings
 
 _TRIES = 5
+_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +106,39 @@ class State:
         in one namespace would get those for the tables of another by naming their place.
         """
         vendor = self.settings.vendor
-        if vendor is None or (self.settings.authorizer is not None and not self._is_at_home(table, location)):
+        if vendor is None or not self.may_open(table, location):
             return []
         return vendor.credentials(call.principal, table, location)
 
-    def _is_at_home(self, table: tuple[str, ...], location: str) -> bool:
+    def may_open(self, table: tuple[str, ...], location: str) -> bool:
+        """Whether clients may be given what opens a table's location; see ``vended``."""
+        if self.settings.authorizer is None:
+            return True
         place = self.catalog.backend.table_location((*table[:-1], "x"))
         home = place[: place.rindex("/") + 1]
         return location.startswith(home) and ".." not in location.split("/")
 
 
-def table_body(loaded: Loaded, vended: Iterable[tuple[str, dict[str, str]]] = (), *, staged: bool = False) -> bytes:
+def table_body(
+    loaded: Loaded,
+    vended: Iterable[tuple[str, dict[str, str]]] = (),
+    signing: Mapping[str, str] = _NONE,
+    *,
+    staged: bool = False,
+) -> bytes:
     """The body of an answer with a table: its metadata as the file holds it, and what opens its files.
 
     What a service behind gave for the table is this server's own, and goes to no client.
     """
     body: dict[str, Any] = {} if staged else {"metadata-location": loaded.location}
     body["metadata"] = msgspec.Raw(loaded.json)
-    return msgspec.json.encode(body | credentials_body(list(vended)))
+    return msgspec.json.encode(body | credentials_body(list(vended), signing))
 
 
-def credentials_body(vended: list[tuple[str, dict[str, str]]]) -> dict[str, Any]:
-    """What of the body of an answer opens a table's files."""
-    body: dict[str, Any] = {"config": {key: value for _, given in vended[:1] for key, value in given.items()}}
+def credentials_body(vended: list[tuple[str, dict[str, str]]], signing: Mapping[str, str] = _NONE) -> dict[str, Any]:
+    """What of the body of an answer opens a table's files: credentials, or else how its requests are signed."""
+    config = dict(vended[0][1]) if vended else dict(signing)
+    body: dict[str, Any] = {"config": config}
     if vended:
         body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in vended]
     return body

@@ -24,6 +24,7 @@ from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
 from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.owned import owned_files
+from icefield_rest_server.signing import signing_properties
 from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, only_of_refs, table_body
 
 _DELEGATION = "x-iceberg-access-delegation"
@@ -240,11 +241,13 @@ def vended_again(state: State, call: Call, answer: Answer) -> Answer:
     location = msgspec.json.decode(body["metadata"], type=_Located).location
     asked = call.headers.get(_DELEGATION, "")
     vended = state.vended(call, name, location) if "vended-credentials" in asked else []
-    return replace(answer, body=msgspec.json.encode({**body, **credentials_body(vended)}))
+    signing = signing_properties(state, call, name, location)
+    return replace(answer, body=msgspec.json.encode({**body, **credentials_body(vended, signing)}))
 
 
 def _answer(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:
-    body = table_body(loaded, _vended(state, call, name, loaded))
+    signing = signing_properties(state, call, name, loaded.metadata.location)
+    body = table_body(loaded, _vended(state, call, name, loaded), signing)
     return Answer(body=body, headers={"ETag": etag_of(loaded.location, "all")})
 
 
