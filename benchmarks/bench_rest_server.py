@@ -1,8 +1,12 @@
-"""The REST server against Java's reference server, each over SQLite with the same tables: loading, listing, commits."""
+"""The REST server against Java's reference server with the same tables: loading, listing, commits.
+
+Each is over SQLite, or with ``--over postgresql`` over a database of one PostgreSQL. ``--tables`` and ``--snapshots``
+are how many there are; what must be reached is meant for those that are there without.
+"""
 
 from __future__ import annotations
 
-import sqlite3
+import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,29 +17,31 @@ from typing import Any
 
 import httpx
 from harness import compare, main
+from sqlalchemy import create_engine, text
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 
 from rest_kit import reference_server
+from servers.postgres import new_database, serve_postgres
 from servers.process import answers, free_port, running
 
-SNAPSHOTS, TABLES, CLIENTS, COMMITS = 1_000, 10_000, 8, 5
+CLIENTS, COMMITS = 8, 5
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
 _SERVE = """
 import sys, uvicorn
 from icefield import load_catalog
 from icefield_rest_server import app
-folder = sys.argv[1]
-catalog = load_catalog("served", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/w")
-uvicorn.run(app(catalog), port=int(sys.argv[2]), log_level="warning", access_log=False)
+folder, database, port = sys.argv[1:]
+catalog = load_catalog("served", type="sql", uri=database, warehouse=f"file://{folder}/w")
+uvicorn.run(app(catalog), port=int(port), log_level="warning", access_log=False)
 """
 
 
 class Server:
     """A running server and clients of it."""
 
-    def __init__(self, uri: str, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, uri: str, database: str, tables: int, snapshots: int) -> None:
+        self.database, self.tables, self.snapshots = database, tables, snapshots
         self.clients = [httpx.Client(base_url=f"{uri}/v1/", timeout=300) for _ in range(CLIENTS)]
         self.one = self.clients[0]
         self.number = 0
@@ -52,19 +58,25 @@ class Server:
         for name in ("long", *(f"c{number}" for number in range(CLIENTS))):
             self.ask(self.one, "POST", "namespaces/db/tables", {"name": name, "schema": SCHEMA})
         location = self.ask(self.one, "GET", "namespaces/db/tables/long")["metadata"]["location"]
-        self.ask(self.one, "POST", "namespaces/db/tables/long", {"requirements": [], "updates": _history(location)})
-        with sqlite3.connect(self.folder / "catalog.db", timeout=60) as database:
-            (catalog,) = database.execute("SELECT DISTINCT catalog_name FROM iceberg_tables").fetchone()
-            rows = [(catalog, "many", f"t{number:05}", f"{location}/x.json") for number in range(TABLES)]
+        self.ask(
+            self.one, "POST", "namespaces/db/tables/long", {"requirements": [], "updates": self._history(location)}
+        )
+        engine = create_engine(self.database)
+        with engine.begin() as database:
+            (catalog,) = database.execute(text("SELECT DISTINCT catalog_name FROM iceberg_tables")).one()
             columns = "catalog_name, table_namespace, table_name, metadata_location, iceberg_type"
-            database.executemany(f"INSERT INTO iceberg_tables ({columns}) VALUES (?, ?, ?, ?, 'TABLE')", rows)
+            row = text(f"INSERT INTO iceberg_tables ({columns}) VALUES (:catalog, 'many', :name, :location, 'TABLE')")
+            names = (f"t{number:05}" for number in range(self.tables))
+            given = [{"catalog": catalog, "name": name, "location": f"{location}/x.json"} for name in names]
+            database.execute(row, given)
+        engine.dispose()
 
     def load(self) -> None:
         found = self.ask(self.one, "GET", "namespaces/db/tables/long")
-        assert len(found["metadata"]["snapshots"]) == SNAPSHOTS
+        assert len(found["metadata"]["snapshots"]) == self.snapshots
 
     def list(self) -> None:
-        assert len(self.ask(self.one, "GET", "namespaces/many/tables")["identifiers"]) == TABLES
+        assert len(self.ask(self.one, "GET", "namespaces/many/tables")["identifiers"]) == self.tables
 
     def commit(self) -> None:
         def change(number: int) -> None:
@@ -77,45 +89,59 @@ class Server:
         with ThreadPoolExecutor(CLIENTS) as pool:
             list(pool.map(change, range(CLIENTS)))
 
-
-def _history(location: str) -> list[dict[str, Any]]:
-    updates: list[dict[str, Any]] = []
-    now = 1_790_000_000_000
-    for number in range(1, SNAPSHOTS + 1):
-        snapshot = {
-            "snapshot-id": number,
-            "sequence-number": number,
-            "timestamp-ms": now + number,
-            "summary": {"operation": "append", "added-records": "1", "total-records": str(number)},
-            "manifest-list": f"{location}/metadata/snap-{number}-1-2a3b0d2e-6d4e-4c35-8a1c-111111111111.avro",
-            "schema-id": 0,
-        }
-        updates.append({"action": "add-snapshot", "snapshot": snapshot})
-    return [*updates, {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": SNAPSHOTS}]
+    def _history(self, location: str) -> list[dict[str, Any]]:
+        updates: list[dict[str, Any]] = []
+        now = 1_790_000_000_000
+        for number in range(1, self.snapshots + 1):
+            snapshot = {
+                "snapshot-id": number,
+                "sequence-number": number,
+                "timestamp-ms": now + number,
+                "summary": {"operation": "append", "added-records": "1", "total-records": str(number)},
+                "manifest-list": f"{location}/metadata/snap-{number}-1-2a3b0d2e-6d4e-4c35-8a1c-111111111111.avro",
+                "schema-id": 0,
+            }
+            updates.append({"action": "add-snapshot", "snapshot": snapshot})
+        return [
+            *updates,
+            {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": self.snapshots},
+        ]
 
 
 @contextmanager
-def ours(folder: Path) -> Iterator[str]:
+def ours(folder: Path, database: str | None) -> Iterator[str]:
     port = free_port()
-    command = [sys.executable, "-c", _SERVE, str(folder), str(port)]
+    command = [sys.executable, "-c", _SERVE, str(folder), database or _sqlite(folder), str(port)]
     with running(command, lambda: answers(f"http://127.0.0.1:{port}/v1/config"), seconds=120):
         yield f"http://127.0.0.1:{port}"
 
 
+def _sqlite(folder: Path) -> str:
+    return f"sqlite:///{folder}/catalog.db"
+
+
 def run() -> None:
     """Each workload, in turns."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--over", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--tables", type=int, default=10_000)
+    parser.add_argument("--snapshots", type=int, default=1_000)
+    chosen = parser.parse_args()
     with ExitStack() as stack, tempfile.TemporaryDirectory() as base:
+        postgres = stack.enter_context(serve_postgres()) if chosen.over == "postgresql" else None
         servers = []
         for name, start in (("ours", ours), ("theirs", reference_server)):
             folder = Path(base) / name
             folder.mkdir()
-            servers.append(Server(stack.enter_context(start(folder)), folder))
+            database = None if postgres is None else new_database(postgres)
+            uri = stack.enter_context(start(folder, database))
+            servers.append(Server(uri, database or _sqlite(folder), chosen.tables, chosen.snapshots))
             servers[-1].fill()
         mine, java = servers
         for _ in range(3):  # Java compiles what it runs often
             java.load(), java.list(), java.commit()
-        compare(f"load a table with {SNAPSHOTS:,} snapshots", mine.load, java.load, runs=9, floor=1.0)
-        compare(f"list {TABLES:,} tables", mine.list, java.list, runs=9, floor=1.0)
+        compare(f"load a table with {chosen.snapshots:,} snapshots", mine.load, java.load, runs=9, floor=1.0)
+        compare(f"list {chosen.tables:,} tables", mine.list, java.list, runs=9, floor=1.0)
         compare(f"{CLIENTS * COMMITS} commits of {CLIENTS} clients", mine.commit, java.commit, runs=7, floor=1.0)
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from java_programs import java_17, maven
+from java_programs import java_17, maven, maven_jars
 from servers.process import answers, free_port, installed, running
 
 ICEBERG = "1.11.0"
+_DRIVER = "42.7.7"  # of PostgreSQL
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>icefield.tests</groupId><artifactId>kit</artifactId><version>1</version>
@@ -80,20 +82,27 @@ def _result(report: Path) -> KitResult:
 
 
 @contextmanager
-def reference_server(folder: Path) -> Iterator[str]:
-    """Java's reference server over SQLite and files in a folder, until the block ends."""
+def reference_server(folder: Path, database: str | None = None) -> Iterator[str]:
+    """Java's reference server over files in a folder, until the block ends.
+
+    Its catalog is in SQLite in the folder, or in a database of PostgreSQL, by its URI as SQLAlchemy writes it.
+    """
     port = free_port()
-    settings = {
-        "CATALOG_REST_PORT": str(port),
-        "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
-        "CATALOG_WAREHOUSE": f"file://{folder}/w",
-        "CATALOG_JDBC_SCHEMA__VERSION": "V1",
-        "CATALOG_CLIENTS": "1",  # SQLite refuses a second writer at once
-    }
-    options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{jars()}/*"]
+    found = jars()
+    path = f"{found}/*"
+    # SQLite refuses a second writer at once.
+    settings = {"URI": f"jdbc:sqlite:{folder}/catalog.db", "CLIENTS": "1"}
+    if database is not None:
+        where = urlsplit(database)
+        settings = {"URI": f"jdbc:postgresql://{where.hostname}:{where.port}{where.path}", "CLIENTS": "8"}
+        settings["JDBC_USER"] = where.username or ""
+        path += f":{maven_jars(f'postgresql-jdbc-{_DRIVER}', [f'org.postgresql:postgresql:{_DRIVER}'])}/*"
+    settings |= {"REST_PORT": str(port), "WAREHOUSE": f"file://{folder}/w", "JDBC_SCHEMA__VERSION": "V1"}
+    environment = {f"CATALOG_{name}": value for name, value in settings.items()}
+    options = ["-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", path]
     command = [*java_17(), *options, f"{_PACKAGE}.RESTCatalogServer"]
     ready = lambda: answers(f"http://127.0.0.1:{port}/v1/config")  # noqa: E731
-    with running(command, ready, environment={**os.environ, **settings}, seconds=180):
+    with running(command, ready, environment={**os.environ, **environment}, seconds=180):
         yield f"http://127.0.0.1:{port}"
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +22,13 @@ from servers.process import free_port, listens, running, unavailable
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URI of a server that ends with the session."""
+    with serve_postgres() as uri:
+        yield uri
+
+
+@contextmanager
+def serve_postgres() -> Iterator[str]:
+    """The URI of a server that ends with the block."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     programs = found[-1].parent if found else Path(shutil.which("initdb") or "/nowhere/initdb").parent
     if not (programs / "postgres").exists():
