@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +12,8 @@ import pytest
 from catalogs import properties_of
 from census import present, referenced
 from icefield import Table, load_catalog
-from killing import dies_at
+from icefield.health import Repair, repair_table
+from killing import CHANGING, dies_at
 from pyiceberg.table import StaticTable
 
 ROWS = pa.table({"id": pa.array(range(4), pa.int64()), "part": ["a", "b"] * 2})
@@ -27,7 +30,11 @@ def made(given: dict[str, str]) -> Table:
     """A table with a tag on an old snapshot, files that nothing needs any more, and merged manifests."""
     catalog = load_catalog("test", **given)
     catalog.create_namespace("db")
-    properties = {"commit.manifest.min-count-to-merge": "2", "file.sync": "false"}
+    properties = {
+        "commit.manifest.min-count-to-merge": "2",
+        "file.sync": "false",
+        "history.expire.max-snapshot-age-ms": "1",
+    }
     table = catalog.create_table("db.t", ROWS.schema, partition_spec=["part"], properties=properties)
     table.append(ROWS)
     table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "first").commit()
@@ -45,6 +52,12 @@ def expire(table: Table) -> None:
     table.maintenance.expire_snapshots(ALL)
 
 
+def repair(table: Table) -> None:
+    """The same by an examination, as ``icefield doctor --repair expire-snapshots`` does it."""
+    time.sleep(0.002)  # after which every snapshot is older than the table keeps it
+    repair_table(table, [Repair.EXPIRE_SNAPSHOTS], dry_run=False)
+
+
 def shown(table: Table) -> tuple[list[int], list[int]]:
     now, tagged = table.scan().to_arrow(), table.scan(ref="first").to_arrow()
     return sorted(now["id"].to_pylist()), sorted(tagged["id"].to_pylist())
@@ -54,14 +67,17 @@ def shown(table: Table) -> tuple[list[int], list[int]]:
 @pytest.mark.slow
 @pytest.mark.spec("REF-09", "SNAP-18")
 @pytest.mark.parametrize("kind", ["create", "sql"])
-def test_whatever_step_dies_the_next_run_finishes(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("run", "counted"), [(expire, None), (repair, CHANGING)])
+def test_whatever_step_dies_the_next_run_finishes(
+    kind: str, run: Callable[[Table], None], counted: frozenset[str] | None, tmp_path: Path
+) -> None:
     given = properties_of(kind, tmp_path)
     made(given)
     seen: set[int] = set()
     for step in range(1, 500, STRIDE):
         table = aged(opened(given))
         before, count = shown(table), len(table.snapshots())
-        died = dies_at(step, given, expire)
+        died = dies_at(step, given, run, counted=counted)
         table = opened(given)
         assert shown(table) == before, f"rows are lost after step {step}"
         assert referenced(table) <= present(table)
@@ -69,7 +85,7 @@ def test_whatever_step_dies_the_next_run_finishes(kind: str, tmp_path: Path) -> 
         if step % 2 == 0:  # others commit between the runs
             table.append(ROWS.slice(0, 1))
             before = shown(table)
-        expire(table)
+        run(table)
         assert shown(table) == before
         left = present(table) - referenced(table)
         # What a process was about to publish when it died is for a search for orphans; no snapshot ever named it.

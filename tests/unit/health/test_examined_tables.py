@@ -51,7 +51,7 @@ def test_a_planted_breach_is_found_with_its_file_and_what_to_do(name, tmp_path):
 
 def test_no_rule_is_without_a_planted_breach_but_those_of_upkeep(tmp_path):
     rules = {finding.check for group in examine_table(Planted.sound(tmp_path).table) for finding in group.findings}
-    upkeep = {"small-files", "delete-debt", "small-manifests", "old-snapshots"}
+    upkeep = {"small-files", "delete-debt", "small-manifests", "old-snapshots", "unfinished-expiry"}
     assert {rule for _, _, rule in PLANTED.values()} == rules - upkeep
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from icefield.builtin.memory import MemoryFileSystem
 from icefield.catalog import Table
 from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalog
 from icefield.health import Repair, Result, examine_table, repair_table
@@ -14,6 +20,8 @@ from icefield.health.tables.rules import BY_NAME_ONLY, Rule
 from icefield.manifest import clear_caches
 from planted_breaches import PLANTED
 from planted_faults import Planted
+from tables import ids, new_table, orphans
+from tables import rows as of
 
 RULES = {rule.name: rule for rule in vars(rules).values() if isinstance(rule, Rule)}
 REPAIRABLE = [name for name, (_, _, rule) in PLANTED.items() if RULES[rule].repair is not None]
@@ -173,3 +181,84 @@ def test_a_table_without_a_catalog_is_repaired_in_dry_runs_only(tmp_path):
 def test_what_is_no_repair_is_refused(tmp_path):
     with pytest.raises(InvalidArgument, match="a repair is one of REWRITE_METADATA"):
         repair_table(Planted.sound(tmp_path).table, ["everything"])  # type: ignore[list-item]
+
+
+@contextmanager
+def interrupted_at(step: int) -> Iterator[None]:
+    """Ctrl-C before or after one of the calls that change the storage; each file of a deletion is a call."""
+    steps = itertools.count(1)
+
+    def stepping(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **options: Any) -> Any:
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            result = inner(*arguments, **options)
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            return result
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patched:
+        delete_many = stepping(MemoryFileSystem.delete_many)
+
+        def one_by_one(self: MemoryFileSystem, locations: Any) -> None:
+            for location in locations:
+                delete_many(self, [location])
+
+        patched.setattr(MemoryFileSystem, "delete_many", one_by_one)
+        for name in ("put", "open_output", "rename"):
+            patched.setattr(MemoryFileSystem, name, stepping(getattr(MemoryFileSystem, name)))
+        yield
+
+
+@pytest.mark.slow
+def test_an_expiry_that_was_interrupted_at_any_step_is_finished_by_the_next_repair():
+    left = set()
+    for step in itertools.count(1):
+        table = new_table(**{"history.expire.max-snapshot-age-ms": "1"})
+        for number in range(3):
+            table.append(of([number]))
+        table.overwrite(of([9]))
+        time.sleep(0.003)
+        try:
+            with interrupted_at(step):
+                repair_table(table, [Repair.EXPIRE_SNAPSHOTS], dry_run=False)
+            ended = True
+        except KeyboardInterrupt:
+            ended = False
+        table.refresh()
+        left.add(len(table.snapshots()))
+        made = repair_table(table, [Repair.EXPIRE_SNAPSHOTS], dry_run=False)
+        assert made.left == ()
+        assert orphans(table) == set(), step
+        assert (ids(table), len(table.snapshots())) == ([9], 1)
+        if ended:
+            break
+    assert made.steps == ()
+    assert left == {1, 4}, "no interrupt came before the commit, or none after it"
+    assert step > 20
+
+
+def test_what_an_expiry_left_is_found_and_says_what_deletes_it():
+    table = new_table()
+    for number in range(3):
+        table.append(of([number]))
+    table.maintenance.expire_snapshots(2**60, clean_files=False)
+    assert found(table) == {"unfinished-expiry"}
+    made = repair_table(table, [Repair.EXPIRE_SNAPSHOTS], dry_run=False)
+    assert [step.rules for step in made.steps] == [("unfinished-expiry",)]
+    assert found(table) == set()
+    assert orphans(table) == set()
+
+
+def test_nothing_is_said_of_old_snapshots_where_nothing_may_expire():
+    table = new_table(**{"history.expire.max-snapshot-age-ms": "1"})
+    table.append(of([1]))
+    table.append(of([2]))
+    time.sleep(0.003)
+    assert found(table) == {"old-snapshots"}
+    table.set_properties({"history.expire.min-snapshots-to-keep": "2"})
+    assert found(table) == set(), "expiry would keep them"
+    table.set_properties({"history.expire.min-snapshots-to-keep": "1", "gc.enabled": "false"})
+    assert found(table) == set(), "expiry would be refused"

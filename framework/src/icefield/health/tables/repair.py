@@ -224,7 +224,7 @@ class _Run:
 
     def expire_snapshots(self, branch: str, ledger: Ledger) -> Collection[str]:
         self.table.maintenance.expire_snapshots()
-        return ledger.locations([rules.OLD_SNAPSHOTS])
+        return ledger.locations(_BY_REPAIR[Repair.EXPIRE_SNAPSHOTS])
 
 
 _MAKERS: Final[Mapping[Repair, Callable[[_Run, str, Ledger], Collection[str]]]] = {

@@ -231,3 +231,10 @@ OLD_SNAPSHOTS: Final = Rule(
     Result.WARNING,
     repair=Repair.EXPIRE_SNAPSHOTS,
 )
+UNFINISHED_EXPIRY: Final = Rule(
+    "unfinished-expiry",
+    _UPKEEP,
+    "`table.maintenance.expire_snapshots()` deletes what an expiry before it left",
+    Result.WARNING,
+    repair=Repair.EXPIRE_SNAPSHOTS,
+)

@@ -12,17 +12,26 @@ import pyarrow as pa
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
+from icefield.maintenance.expiry.interrupted import left_behind
+from icefield.maintenance.expiry.retention import Retention, expired
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
+    GC_ENABLED,
     MANIFEST_TARGET_SIZE,
-    MAX_SNAPSHOT_AGE_MS,
     WRITE_TARGET_FILE_SIZE,
+    get_bool,
     get_int,
 )
 from icefield.partitioning.tuples import tuple_groups
 
-RULES: Final = (rules.SMALL_FILES, rules.DELETE_DEBT, rules.SMALL_MANIFESTS, rules.OLD_SNAPSHOTS)
+RULES: Final = (
+    rules.SMALL_FILES,
+    rules.DELETE_DEBT,
+    rules.SMALL_MANIFESTS,
+    rules.OLD_SNAPSHOTS,
+    rules.UNFINISHED_EXPIRY,
+)
 _SMALL: Final = 0.75
 """Below this part of the target a file is small; the same bound by which compaction chooses files."""
 _ENOUGH: Final = 5
@@ -102,10 +111,20 @@ def _manifests(subject: Subject, ledger: Ledger) -> None:
 
 
 def _snapshots(subject: Subject, ledger: Ledger) -> None:
+    """What the table's own properties let expire, and what of it an expiry that was interrupted left."""
+    metadata = subject.metadata
+    if not get_bool(metadata.properties, GC_ENABLED):
+        for rule in (rules.OLD_SNAPSHOTS, rules.UNFINISHED_EXPIRY):
+            ledger.skip(rule, "gc.enabled is false: nothing of the table expires")
+        return
     ledger.look_at(rules.OLD_SNAPSHOTS)
-    limit = time.time() * 1000 - get_int(subject.metadata.properties, MAX_SNAPSHOT_AGE_MS)
-    heads = {head.snapshot_id for head in subject.heads()}
-    old = [each for each in subject.metadata.snapshots if each.timestamp_ms < limit and each.snapshot_id not in heads]
+    old = expired(metadata, Retention(time.time_ns() // 1_000_000))
     if old:
-        found = f"{len(old):,} of {len(subject.metadata.snapshots):,} snapshots are older than the table keeps them"
-        ledger.breach(rules.OLD_SNAPSHOTS, subject.metadata_location, found)
+        refs = f", and {len(old.refs):,} branches and tags" if old.refs else ""
+        many = f"{len(old.snapshot_ids):,} of {len(metadata.snapshots):,} snapshots{refs}"
+        ledger.breach(rules.OLD_SNAPSHOTS, subject.metadata_location, f"{many} are older than the table keeps them")
+    ledger.look_at(rules.UNFINISHED_EXPIRY)
+    left = left_behind(subject.io, metadata, ()).snapshots
+    if left:
+        found = f"{len(left):,} snapshots have expired, and files of theirs are still there"
+        ledger.breach(rules.UNFINISHED_EXPIRY, left[-1].manifest_list or metadata.location, found)
