@@ -33,3 +33,13 @@ def test_what_to_install_is_said(
     monkeypatch.setitem(sys.modules, "icefield_report", None)
     assert main(["report", "db.t", *options]) == 1
     assert 'pip install "icefield[report]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["no/such/folder.html", "/dev/full", "."])
+def test_a_page_that_cannot_be_written_is_one_line_that_says_why(
+    options: list[str], path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "db.t", "-o", path, *options[2:]]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"icefield: {path} cannot be written: ")

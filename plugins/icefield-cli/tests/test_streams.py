@@ -125,3 +125,37 @@ sys.exit(main())
 """
     ran = subprocess.run([sys.executable, "-c", interrupting, *many], capture_output=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", INTERRUPTED)
+
+
+@pytest.mark.slow
+def test_an_interrupted_report_is_one_line_and_leaves_the_page_before_it(many, tmp_path):
+    """The interrupt comes in the middle of the page."""
+    interrupting = """
+import os, pathlib, signal, sys, time
+def interrupted(path, text, *options):
+    path.write_bytes(text[:1000].encode())
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(20)
+pathlib.Path.write_text = interrupted
+from icefield_cli.main import main
+sys.exit(main())
+"""
+    (tmp_path / "pages").mkdir()
+    page = tmp_path / "pages" / "page.html"
+    page.write_bytes(b"the old page")
+    arguments = ["report", "db.many", "-o", str(page), *many[many.index("--catalog") :]]
+    ran = subprocess.run([sys.executable, "-c", interrupting, *arguments], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", INTERRUPTED)
+    assert [(each.name, each.read_bytes()) for each in page.parent.iterdir()] == [("page.html", b"the old page")]
+
+
+@pytest.mark.slow
+def test_interrupted_changes_are_one_line_and_status_130(many):
+    arguments = ["changes", "db.many", "--all", "--output", "json", *many[many.index("--catalog") :]]
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        os.kill(process.pid, signal.SIGINT)
+        process.stdout.read()
+        assert (process.stderr.read(), process.wait()) == (INTERRUPTED, 130)

@@ -12,6 +12,7 @@ from icefield import Catalog, IcefieldError, Table, __version__
 from icefield_report.facts import Facts, facts_of
 from icefield_report.page import rendered
 from icefield_report.plots import Plot, plots_of
+from icefield_report.whole_files import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,11 @@ def report(table: Table) -> str:
 
 
 def write_report(table: Table, path: str | os.PathLike[str]) -> None:
-    """Write the page about a table into a local file. Raises as ``report`` does, and ``OSError``."""
-    Path(path).write_text(report(table), "utf-8")
+    """Write the page about a table into a local file, whole or not at all.
+
+    Raises as ``report`` does, and ``OSError``.
+    """
+    write_whole(Path(path), report(table))
 
 
 def catalog_report(catalog: Catalog) -> str:
@@ -49,8 +53,11 @@ def catalog_report(catalog: Catalog) -> str:
 
 
 def write_catalog_report(catalog: Catalog, path: str | os.PathLike[str]) -> None:
-    """Write the page about a catalog into a local file. Raises as ``catalog_report`` does, and ``OSError``."""
-    Path(path).write_text(catalog_report(catalog), "utf-8")
+    """Write the page about a catalog into a local file, whole or not at all.
+
+    Raises as ``catalog_report`` does, and ``OSError``.
+    """
+    write_whole(Path(path), catalog_report(catalog))
 
 
 def _sections(catalog: Catalog) -> Iterator[Section]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 
 import click
-from icefield.errors import UnsupportedFeature
+from icefield import IcefieldError
+from icefield.errors import InvalidArgument, UnsupportedFeature
 
 from icefield_cli.context import Context
 from icefield_cli.options import command
@@ -20,8 +21,14 @@ def run(context: Context, table: str | None, path: str) -> None:
         reports = import_module("icefield_report")
     except ModuleNotFoundError as error:
         raise UnsupportedFeature('reports need the extra report; pip install "icefield[report]"') from error
-    if table is None:
-        reports.write_catalog_report(context.catalog, path)
-    else:
-        reports.write_report(context.table(table), path)
+    try:
+        with context.progress("reading"):
+            if table is None:
+                reports.write_catalog_report(context.catalog, path)
+            else:
+                reports.write_report(context.table(table), path)
+    except IcefieldError:
+        raise
+    except OSError as error:
+        raise InvalidArgument(f"{path} cannot be written: {error.strerror or error}") from error
     context.say(f"wrote {path}", path=path)
