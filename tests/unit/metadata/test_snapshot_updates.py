@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.metadata import TableMetadata, apply_updates, decode_metadata, encode_metadata, with_metadata_log
 from icefield.metadata.entries import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef, branch, tag
@@ -266,7 +266,7 @@ def test_removing_a_snapshot_cuts_the_history_up_to_it_and_drops_its_statistics(
 def test_a_snapshot_that_a_ref_names_cannot_be_removed():
     metadata = apply_updates(commit(commit(new_table(), 11), 12), [SetSnapshotRef("v1", tag(11))])
     for number, name in ((12, "main"), (11, "v1")):
-        with pytest.raises(InvalidArgument, match=f"'{name}' refers"):
+        with pytest.raises(ValidationFailed, match=f"'{name}' refers"):
             apply_updates(metadata, [RemoveSnapshots([number])])
     freed = apply_updates(metadata, [RemoveSnapshotRef("v1"), RemoveSnapshots([11])])
     assert len(freed.snapshots) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from icefield.manifest.columns import ALL_COLUMNS
 from icefield.manifest.data_file import DataFile, EntryStatus
 from icefield.manifest.manifest_file import ManifestContent
 from icefield.metadata import TableMetadata
-from icefield.metadata.refs import MAIN_BRANCH
+from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
 from icefield.metadata.snapshots import (
     PUBLISHED_WAP_ID,
     REPLACE_PARTITIONS,
@@ -23,6 +24,7 @@ from icefield.metadata.snapshots import (
     Operation,
     Snapshot,
 )
+from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef
 from icefield.scan.changed_manifests import entries_by
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.append import AddedFiles
@@ -82,10 +84,20 @@ class CherryPick(SnapshotProducer):
         source, head = self.source(base), head_of(base, self._branch)
         _refuse_published(base, source, head)
         if source.parent_snapshot_id != (None if head is None else head.snapshot_id):
-            return super().apply(base, context)
+            return self._while_there_is(source.snapshot_id, super().apply(base, context))
         self._begin(base, context)
         self._assembler.finish()
         return Changes((self._moved(base, self._branch or MAIN_BRANCH, source.snapshot_id),), same_table(base))
+
+    def _while_there_is(self, source_id: int, changes: Changes) -> Changes:
+        """The change, which a service refuses to make once the source has expired: its files are deleted then.
+
+        No requirement of the REST protocol says that a snapshot is there. A tag of it that comes and goes with the
+        change does, since none can be made of a snapshot that is not there.
+        """
+        name = f"icefield-picked-{self._snapshot_id}"
+        held = SetSnapshotRef(name, SnapshotRef(source_id, RefType.TAG))
+        return replace(changes, updates=(held, *changes.updates, RemoveSnapshotRef(name)))
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The files that the source added, and those that it replaced."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -385,6 +386,44 @@ def test_the_next_run_deletes_what_the_store_did_not(monkeypatch: pytest.MonkeyP
     assert orphans(table) == set()
     assert ids(table) == [9, 10]
     assert table.maintenance.expire_snapshots(ALL).files == 0
+
+
+def interrupting(patched: pytest.MonkeyPatch, most: int) -> None:
+    """Ctrl-C once so many files have been deleted, one by one."""
+    inner, left = MemoryFileSystem.delete_many, [most]
+
+    def interrupted(self: MemoryFileSystem, locations: Any) -> None:
+        for location in locations:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            inner(self, [location])
+
+    patched.setattr(MemoryFileSystem, "delete_many", interrupted)
+
+
+def test_two_runs_that_were_interrupted_are_finished_by_the_third() -> None:
+    """The first deletes nothing, the second some of the files of both."""
+    for number in itertools.count():
+        table, ended = appended(2), True
+        table.overwrite(rows([9]))
+        with pytest.MonkeyPatch.context() as patched:
+            interrupting(patched, 0)
+            with pytest.raises(KeyboardInterrupt):
+                table.maintenance.expire_snapshots(ALL)
+        table.refresh().overwrite(rows([10]))
+        with pytest.MonkeyPatch.context() as patched:
+            interrupting(patched, number)
+            try:
+                table.maintenance.expire_snapshots(ALL)
+            except KeyboardInterrupt:
+                ended = False
+        table.refresh().maintenance.expire_snapshots(ALL)
+        assert orphans(table) == set(), number
+        assert ids(table) == [10]
+        if ended:
+            break
+    assert number > 8
 
 
 def test_one_file_that_cannot_be_deleted_does_not_hold_up_others_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:

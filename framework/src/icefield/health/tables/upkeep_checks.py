@@ -14,6 +14,7 @@ from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
 from icefield.maintenance.expiry.interrupted import left_behind
 from icefield.maintenance.expiry.retention import Retention, expired
+from icefield.maintenance.stored_version import with_what_is_stored
 from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata.properties import (
@@ -124,7 +125,8 @@ def _snapshots(subject: Subject, ledger: Ledger) -> None:
         many = f"{len(old.snapshot_ids):,} of {len(metadata.snapshots):,} snapshots{refs}"
         ledger.breach(rules.OLD_SNAPSHOTS, subject.metadata_location, f"{many} are older than the table keeps them")
     ledger.look_at(rules.UNFINISHED_EXPIRY)
-    left = left_behind(subject.io, metadata, ()).snapshots
+    known = with_what_is_stored(subject.io, metadata, subject.metadata_location)
+    left = left_behind(subject.io, known, ()).snapshots
     if left:
         found = f"{len(left):,} snapshots have expired, and files of theirs are still there"
         ledger.breach(rules.UNFINISHED_EXPIRY, left[-1].manifest_list or metadata.location, found)

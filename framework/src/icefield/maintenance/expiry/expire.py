@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from icefield.maintenance.expiry.result import ExpireSnapshotsResult, result_of
 from icefield.maintenance.expiry.retention import Retention
 from icefield.maintenance.expiry.unreachable import Gone, Unreachable, unreachable
 from icefield.maintenance.reachable import CONTENT_KINDS, FileKind
+from icefield.maintenance.stored_version import with_what_is_stored
 from icefield.maintenance.target import Target
 from icefield.metadata import TableMetadata, apply_updates, with_metadata_log
 from icefield.metadata.encryption import refuse_plain_files
@@ -28,7 +29,10 @@ _STAGES: Final[Sequence[Sequence[FileKind]]] = (
     (FileKind.MANIFEST,),
     (FileKind.MANIFEST_LIST,),
 )
-"""Each is deleted whole before the next begins: while the list is there, what it leads to can be found again."""
+"""Each is deleted whole before the next begins: while the list is there, what it leads to can be found again.
+
+The last list goes after all others, however many a store is asked for at once: by it the next run finds them.
+"""
 
 
 def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool) -> ExpireSnapshotsResult:
@@ -45,7 +49,8 @@ def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool
     if not clean_files:
         return result_of(before, action.expired)
     try:
-        found = _found(after.io, before, after.metadata, after.metadata_location, target.runner)
+        kept = with_what_is_stored(after.io, after.metadata, after.metadata_location)
+        found = _found(after.io, before, kept, after.metadata_location, target.runner)
     except IcefieldError as error:
         error.add_note("The snapshots have expired, and no file was deleted: expire again when this can be read.")
         raise
@@ -54,8 +59,9 @@ def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool
 
 def _foreseen(target: Target, asked: Retention, clean_files: bool) -> ExpireSnapshotsResult:
     """What would be done to the version at hand."""
-    before, io = target.metadata, target.io
-    expired, changes = changes_of(before, asked, io)
+    io = target.io
+    expired, changes = changes_of(target.metadata, asked, io)
+    before = with_what_is_stored(io, target.metadata, target.metadata_location)
     after = apply_updates(before, changes.updates)
     if after is not before and target.metadata_location is not None:
         after = with_metadata_log(after, target.metadata_location, before.last_updated_ms)
@@ -66,8 +72,8 @@ def _foreseen(target: Target, asked: Retention, clean_files: bool) -> ExpireSnap
 def _found(
     io: FileIO, before: TableMetadata, after: TableMetadata, location: str | None, runner: WorkRunner | None
 ) -> Unreachable:
-    gone = Gone.between(before, after)
-    gone.add(left_behind(io, after, before.snapshots.positions.keys()))
+    gone = left_behind(io, after, before.snapshots.positions.keys())
+    gone.add(Gone.between(before, after))
     return unreachable(io, after, gone, location, runner)
 
 
@@ -82,11 +88,27 @@ def _delete(io: FileIO, table: tuple[str, ...], found: Unreachable) -> int:
         def notify(number: int, before: int = done, step: str = stage[0].label) -> None:
             io.plugins.emit(UpkeepProgress(table, "expire-snapshots", step, before + number, total))
 
-        failed = delete_files(io, _locations(found, stage), notify)
+        locations = _locations(found, stage)
+        if stage is _STAGES[-1] and expected > 1:
+            failed = _delete_last_one_last(io, [*locations], notify)
+        else:
+            failed = delete_files(io, locations, notify)
         done += expected
         if failed:
             return failed + total - done
     return 0
+
+
+def _delete_last_one_last(io: FileIO, locations: Sequence[str], notify: Callable[[int], None]) -> int:
+    """Delete files, the last when all others are gone; the number of those that are left."""
+    *others, last = locations
+
+    def of_others(number: int) -> None:
+        if number < len(others):
+            notify(number)
+
+    failed = delete_files(io, others, of_others)
+    return failed + 1 if failed else delete_files(io, [last], lambda _: notify(len(locations)))
 
 
 def _locations(found: Unreachable, stage: Sequence[FileKind]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from icefield.errors import IcefieldError
@@ -24,9 +25,10 @@ _log = logging.getLogger(__name__)
 def left_behind(io: FileIO, current: TableMetadata, known: Iterable[int]) -> Gone:
     """What expired before ``current`` and was not deleted to the end, as far as the latest versions show.
 
-    ``known`` are the snapshots that are dealt with already.
+    ``known`` are the snapshots that are dealt with already. What expired first comes first, so that its lists go before
+    the list by which later runs find all of it.
     """
-    found = Gone()
+    expiries: list[Gone] = []
     seen = set(known) | current.snapshots.positions.keys()
     for entry in reversed([*current.metadata_log][-_VERSIONS:]):
         try:
@@ -43,6 +45,9 @@ def left_behind(io: FileIO, current: TableMetadata, known: Iterable[int]) -> Gon
         if not _is_there(io, gone):
             break  # that expiry came to its end, and so did those before it
         seen |= {snapshot.snapshot_id for snapshot in gone.snapshots}
+        expiries.append(replace(gone, metadata_files=[]))  # which the commits since then deleted
+    found = Gone()
+    for gone in reversed(expiries):
         found.add(gone)
     return found
 

@@ -59,6 +59,7 @@ class Gone:
         self.snapshots.extend(each for each in other.snapshots if each.snapshot_id not in known)
         self.statistics.extend(other.statistics)
         self.partition_statistics.extend(other.partition_statistics)
+        self.metadata_files.extend(other.metadata_files)
 
     def __bool__(self) -> bool:
         return bool(self.snapshots or self.statistics or self.partition_statistics or self.metadata_files)

@@ -13,6 +13,7 @@ from icefield.errors import InvalidArgument
 from icefield.maintenance.orphans.prefixes import Prefixes, path_of
 from icefield.maintenance.places import Mask, Places, PlaceSet
 from icefield.maintenance.reachable import files, manifests_of
+from icefield.maintenance.stored_version import with_what_is_stored
 from icefield.metadata import TableMetadata
 from icefield.scan.duplicates import path_hashes
 from icefield.secrets import without_userinfo
@@ -39,6 +40,7 @@ class Belonging:
 
         Entries that are marked as deleted count: a snapshot that an expired one led to may still need their files.
         """
+        metadata = with_what_is_stored(self.io, metadata, metadata_location)
         named = [entry.metadata_file for entry in metadata.metadata_log]
         named += [metadata_location] if metadata_location else []
         named += [entry.statistics_path for entry in metadata.statistics]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, ValidationFailed
 from icefield.metadata.integrity import CLOCK_SKEW_MS
 from icefield.metadata.json_array import JsonArray
 from icefield.metadata.snapshots import Snapshot
@@ -58,7 +58,8 @@ class RemoveSnapshots:
             return metadata
         for name, ref in metadata.refs.items():
             if ref.snapshot_id in gone:
-                raise InvalidArgument(f"snapshot {ref.snapshot_id} cannot be removed: '{name}' refers to it")
+                # Most likely since the change was made: whoever made it decides anew on what there is now.
+                raise ValidationFailed(f"snapshot {ref.snapshot_id} cannot be removed: '{name}' refers to it")
         return replace(
             metadata,
             snapshots=metadata.snapshots.without(gone),
