@@ -16,6 +16,7 @@ from icefield_report import catalog_report, report, write_catalog_report, write_
 from icefield_report.facts import facts_of
 from icefield_report.manifests import manifests_of
 from icefield_report.partitions import partitions_of
+from icefield_report.plots import _time_marks
 from icefield_report.upkeep import Advice
 from tables import memory_catalog
 
@@ -280,3 +281,28 @@ def test_the_calls_that_are_named_are_there() -> None:
     assert len(calls) >= 6
     maintenance = memory_catalog().create_table("db.t", SCHEMA).maintenance
     assert [call for call in sorted(calls) if not hasattr(maintenance, call)] == []
+
+
+def test_a_table_with_one_file_is_described_in_the_singular() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA)
+    table.append(month_rows(1, 1))
+    text = Page(report(table)).text
+    assert re.search(r"1 data file of \d+ B, below three quarters of the target\.", text)
+    assert re.search(r"1 snapshot at \d{4}-\d\d-\d\d \d\d:\d\d UTC: 1 append\.", text)
+
+
+def test_manifests_that_name_only_files_that_are_gone_would_go() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA)
+    table.append(month_rows(1, 1))
+    table.delete()
+    page = Page(report(table))
+    assert "1 manifest names only files that are gone, and would go." in page.text
+    assert "about 0" not in page.text
+    table.maintenance.rewrite_manifests()
+    assert table.inspect.manifests().num_rows == 0
+
+
+@pytest.mark.parametrize("span", [0, 1, 2, 7, 900, 9_999, 10_000, 599_999, 86_400_000, 10**11])
+def test_each_time_at_an_axis_is_there_once(span: int) -> None:
+    marks, words = _time_marks(1_356_998_400_123, 1_356_998_400_123 + span)
+    assert len(set(words)) == len(words) == len(marks) > 0

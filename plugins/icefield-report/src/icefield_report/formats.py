@@ -25,11 +25,10 @@ def count(number: int, one: str = "", many: str = "") -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part in percent; of nothing there is none."""
-    if not whole:
-        return "0 %"
-    percent = 100 * part / whole
-    return "< 0.1 %" if 0 < percent < 0.1 else f"{percent:.1f}".removesuffix(".0") + " %"
+    """A part in percent, which no line is broken in; of nothing there is none."""
+    percent = 100 * part / whole if whole else 0.0
+    number = "< 0.1" if 0 < percent < 0.1 else f"{percent:.1f}".removesuffix(".0")
+    return f"{number} %".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def time(milliseconds: int) -> str:

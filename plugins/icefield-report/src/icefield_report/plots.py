@@ -31,6 +31,9 @@ _BINS: Final = 32
 _FEW_VALUES: Final = 8
 """Up to so many, the first and last value have room for their names."""
 
+_AROUND_ONE: Final = 1000
+"""So many milliseconds are shown before and after the only time there is."""
+
 _LINES: Final = 120
 """So many manifests are drawn at most."""
 
@@ -81,9 +84,12 @@ def _file_sizes(facts: Facts, prefix: str) -> Plot | None:
         axes.set_ylabel("files")
         _whole(axes.yaxis)
 
-    median = float(np.median(facts.sizes))
-    target_words = f"{share(facts.small_files, len(facts.sizes))} are below three quarters of the target"
-    summary = f"{count(len(facts.sizes), 'data file')}, the middle one of {size(median)}; {target_words}."
+    median = size(float(np.median(facts.sizes)))
+    if len(facts.sizes) == 1:
+        summary = f"1 data file of {median}, {'' if facts.small_files else 'not '}below three quarters of the target."
+    else:
+        target_words = f"{share(facts.small_files, len(facts.sizes))} are below three quarters of the target"
+        summary = f"{count(len(facts.sizes), 'data file')}, the middle one of {median}; {target_words}."
     rows = [
         (f"{size(edges[n])} to {size(edges[n + 1])}", f"{data[n]:,}", f"{deletes[n]:,}")
         for n in range(len(labels))
@@ -153,8 +159,11 @@ def _commits(facts: Facts, prefix: str) -> Plot | None:
     commits = facts.commits
     if not len(commits.times):
         return None
-    first, last = int(commits.times[0]), max(int(commits.times[-1]), int(commits.times[0]) + 1)
-    bins = min(_BINS, max(1, len(commits.times)))
+    first, last = int(commits.times[0]), int(commits.times[-1])
+    marks, words = _time_marks(first, last)
+    bins = min(_BINS, len(commits.times))
+    if first == last:  # one bar, in the middle
+        first, last, bins = first - _AROUND_ONE, last + _AROUND_ONE, 3
     edges = np.linspace(first, last, bins + 1)
     operations = np.array(commits.operations)
     kinds = [*_OPERATIONS, "other"]
@@ -186,14 +195,14 @@ def _commits(facts: Facts, prefix: str) -> Plot | None:
             _whole(grid[1].yaxis)
         for each in grid:
             each.grid(visible=False, axis="x")
-        marks, words = _time_marks(first, last)
         grid[-1].set_xticks(marks, words)
         grid[-1].set_xlabel("time (UTC)")
 
     parts = ", ".join(count(int(found.sum()), kind, kind) for kind, found in counts.items())
-    summary = f"{count(len(commits.times), 'snapshot')} from {time(first)} to {time(int(commits.times[-1]))}: {parts}."
+    when = _span(int(commits.times[0]), int(commits.times[-1]), "from ", "at ")
+    summary = f"{count(len(commits.times), 'snapshot')} {when}: {parts}."
     rows = [
-        (f"{time(int(edges[n]))} to {time(int(edges[n + 1]))}", *(f"{found[n]:,}" for found in counts.values()))
+        (_span(int(edges[n]), int(edges[n + 1])), *(f"{found[n]:,}" for found in counts.values()))
         for n in range(bins)
         if any(found[n] for found in counts.values())
     ]
@@ -368,9 +377,14 @@ def _thinned(times: Ints, totals: Ints) -> tuple[Ints, Ints]:
     return times[kept], totals[kept]
 
 
+def _span(first: int, last: int, begins: str = "", alone: str = "") -> str:
+    """Two times in words, or one where they look the same."""
+    start, end = time(first), time(last)
+    return f"{alone}{start}" if start == end else f"{begins}{start} to {end}"
+
+
 def _time_marks(first: int, last: int) -> tuple[list[float], list[str]]:
-    """Three times on an axis, as exactly as their distance needs."""
-    marks = [first, (first + last) / 2, last] if last - first > 1 else [float(first)]
+    """At most three times on an axis, as exactly as their distance needs, each once."""
     span = last - first
     form = (
         "%H:%M:%S.%f"
@@ -381,12 +395,15 @@ def _time_marks(first: int, last: int) -> tuple[list[float], list[str]]:
         if span < 3 * 86_400_000
         else "%Y-%m-%d"
     )
-    return marks, [_shown_time(each, form) for each in marks]
+    digits = 3 if span < 1_000 else 1
+    words = {_shown_time(each, form, digits): each for each in (first, (first + last) / 2, last)}
+    return [*words.values()], [*words]
 
 
-def _shown_time(milliseconds: float, form: str) -> str:
+def _shown_time(milliseconds: float, form: str, digits: int) -> str:
+    """A time; ``digits`` are those of a second, where the form has any."""
     try:
         shown = (dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=milliseconds)).strftime(form)
     except OverflowError:
         return f"{milliseconds:.0f}"
-    return shown[:-5] if form.endswith("%f") else shown
+    return shown[: digits - 6] if form.endswith("%f") else shown

@@ -128,10 +128,15 @@ def _manifests(table: Table, name: str) -> Advice | None:
     before, after = planned.rewritten_manifests, planned.added_manifests
     if not before:
         return None
+    why = f"{count(before, 'manifest')} would become about {count(after, 'manifest')}, clustered by partition: scans "
+    why += "with a filter read fewer."
+    if not after:
+        why = (
+            f"{count(before, 'manifest')} {'names' if before == 1 else 'name'} only files that are gone, and would go."
+        )
     return Advice(
         "Cluster manifests",
-        f"{count(before, 'manifest')} would become about {count(after, 'manifest')}, clustered by partition: scans "
-        "with a filter read fewer.",
+        why,
         "table.maintenance.rewrite_manifests()",
         f"icefield rewrite-manifests {quoted(name)}",
         "manifests",
@@ -140,7 +145,7 @@ def _manifests(table: Table, name: str) -> Advice | None:
         saved=max(0, planned.rewritten_bytes - planned.added_bytes),
         saved_what="of manifests no longer read",
         rewritten=planned.rewritten_bytes,
-        is_estimate=True,
+        is_estimate=bool(after),
     )
 
 
