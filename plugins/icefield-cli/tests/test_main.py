@@ -313,6 +313,48 @@ def test_partitions_and_names_are_whole_where_only_paths_need_be_cut(
     assert line.split()[1:] == ["100", "n" * 20, "time_hour_month=2013-01"]
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_partitions_take_a_line_a_field_where_they_do_not_fit(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    fields = ["time_hour_month=2013-01", "carrier_name=United Airlines"]
+    row = {"path": "s3://bucket/" + "x" * 60, "partition": ", ".join(fields), "updated": "2026-11-25T18:42:37Z"}
+    output.print_rows([row], list(row), json=False, terminal=True)
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= width
+    assert "…" not in printed.replace("…x", "")
+    assert all(field in printed for field in fields)
+    assert (", ".join(fields) in printed) is (width == 200)
+
+
+def test_headings_end_their_lines_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    row = {"name": "n" * 20, "type": "branch", "snapshot_id": 2**62, "max_ref_age": "-", "min_snapshots": "-"}
+    row["max_snapshot_age"] = "-"
+    output.print_rows([row], list(row), json=False, terminal=True)
+    words = {word for line in capsys.readouterr().out.splitlines()[:-1] for word in line.split()}
+    assert words == {"name", "type", "snapshot_id", "min_", "max_", "snapshots", "snapshot_", "max_ref_", "age"}
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_lines_of_text_end_between_words_on_a_terminal(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    ids = [str(2**62 + each) for each in range(5)]
+    text = f"  snapshot ids  {', '.join(ids)} in s3://bucket/{'folder/' * 20}x-y.parquet"
+    output.print_line(text, 16, terminal=True)
+    printed = capsys.readouterr().out.splitlines()
+    assert " ".join(" ".join(printed).split()) == " ".join(text.split())
+    assert all(len(line) <= width or "s3://" in line for line in printed)
+    assert all(line.startswith(" " * 16) for line in printed[1:])
+    output.print_line(text, 16, terminal=False)
+    assert capsys.readouterr().out == text + "\n"
+
+
 def test_nothing_that_a_table_holds_is_markup_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     value = "[red]:smile: [link=http://x]a[/link] [/]"
     output.print_rows([{value: value}], [value], json=False, terminal=True)

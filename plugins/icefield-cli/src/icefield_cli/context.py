@@ -61,9 +61,9 @@ class Context:
         """Print one thing: a line a key, or a JSON object. ``people``: values that are shown instead, by key."""
         output.print_record(record if self.json or people is None else {**record, **people}, json=self.json)
 
-    def line(self, text: str) -> None:
-        """Print a line of text."""
-        print(output.clean(text))
+    def line(self, text: str, hanging: int = 0) -> None:
+        """Print a line of text. ``hanging``: how far it is indented where a terminal needs more than one line."""
+        output.print_line(text, hanging)
 
     def hint(self, text: str) -> None:
         """Say on the standard error what is not part of the output."""
@@ -74,7 +74,7 @@ class Context:
         if self.json:
             output.print_record({"message": message, **data}, json=True)
         else:
-            print(output.clean(message))
+            output.print_line(message)
 
     @contextmanager
     def changing(self, operation: str, *, dry_run: bool = False) -> Iterator[None]:
@@ -99,7 +99,7 @@ class Context:
         shown = {name.replace("_", " "): value for name, value in found.items() if value and name != "dry_run"}
         width = max(map(len, shown), default=0)
         for name, value in shown.items():
-            self.line(f"  {name.ljust(width)}  {_for_people(name, value)}")
+            self.line(f"  {name.ljust(width)}  {_for_people(name, value)}", width + 4)
 
     def progress(self, what: str, *, prints: bool = False) -> Progress:
         """Show on the standard error, when it is a terminal, that something goes on.

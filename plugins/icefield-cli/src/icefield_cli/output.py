@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json as json_library
 import math
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -61,6 +63,28 @@ def _width(text: str) -> int:
     )
 
 
+def print_line(text: str, hanging: int = 0, *, terminal: bool | None = None) -> None:
+    """Print a line of text; on a terminal that is too narrow, in lines that end between words.
+
+    ``hanging``: how far the lines after the first are indented. A word that is wider, such as a location, stays whole.
+    """
+    text = clean(text)
+    if sys.stdout.isatty() if terminal is None else terminal:
+        width = shutil.get_terminal_size().columns
+        if _width(text) > width:
+            indent = " " * (len(text) - len(text.lstrip()))
+            text = textwrap.fill(
+                text.strip(),
+                width,
+                initial_indent=indent,
+                subsequent_indent=" " * max(hanging, len(indent)),
+                break_long_words=False,
+                break_on_hyphens=False,
+                replace_whitespace=False,
+            )
+    print(text)
+
+
 def print_record(record: Mapping[str, Any], *, json: bool) -> None:
     """Print one record: a JSON object, or a line a key."""
     record = {key: _shown(value) for key, value in record.items()}
@@ -72,13 +96,13 @@ def print_record(record: Mapping[str, Any], *, json: bool) -> None:
         if isinstance(value, Mapping):
             print(f"{clean(key)}:")
             for inner, text in value.items():
-                print(f"  {clean(str(inner))}: {_text(text)}")
+                print_line(f"  {clean(str(inner))}: {_text(text)}", 4)
         elif isinstance(value, list):
             print(f"{clean(key)}:")
             for item in value:
-                print(f"  {_text(item)}")
+                print_line(f"  {_text(item)}", 4)
         else:
-            print(f"{clean(key).ljust(width)}  {_text(value)}")
+            print_line(f"{clean(key).ljust(width)}  {_text(value)}", width + 2)
 
 
 def _shown(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ def print_table(heading: Sequence[str], cells: Iterator[list[str]], whole: Seque
         )
         for at, width in zip(layout.columns, layout.widths, strict=True):
             name = _LEFT_OUT if at is None else heading[at]
-            table.add_column(Text(name, no_wrap=False, overflow="fold"), width=width, no_wrap=True)
+            table.add_column(Text(_folded(name, width), no_wrap=False, overflow="fold"), width=width, no_wrap=True)
         for row in rows:
             shown = [_LEFT_OUT if at is None else row[at] for at in layout.columns]
             table.add_row(*map(_cut, shown, layout.widths))
@@ -106,10 +107,26 @@ _LEFT_OUT = "…"
 
 
 def _cut(cell: str, width: int) -> Text:
-    """A cell as wide as its column. Of a location the end is kept, by which files differ."""
-    if "://" in cell and (over := _width(cell) - width) > 0:
+    """A cell as wide as its column.
+
+    Of a location the end is kept, by which files differ; the fields of a partition take a line each.
+    """
+    over, fields = _width(cell) - width, cell.split(", ")
+    if over > 0 and "://" in cell:
         cell = "…" + cell[over + 1 :]
+    elif over > 0 and all("=" in field for field in fields):
+        cell = ",\n".join(fields)
     return Text(cell, no_wrap=True, overflow="ellipsis")
+
+
+def _folded(name: str, width: int) -> str:
+    """A heading in lines that end between its words."""
+    lines = [""]
+    for word in re.findall(r"_*[^_ ]+_*|[_ ]+", name):
+        if lines[-1] and _width(lines[-1] + word) > width:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(lines)
 
 
 def _width(cell: str) -> int:

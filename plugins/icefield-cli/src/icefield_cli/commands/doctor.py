@@ -150,7 +150,7 @@ def _show_step(context: Context, step: RepairStep) -> None:
         context.rows([row], ())
         return
     where = f"of branch {step.branch}" if step.branch else "of the table"
-    context.line(f"{did:12}  {_named(step.repair)} {where}: {', '.join(step.rules)}; files: {len(step.locations)}")
+    context.line(f"{did:12}  {_named(step.repair)} {where}: {', '.join(step.rules)}; files: {len(step.locations)}", 14)
     if step.failed:
         context.line(f"{'':12}  {step.failed}")
 
@@ -189,14 +189,14 @@ def _show_group(context: Context, group: GroupOfChecks) -> None:
     for finding in group.findings:
         took = seconds.pop(finding.check, None)  # of several findings of one check, at the first
         spent = " " * 8 if took is None else f"{took:6.2f} s"
-        context.line(f"  {finding.result.value:8}  {spent}  {finding.check:24}  {finding.found}".rstrip())
+        context.line(f"  {finding.result.value:8}  {spent}  {finding.check:24}  {finding.found}".rstrip(), 14)
         if finding.result is Result.OK:
             continue
         repair = finding.no_repair if finding.repair is None else f"--repair {_named(finding.repair)}"
         shown = (("in", finding.location), ("->", finding.advice), ("repair:", repair), ("see", finding.section))
         for what, value in shown:
             if value:
-                context.line(f"{'':12}{what} {without_userinfo(value)}")
+                context.line(f"{'':12}{what} {without_userinfo(value)}", 14)
 
 
 def _show(context: Context, finding: Finding, seconds: float) -> None:
@@ -211,6 +211,6 @@ def _show(context: Context, finding: Finding, seconds: float) -> None:
         }
         context.rows([row], tuple(row))
         return
-    context.line(f"{finding.result.value:8}  {seconds:6.2f} s  {finding.check:22}  {finding.found}".rstrip())
+    context.line(f"{finding.result.value:8}  {seconds:6.2f} s  {finding.check:22}  {finding.found}".rstrip(), 12)
     if finding.advice:
-        context.line(f"{'':8}  -> {finding.advice}")
+        context.line(f"{'':8}  -> {finding.advice}", 13)
