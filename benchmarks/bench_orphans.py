@@ -2,8 +2,8 @@
 
     python benchmarks/bench_orphans.py [--manifests 1000] [--files 1000] [--runs 3]
 
-The files are not there: a file system lists the locations that the manifests name and a stray for each thousand. It
-costs nothing but the object a file that the contract asks for, so that the ratio shows the search and not a store.
+The files are not there: a file system lists the locations that the manifests name and a stray for each thousand. They
+are read from one file, batch by batch, so that neither the memory nor much of the time is that of the listing.
 The metadata itself is on local disk.
 """
 
@@ -32,26 +32,38 @@ OLD_MS = 1
 class Fabricated(LocalFileSystem):
     """The local file system, with another listing."""
 
-    locations: ClassVar[list[pa.Array]] = []
+    listing: ClassVar[Path]
 
     def list_files(self, prefix: str, *, shallow: bool = False) -> Iterator[FileInfo]:
-        for piece in Fabricated.locations:
-            for location in piece.to_pylist():
-                yield FileInfo(location, 1000, OLD_MS)
+        with pa.OSFile(str(Fabricated.listing)) as source, pa.ipc.open_stream(source) as batches:
+            for batch in batches:
+                for location in batch.column(0).to_pylist():
+                    yield FileInfo(location, 1000, OLD_MS)
 
 
-def opened(path: Path) -> tuple[icefield.Table, int]:
-    """The table, and how many files it has; its files and the strays are listed from now on."""
-    table = icefield.open_table(f"file://{path}")
-    root = table.location().rstrip("/")
-    if not Fabricated.locations:
-        for batch in table.scan().plan_arrow().select(["file_path"]).to_batches(max_chunksize=8192):
-            Fabricated.locations.append(batch.column(0).cast(pa.string()))
-        files = sum(map(len, Fabricated.locations))
-        Fabricated.locations.append(pa.array([f"{root}/data/stray-{each}.parquet" for each in range(files // 1000)]))
-        icefield.clear_caches()
+def write_listing(table: icefield.Table, path: Path) -> int:
+    """Write the locations of a table's files and of the strays; how many they are."""
+    root, schema = table.location().rstrip("/"), pa.schema([("location", pa.string())])
+    planned = table.scan().plan_arrow().select(["file_path"])
+    strays = [f"{root}/data/stray-{each}.parquet" for each in range(planned.num_rows // 1000)]
+    with pa.OSFile(str(path), "wb") as target, pa.ipc.new_stream(target, schema) as writer:
+        for batch in planned.to_batches(max_chunksize=8192):
+            writer.write_batch(pa.record_batch([batch.column(0).cast(pa.string())], schema=schema))
+        writer.write_batch(pa.record_batch([pa.array(strays, pa.string())], schema=schema))
+    icefield.clear_caches()
+    return planned.num_rows + len(strays)
+
+
+def opened(path: Path) -> icefield.Table:
+    """The table, whose listing is what was written for it."""
+    Fabricated.listing = listing_of(path)
     LocalFileSystem.list_files = Fabricated.list_files  # type: ignore[method-assign]
-    return table, sum(map(len, Fabricated.locations))
+    return icefield.open_table(f"file://{path}")
+
+
+def listing_of(path: Path) -> Path:
+    """Where the listing of a table is kept."""
+    return path.with_name(f"{path.name}-listing.arrow")
 
 
 def searched(table: icefield.Table) -> int:
@@ -71,7 +83,8 @@ def run() -> None:
         return
     folder = Path(tempfile.gettempdir()) / "icefield-bench-orphans"
     path = make_table(folder / f"{given.manifests}-{given.files}", given.manifests, given.files, 3, "java")
-    table, files = opened(path)
+    table = opened(path)
+    files = write_listing(table, listing_of(path))
 
     def listed() -> None:
         deque(table.io.list_files(table.location()), maxlen=0)
@@ -88,8 +101,8 @@ def run() -> None:
 
 
 def print_peak(path: Path) -> None:
-    """Print the orphans, and the memory at the peak: the listing's own locations are in it."""
-    table, _ = opened(path)
+    """Print the orphans, the memory before the search, and that at its peak."""
+    table = opened(path)
     before = status("VmRSS")
     print(searched(table), before, status("VmHWM"))
 
