@@ -306,3 +306,14 @@ def test_manifests_that_name_only_files_that_are_gone_would_go() -> None:
 def test_each_time_at_an_axis_is_there_once(span: int) -> None:
     marks, words = _time_marks(1_356_998_400_123, 1_356_998_400_123 + span)
     assert len(set(words)) == len(words) == len(marks) > 0
+
+
+def test_no_control_character_of_a_table_is_in_its_page() -> None:
+    loud = "a\x1b[31mb\u202ec"
+    schema = pa.schema([(loud, pa.string())])
+    table = memory_catalog().create_table("db.t", schema, partition_spec=[loud], properties={loud: loud})
+    table.append(pa.table({loud: [loud, "x\ny", "plain"]}, schema=schema))
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, loud).commit()  # type: ignore[union-attr]
+    html = report(table)
+    assert not {each for each in html if not each.isprintable()} - {"\n", "\N{NO-BREAK SPACE}"}
+    assert "a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}c" in html

@@ -426,8 +426,8 @@ class Table(ReadableTable):
         return state
 
     def _newest(self) -> tuple[TableMetadata, str]:
-        state = self._current()
-        return state.metadata, state.pointer.location
+        self.refresh()
+        return self.metadata, self.metadata_location
 
     def _commit(self, action: Action) -> None:
         with self.transaction() as tx:

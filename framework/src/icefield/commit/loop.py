@@ -20,7 +20,7 @@ from icefield.abc import CommitConflict, CommitMade, Conflict, Proposal
 from icefield.commit.retry_policy import RetryPolicy
 from icefield.commit.state import TableHandle, TableState, current_of, load_table
 from icefield.commit.written_files import WrittenFiles, discard, discard_unexposed
-from icefield.errors import CommitFailed, CommitStateUnknown, IcefieldError, NoSuchTable, TableExists
+from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing, IcefieldError, NoSuchTable, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import COMMIT_RETRY_NUM_RETRIES
 from icefield.metadata.snapshots import Snapshot
@@ -110,7 +110,12 @@ def _settle(run: _Run, base: TableState | None) -> TableState:
 
 def _attempt(run: _Run, base: TableState | None) -> TableState | Conflict:
     """Build on ``base`` and publish: the new version, ``base`` when nothing changes, or the conflict that was met."""
-    proposal = run.build(base.metadata if base is not None else None)
+    try:
+        proposal = run.build(base.metadata if base is not None else None)
+    except FileMissing:
+        if base is None or _surely_unchanged(run, base):
+            raise
+        return Conflict()  # what it was built on has expired meanwhile
     if proposal is None:
         assert base is not None, "a creation always has something to commit"
         discard(run.handle, run.written.all())

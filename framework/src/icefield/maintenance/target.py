@@ -21,7 +21,10 @@ class Target:
     begin: Callable[[], Transaction[Any]]
     metadata_location: str | None = None
     newest: Callable[[], tuple[TableMetadata, str]] | None = None
-    """Loads the version that is current now, with where its metadata file is. None where nothing can be changed."""
+    """Loads the version that is current now, with where its metadata file is; changes begin there from then on.
+
+    None where nothing can be changed.
+    """
 
     name: tuple[str, ...] = ()
     runner: WorkRunner | None = None

@@ -231,9 +231,9 @@ ORC_BATCH_SIZE = _unread("read.orc.vectorization.batch-size", int, 5_000, "Rows 
 
 # -- history and upkeep -----------------------------------------------------------------------------------------
 GC_ENABLED = _property("gc.enabled", bool, True, "Whether expiry and purging may delete files of this table.")
-MAX_SNAPSHOT_AGE_MS = _property("history.expire.max-snapshot-age-ms", int, 432_000_000, "Age in ms up to which expiry keeps the snapshots of a branch (5 days).", minimum=1)
+MAX_SNAPSHOT_AGE_MS = _property("history.expire.max-snapshot-age-ms", int, 432_000_000, "Age in ms up to which expiry keeps the snapshots of a branch (5 days).", minimum=0)
 MIN_SNAPSHOTS_TO_KEEP = _property("history.expire.min-snapshots-to-keep", int, 1, "Snapshots of a branch that expiry keeps whatever their age.", minimum=1)
-MAX_REF_AGE_MS = _property("history.expire.max-ref-age-ms", int, LONG_MAX, "Age in ms up to which expiry keeps branches and tags other than main.", minimum=1)
+MAX_REF_AGE_MS = _property("history.expire.max-ref-age-ms", int, LONG_MAX, "Age in ms up to which expiry keeps branches and tags other than main.", minimum=0)
 
 # -- engines and encryption -------------------------------------------------------------------------------------
 HIVE_ENABLED = _property("engine.hive.enabled", bool, False, "Whether the table is made readable through Hive's storage handler.")

@@ -40,9 +40,17 @@ def time(milliseconds: int) -> str:
     return found.strftime("%Y-%m-%d %H:%M UTC")
 
 
+def printable(string: str) -> str:
+    """A string without control characters, half characters and changes of direction."""
+    if string.isprintable():
+        return string
+    kept = " \N{NO-BREAK SPACE}"
+    return "".join(each if each.isprintable() or each in kept else "\N{REPLACEMENT CHARACTER}" for each in string)
+
+
 def short(string: str, most: int) -> str:
     """A string of at most so many characters on one line, of which the middle is left out; no control characters."""
-    plain = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in string)
+    plain = printable(string)
     if len(plain) <= most:
         return plain
     head = (most - 1) // 2

@@ -8,12 +8,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from icefield_report import formats
 
+
+def _printable(value: Any) -> Any:
+    """A value of a page without control characters, which are no part of HTML. What is marked up is our own."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return formats.printable(value)
+
+
 _ENVIRONMENT: Final = Environment(
     loader=PackageLoader("icefield_report"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    finalize=_printable,
 )
 _ENVIRONMENT.filters.update(
     size=formats.size, count=formats.count, share=formats.share, time=formats.time, short=formats.short

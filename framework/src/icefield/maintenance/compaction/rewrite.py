@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from icefield.abc import Note, UpkeepProgress
-from icefield.errors import CommitFailed, CommitStateUnknown
+from icefield.errors import CommitFailed, CommitStateUnknown, FileMissing
 from icefield.maintenance.compaction.committing import RewriteGroups
 from icefield.maintenance.compaction.planning import FileGroup, RewritePlan
 from icefield.maintenance.compaction.policy import RewriteDataPolicy, Sizes
@@ -99,23 +99,35 @@ class _Rewrite:
 
     def _run_rounds(self, only: pa.Array | None) -> None:
         metadata = self.target.metadata
+        lost: list[FileGroup] = []
         for _ in range(_ROUNDS):
-            groups = self.plan(metadata, only)
             since = head_of(metadata, self.branch)
-            if not groups or since is None:
-                return
-            self.planned += len(groups)
-            lost: list[FileGroup] = []
-            for part in self._commits(metadata, groups):
-                lost += self._rewritten(metadata, since, part)
-            if not lost:
-                return
-            # What is left of the files that others changed; those that have gone need nothing any more.
-            only = pa.array([path for group in lost for path in group.paths], pa.string())
+            try:
+                groups = self.plan(metadata, only)
+                if not groups or since is None:
+                    return
+                self.planned += len(groups)
+                lost = []
+                for part in self._commits(metadata, groups):
+                    lost += self._rewritten(metadata, since, part)
+                if not lost:
+                    return
+                # What is left of the files that others changed; those that have gone need nothing any more.
+                only = pa.array([path for group in lost for path in group.paths], pa.string())
+            except FileMissing:
+                if not self._has_expired(since):
+                    raise
             with self.target.begin() as tx:
                 metadata = tx.shape
         self.failed += lost
         self._note_failed_commit(CommitFailed(f"others changed the files {_ROUNDS} times"))
+
+    def _has_expired(self, since: Snapshot | None) -> bool:
+        """Whether what is missing is gone with its snapshot; changes begin at the newest version then."""
+        if since is None or self.target.newest is None:
+            return False
+        newest, _ = self.target.newest()
+        return newest.snapshot_by_id(since.snapshot_id) is None
 
     def _commits(self, metadata: TableMetadata, groups: Sequence[FileGroup]) -> list[Sequence[FileGroup]]:
         """The groups of each commit."""
@@ -136,10 +148,14 @@ class _Rewrite:
         except (CommitFailed, OSError) as error:
             if not self.policy.partial_progress:
                 raise
+            if isinstance(error, FileMissing) and self._has_expired(since):
+                return [*groups]
             _log.warning("%d groups of files could not be rewritten: %s", len(groups), error)
             self.failed += groups
             self._note_failed_commit(error)
             return []
+        if failed and isinstance(self.last_error, FileMissing) and self._has_expired(since):
+            lost, failed = [*lost, *failed], []
         self.failed += failed
         if action is not None:
             self.done += [each.result for each in action.won]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Final
 
 from icefield.errors import InvalidArgument
@@ -140,8 +141,8 @@ def _is_int(value: object) -> bool:
 
 
 def _ids(snapshot_ids: Iterable[int]) -> frozenset[int]:
-    given = [snapshot_ids] if isinstance(snapshot_ids, int) else [*snapshot_ids]
+    given = [snapshot_ids] if isinstance(snapshot_ids, Integral) else [*snapshot_ids]
     for each in given:
-        if not _is_int(each):
+        if not isinstance(each, Integral) or isinstance(each, bool):
             raise InvalidArgument(f"a snapshot is named by its id, which is a number, not by {each!r}")
-    return frozenset(given)
+    return frozenset(int(each) for each in given)
