@@ -74,12 +74,12 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Rewriting]]:
             yield address, rewriting
 
 
-@pytest.fixture(params=["create", "rename", "sql", "rest"])
+@pytest.fixture(params=["create", "rename", "sql", "rest", "rest refs"])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
     """A catalog of each kind."""
-    if request.param == "rest":
+    if request.param.startswith("rest"):
         address, _ = request.getfixturevalue("server")
-        given = {"type": "rest", "uri": address}
+        given = {"type": "rest", "uri": address, "snapshot-loading-mode": request.param[5:] or "all"}
     else:
         given = properties_of(request.param, tmp_path)
     with load_catalog("test", **given) as made:

@@ -326,6 +326,8 @@ def test_a_sort_order_has_the_forms_that_create_table_takes(given: Any) -> None:
         ({"strategy": "sort", "sort_order": "nope desc"}, "nope"),
         ({"sort_order": ["id"]}, "sort_order goes with"),
         ({"min_input_files": 0}, "min_input_files"),
+        ({"min_input_files": 2.5}, "min_input_files"),
+        ({"target_file_size_bytes": 10**400}, "target_file_size_bytes"),
         ({"target_file_size_bytes": 10, "max_file_size_bytes": 5}, "max_file_size_bytes"),
         ({"output_spec_id": 7}, "no partition spec 7"),
         ({"rewrite_job_order": "size"}, "rewrite_job_order"),

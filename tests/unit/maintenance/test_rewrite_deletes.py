@@ -255,3 +255,13 @@ def test_what_cannot_be_done_is_refused() -> None:
     named.delete_by_equality(pa.table({"_pos": [1]}), ["_pos"])
     with pytest.raises(UnsupportedFeature, match="_pos"):
         named.maintenance.convert_equality_deletes()
+
+
+@pytest.mark.parametrize(
+    "options", [{"target_file_size": 10**400}, {"min_input_files": 0}, {"min_input_files": "5"}], ids=str
+)
+def test_numbers_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    table = new_table()
+    table.append(rows([1]))
+    with pytest.raises(InvalidArgument, match="must be at least 1"):
+        table.maintenance.rewrite_position_delete_files(**options)

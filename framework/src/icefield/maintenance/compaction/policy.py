@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from icefield.errors import InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.metadata import TableMetadata
-from icefield.metadata.properties import WRITE_TARGET_FILE_SIZE, get_int
+from icefield.metadata.properties import LONG_MAX, WRITE_TARGET_FILE_SIZE, get_int
 from icefield.partitioning import PartitionSpec
 
 Strategy = Literal["binpack", "sort", "zorder"]
@@ -72,8 +72,8 @@ class RewriteDataPolicy:
             "max_concurrent_file_group_rewrites": self.max_concurrent_groups,
         }
         for name, value in numbers.items():
-            if value is not None and not (isinstance(value, Integral) and value >= 1):
-                raise InvalidArgument(f"{name} is a whole number and must be at least 1, not {value!r}")
+            if value is not None and not (isinstance(value, Integral) and 1 <= value <= LONG_MAX):
+                raise InvalidArgument(f"{name} is a whole number and must be at least 1, not {value!r:.40}")
         if self.rewrite_job_order not in JOB_ORDERS:
             raise InvalidArgument(
                 f"rewrite_job_order is one of {', '.join(JOB_ORDERS)}, not {self.rewrite_job_order!r}"

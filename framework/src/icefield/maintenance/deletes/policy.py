@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from icefield.maintenance.deletes.affected import MOST_IN_A_PIECE
 from icefield.maintenance.deletes.marks import most_lots
 from icefield.maintenance.deletes.survey import DeleteSurvey, Ints
 from icefield.manifest import schemas as f
-from icefield.metadata.properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE, get_int, get_str
+from icefield.metadata.properties import DELETE_GRANULARITY, DELETE_TARGET_FILE_SIZE, LONG_MAX, get_int, get_str
 from icefield.transaction.matching import Mask
 from icefield.writing.deletes.vectors import puffin_files
 
@@ -41,8 +42,8 @@ class RewritePolicy:
 
     def __post_init__(self) -> None:
         for what, value in (("target_file_size", self.target_bytes), ("min_input_files", self.min_input_files)):
-            if value is not None and value < 1:
-                raise InvalidArgument(f"{what} must be at least 1, not {value}")
+            if value is not None and not (isinstance(value, Integral) and 1 <= value <= LONG_MAX):
+                raise InvalidArgument(f"{what} is a whole number and must be at least 1, not {value!r:.40}")
 
     def chosen(self, survey: DeleteSurvey) -> Mask:
         """The position delete files, and deletion vectors, that are rewritten."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Final
 
 from icefield.errors import InvalidArgument
 from icefield.metadata import TableMetadata
 from icefield.metadata.properties import (
     GC_ENABLED,
+    LONG_MAX,
     MAX_REF_AGE_MS,
     MAX_SNAPSHOT_AGE_MS,
     MIN_SNAPSHOTS_TO_KEEP,
@@ -23,8 +23,6 @@ from icefield.metadata.properties import (
 )
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
 from icefield.metadata.timestamps import Timestamp, as_milliseconds
-
-_LONG_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Retention:
         cls, now_ms: int, older_than: Timestamp | None, retain_last: int | None, snapshot_ids: Iterable[int]
     ) -> Retention:
         """What a user wrote. Raises ``InvalidArgument``."""
-        if retain_last is not None and (not _is_int(retain_last) or not 0 < retain_last <= _LONG_MAX):
+        if retain_last is not None and (not _is_int(retain_last) or not 0 < retain_last <= LONG_MAX):
             raise InvalidArgument(f"retain_last is a number of snapshots, 1 or more, not {retain_last!r}")
         before = None if older_than is None else as_milliseconds(older_than)
         return cls(now_ms, before, retain_last, _ids(snapshot_ids))
