@@ -336,3 +336,14 @@ def test_a_class_is_imported_once_and_a_failure_is_met_again(monkeypatch):
     for _ in range(2):
         with pytest.raises(MissingPlugin):
             plugins.file_system("nowhere")
+
+
+def test_plugins_that_come_to_a_process_again_are_assembled_once() -> None:
+    installed, named = Plugins.installed({"file-systems.s3": "mine"}), Plugins(["icefield.builtin.hooks"])
+    for plugins in (installed, named):
+        data = pickle.dumps(plugins)
+        assert pickle.loads(data) is pickle.loads(data)
+    other = pickle.loads(pickle.dumps(Plugins.installed({"file-systems.s3": "yours"})))
+    assert other is not pickle.loads(pickle.dumps(installed))
+    given = Plugins([types.SimpleNamespace(state=1)])
+    assert pickle.loads(pickle.dumps(given)) is not pickle.loads(pickle.dumps(given))

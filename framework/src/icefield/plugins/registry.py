@@ -252,7 +252,17 @@ def _no_preference(key: str, why: str, given: str, known: Iterable[str]) -> Inva
 
 
 def _rebuild(from_entry_points: bool, given: tuple[Any, ...], prefer: dict[str, str]) -> Plugins:
+    if all(isinstance(each, str) for each in given):
+        return _again(_entry_points() if from_entry_points else None, given, tuple(prefer.items()))
     return Plugins.installed(prefer, given) if from_entry_points else Plugins(given, prefer)
+
+
+@cache
+def _again(
+    installed: tuple[tuple[PluginInfo, Any], ...] | None, given: tuple[str, ...], prefer: tuple[tuple[str, str], ...]
+) -> Plugins:
+    """Plugins that come to this process with each task, assembled once: none of them has a state of its own."""
+    return Plugins(given, dict(prefer)) if installed is None else Plugins.installed(dict(prefer), given)
 
 
 @cache
