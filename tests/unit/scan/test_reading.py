@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +18,7 @@ from icefield.expressions import bind, parse
 from icefield.manifest import DataFile, DataFileContent
 from icefield.partitioning import UNPARTITIONED, PartitionField, PartitionSpec
 from icefield.plugins import Plugins
-from icefield.scan.reading import read_task, read_tasks
+from icefield.scan.reading import read_positions, read_task, read_tasks
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema, parse_name_mapping, schema_to_arrow
 from icefield.storage import FileIO, LocationProvider
@@ -287,6 +288,16 @@ class TestManyTasks:
             for number in range(files)
             for task in written(SCHEMA, [{"n": number * rows + n, "t": None, "s": None} for n in range(rows)])
         ]
+
+    @pytest.mark.parametrize("at", [[], [0], [7, 8, 41], list(range(0, 60, 2)), [59, 60, 99]])
+    def test_rows_at_positions_come_alone(self, written, at):
+        (task,) = written(SCHEMA, ROWS)
+        positions = np.array(at, np.int64)
+        found = [row for each in read_positions(task, context_of(SCHEMA), positions) for row in each.to_pylist()]
+        assert [row["n"] for row in found] == [n for n in at if n < 60]
+        filtered = FileScanTask(task.file, bind(SCHEMA, parse("n >= 8")))
+        found = [row for each in read_positions(filtered, context_of(SCHEMA), positions) for row in each.to_pylist()]
+        assert [row["n"] for row in found] == [n for n in at if 8 <= n < 60]
 
     @pytest.mark.parametrize("workers", [1, 2, 5])
     def test_rows_come_in_the_order_of_the_tasks(self, written, workers):

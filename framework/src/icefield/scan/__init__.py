@@ -5,7 +5,7 @@ from icefield.scan.changelog_scan import IncrementalChangelogScan
 from icefield.scan.changes.reading import read_changes
 from icefield.scan.changes.tasks import ChangedFile, ChangelogContext, ChangelogScanTask
 from icefield.scan.planned_manifest import PlannedManifest
-from icefield.scan.reading import read_deletes, read_tasks
+from icefield.scan.reading import read_deletes, read_positions, read_tasks
 from icefield.scan.snapshot_range import SnapshotRange
 from icefield.scan.table_scan import TableScan
 from icefield.scan.tasks import FileScanTask, ScanContext
@@ -23,5 +23,6 @@ __all__ = [
     "TableScan",
     "read_changes",
     "read_deletes",
+    "read_positions",
     "read_tasks",
 ]

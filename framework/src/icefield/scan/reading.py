@@ -66,6 +66,14 @@ def read_tasks(
     return batches if limit is None else limited(batches, limit)
 
 
+def read_positions(task: FileScanTask, context: ScanContext, positions: Positions) -> Iterator[pa.RecordBatch]:
+    """The rows of one task that are at some positions of its file, deleted or not; what holds no such row is skipped.
+
+    ``positions`` are int64 in ascending order. The task's filter applies. Raises as ``read_task`` does.
+    """
+    return TaskReader(context).read(task, positions)
+
+
 def read_deletes(tasks: Sequence[FileScanTask], context: ScanContext) -> list[Positions]:
     """The positions of the deleted rows of each task's file, ascending; each delete file is read once.
 
@@ -134,7 +142,7 @@ class TaskReader:
         """The rows of one task; with ``only`` those at these positions, deleted or not."""
         file = task.file
         wanted = self._wanted_for(task.residual, _NO_IDS)
-        if isinstance(wanted.row_filter, AlwaysFalse):
+        if isinstance(wanted.row_filter, AlwaysFalse) or (only is not None and not len(only)):
             return
         abilities = self._context.io.file_format(file.file_format).abilities
         if FormatAbility.SPLITS not in abilities and task.start > 0:

@@ -4,6 +4,7 @@ from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.spelling import was_meant
+from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
 from icefield.secrets import credentials_in, scrub, without_credentials, without_userinfo
 from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
@@ -126,6 +127,7 @@ __all__ = [
     "located",
     "metrics_from_json",
     "metrics_to_json",
+    "parse_transform",
     "parts_that_may_match",
     "persist",
     "pointer_version",
