@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any
 
+import pyarrow as pa
 from icefield import errors
 from icefield.errors import IcefieldError
 from pyspark.errors import PySparkException
@@ -28,6 +31,31 @@ def cause_alone() -> Iterator[None]:
     except IcefieldError:
         os.environ[_HIDE_TRACEBACK] = "1"
         raise
+
+
+def with_cause_alone(
+    task: Callable[[Any, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+) -> Callable[[Any, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What ``mapInArrow`` runs, all of it as in ``cause_alone``."""
+
+    @wraps(task)
+    def run(self: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with cause_alone():
+            yield from task(self, batches)
+
+    return run
+
+
+@contextmanager
+def as_raised() -> Iterator[None]:
+    """A job on the driver: an error of Icefield that a task raised is raised as what it was."""
+    try:
+        yield
+    except PySparkException as failure:
+        error = original(failure)
+        if error is None:
+            raise
+        raise error from failure
 
 
 def original(failure: PySparkException) -> IcefieldError | None:

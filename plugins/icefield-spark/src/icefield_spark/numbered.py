@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from icefield import Schema
-from icefield.scan import FileScanTask, TableScan, read_tasks
+from icefield.scan import FileScanTask, TableScan, read_positions, read_tasks
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
@@ -21,6 +21,7 @@ from pyspark.sql import types as spark
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.chunks import ChunkContext
 from icefield_spark.executors import shared
+from icefield_spark.failures import as_raised, with_cause_alone
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import (
     FOUND,
@@ -28,13 +29,13 @@ from icefield_spark.places import (
     ROW,
     Plan,
     Positions,
-    among,
     collected,
     place,
     place_in_spark,
     plain,
     reported,
 )
+from icefield_spark.planned import Only
 from icefield_spark.roads.choosing import Chooser, wanted_of
 from icefield_spark.roads.columns import Unfit, floats_of
 from icefield_spark.roads.lane import lane_frame
@@ -63,6 +64,7 @@ class NumberedReader:
         self._step = step
         self._keys = keys
 
+    @with_cause_alone
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         keys: KeyFilter | None = self._keys
         scan = self._context.scan
@@ -72,13 +74,11 @@ class NumberedReader:
             for number, task, only in pickle.loads(chunk):
                 if keys is not None and not self._may_meet(task, keys):
                     continue
-                for rows in read_tasks([task], scan, workers=1):
+                batches = read_tasks([task], scan, workers=1) if only is None else read_positions(task, scan, only)
+                for rows in batches:
                     if keys is not None:
                         rows = rows.filter(keys.mask(rows))
                     positions = np.asarray(rows.column(POSITION))
-                    if only is not None:
-                        kept = among(positions, only)
-                        rows, positions = rows.filter(pa.array(kept)), positions[kept]
                     if len(positions):
                         places = pa.array(place(number, positions), pa.int64())
                         yield pa.RecordBatch.from_arrays([*shape.convert(rows).columns, places], schema=schema)
@@ -97,19 +97,27 @@ class NumberedReader:
 
 
 def numbered_frame(
-    session: SparkSession, scan: TableScan, columns: Sequence[str], plan: Plan, keys: KeyFilter | None = None
+    session: SparkSession,
+    scan: TableScan,
+    columns: Sequence[str],
+    plan: Plan,
+    keys: KeyFilter | None = None,
+    only: Only | None = None,
 ) -> DataFrame:
     """The rows of a scan with their places, and with no more of its columns than are asked for.
 
-    ``keys``: what a row must have to be given; they are looked at in Arrow, which then takes all files.
+    ``keys``: what a row must have to be given; they are looked at in Arrow, which then takes all files. ``only``: which
+    of the files are read.
     """
     scan = scan.planned_on(SparkRunner(session))
     pieces: list[list[_Piece]] = [
-        [(plan.number(task), task, None) for task in group] for group in scan.plan_tasks(tasks_of(session))
+        [(plan.number(task), task, None) for task in group if only is None or only(task)]
+        for group in scan.plan_tasks(tasks_of(session))
     ]
+    pieces = [chunk for chunk in pieces if chunk]
     frames: list[DataFrame] = []
     if keys is None:
-        frames, taken = _by_spark(session, scan, columns, plan)
+        frames, taken = _by_spark(session, scan, columns, plan, only)
         kept = [[each for each in chunk if each[1].file.file_path not in taken] for chunk in pieces]
         pieces = [chunk for chunk in kept if chunk]
     if pieces or not frames:
@@ -129,7 +137,7 @@ def frame_at(
 
 
 def _by_spark(
-    session: SparkSession, scan: TableScan, columns: Sequence[str], plan: Plan
+    session: SparkSession, scan: TableScan, columns: Sequence[str], plan: Plan, only: Only | None
 ) -> tuple[list[DataFrame], frozenset[str]]:
     """The frames of files that take Spark's own reader, and the locations of these files."""
     if any(scan.schema.has_field(name) for name in (_FILE, POSITION)):
@@ -139,7 +147,8 @@ def _by_spark(
     try:
         wanted = wanted_of(scan, is_exact=False)
         has_floats = any(list(floats_of(column)) for column in scan.projection.fields)
-        tasks = [task for task in scan.plan_files(include_stats=has_floats) if plan.is_computed(task.file.file_path)]
+        found = (task for task in scan.plan_files(include_stats=has_floats) if only is None or only(task))
+        tasks = [task for task in found if plan.is_computed(task.file.file_path)]
         roads = Chooser(session, scan, wanted).choose(tasks)
         frames = [lane_frame(session, wanted, group, order) for group in roads.groups]
     except Unfit:
@@ -186,6 +195,7 @@ class Finder:
         self._context = context
         self._chunks = chunks
 
+    @with_cause_alone
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in chunks_of(numbers, self._chunks):
             for number, task in pickle.loads(chunk):
@@ -206,5 +216,6 @@ def found_by_filter(session: SparkSession, scan: TableScan, plan: Plan, only: se
         return {}
     context = ChunkContext.of(narrow, to_spark_schema(narrow.projection))
     numbers = session.range(0, len(chunks), 1, len(chunks))
-    rows = numbers.mapInArrow(Finder(context, shared(session, chunks)), FOUND).collect()
+    with as_raised():
+        rows = numbers.mapInArrow(Finder(context, shared(session, chunks)), FOUND).collect()
     return collected(plan, rows)

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.executors import shared
+from icefield_spark.failures import as_raised
 from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, requires_any, wanted_of
 from icefield_spark.roads.columns import Unfit, floats_of
 from icefield_spark.roads.lane import is_connected, lane_frame
@@ -89,7 +90,9 @@ def count_rows(spark: SparkSession, scan: TableScan) -> int:
         return counted
     some = next(iter(scan.schema.fields), None)
     narrow = scan if some is None else scan.select(some.name)
-    return counted + planned_frame(spark, narrow, only=lambda task: task.file.file_path in others).count()
+    frame = planned_frame(spark, narrow, only=lambda task: task.file.file_path in others)
+    with as_raised():
+        return counted + frame.count()
 
 
 def _on_roads(

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from icefield_spark.chunks import ChunkContext
 from icefield_spark.ending import is_contested, take_back_if_lost
 from icefield_spark.executors import shared
+from icefield_spark.failures import with_cause_alone
 from icefield_spark.jobs import run_writers
 from icefield_spark.places import POSITION, Plan, Positions, among, plain
 from icefield_spark.types import to_spark_schema
@@ -42,6 +43,7 @@ class FileRewriter:
         self._chunks = chunks
         self._log = log
 
+    @with_cause_alone
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())

@@ -22,6 +22,7 @@ from pyspark.sql import types as spark
 from icefield_spark.arrow import from_spark_batch
 from icefield_spark.distributing import distributed, mode_of
 from icefield_spark.ending import is_contested, take_back_if_lost, whole
+from icefield_spark.failures import as_raised, with_cause_alone
 from icefield_spark.jobs import run_writers, settings_of
 from icefield_spark.places import FOUND, ROW, Positions, by_file, positions_at, reported
 from icefield_spark.row_level import Target, apply_changes
@@ -57,11 +58,12 @@ def changed_schema(target: Target) -> spark.StructType:
 
 def places_in(target: Target, frame: DataFrame) -> dict[str, Positions]:
     """Where the rows of a frame are, which has no other column than their places."""
-    if hasattr(frame, "toArrow"):
-        places = np.asarray(frame.toArrow().column(ROW))
-    else:  # Spark 3.5
-        rows: Any = frame.toPandas()
-        places = rows[ROW].to_numpy(np.int64)
+    with as_raised():
+        if hasattr(frame, "toArrow"):
+            places = np.asarray(frame.toArrow().column(ROW))
+        else:  # Spark 3.5
+            rows: Any = frame.toPandas()
+            places = rows[ROW].to_numpy(np.int64)
     return positions_at(target.plan, places)
 
 
@@ -144,6 +146,7 @@ class _ChangeWriter:
         self._columns = columns
         self._log = log
 
+    @with_cause_alone
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_archives()
         seen: dict[int, list[tuple[Any, Any]]] = {}

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from icefield_spark.attempts import Attempts
 from icefield_spark.ending import whole
 from icefield_spark.executors import dumps, shared
-from icefield_spark.failures import original
+from icefield_spark.failures import original, with_cause_alone
 from icefield_spark.sweeping import sweep_traces
 from icefield_spark.workers import spare_archives
 
@@ -118,6 +118,7 @@ class WorkTask:
         self._keep_going = keep_going
         self._progress = progress
 
+    @with_cause_alone
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_archives()
         task = TaskContext.get()

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.arrow import from_spark_batch, spark_arrow_schema
 from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.executors import for_executors
+from icefield_spark.failures import with_cause_alone
 from icefield_spark.sweeping import sweep
 from icefield_spark.workers import spare_archives
 
@@ -101,6 +102,7 @@ class ChunkWriter:
         self._context = context
         self._log = log
 
+    @with_cause_alone
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         message = self.write(batches)
         if self._log is not None:

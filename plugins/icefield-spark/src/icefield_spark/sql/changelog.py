@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.executors import for_executors
+from icefield_spark.failures import with_cause_alone
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import quoted
 from icefield_spark.types import to_spark_schema
@@ -60,6 +61,7 @@ class _ChangeReader:
         self._schema = schema
         self._columns = columns
 
+    @with_cause_alone
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tasks: list[ChangelogScanTask] = pickle.loads(self._tasks)
         for batch in numbers:

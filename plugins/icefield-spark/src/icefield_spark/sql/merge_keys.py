@@ -19,6 +19,7 @@ from pyspark.sql import types as spark
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from icefield_spark.failures import as_raised
 from icefield_spark.keys import KEYS, MOST_KEYS, Distinct, KeyFilter
 from icefield_spark.row_level import Target
 from icefield_spark.sql.parsing import quoted
@@ -71,7 +72,9 @@ def source_keys(
             for at, (kind, (_, other)) in enumerate(zip(kinds, pairs, strict=True))
         )
     )
-    found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in chosen.mapInArrow(Distinct(), KEYS).collect()]
+    with as_raised():
+        rows = chosen.mapInArrow(Distinct(), KEYS).collect()
+    found = [pa.ipc.open_stream(bytes(row.keys)).read_all() for row in rows]
     columns = [_united([each.column(at) for each in found], kind) for at, kind in enumerate(kinds)]
     if any(column is None for column in columns):
         return None
