@@ -89,7 +89,7 @@ def distributed(
 def _is_known(schema: Schema, each: Any) -> bool:
     """Whether the key of a partition or sort field is computed without Arrow."""
     kind = schema.id_to_field[each.source_id].field_type
-    return str(each.transform) in _PLAIN or transformed(f.lit(None), each.transform, kind) is not None
+    return str(each.transform) in _PLAIN or transformed("NULL", each.transform, kind) is not None
 
 
 def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Column | None:
@@ -98,12 +98,12 @@ def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Co
     # Spark finds the column by its own rule of case; where that finds none, the write has been refused.
     if path[0].lower() not in map(str.lower, frame.columns) or str(transform) == "void":
         return None
-    column = f.col(".".join(f"`{name.replace('`', '``')}`" for name in path))
+    name = ".".join(f"`{name.replace('`', '``')}`" for name in path)
     kind = schema.id_to_field[source_id].field_type
     if str(transform) == "identity":
-        return column
-    known = transformed(column, transform, kind)
-    return _transformed(transform, kind)(column) if known is None else known
+        return f.col(name)
+    known = transformed(name, transform, kind)
+    return _transformed(transform, kind)(f.col(name)) if known is None else f.expr(known)
 
 
 def _transformed(transform: Any, kind: IcebergType) -> Callable[[Column], Column]:

@@ -1,7 +1,7 @@
 """Iceberg's transforms as expressions of Spark's own, which cost no way to Python and back.
 
 A bucket is by Murmur3 with the seed 0. Spark's ``hash`` is Murmur3 with the seed 42, and takes the hash of one column
-as the seed of the next: after the only int whose hash is 0 it has the seed 0. For whole numbers, dates and instants,
+as the seed of the next: after the only int whose hash is 0 it has the seed 0. For whole numbers, dates and timestamps,
 which both hash as eight bytes, the two are then the same; Spark hashes the ends of strings in a way of its own.
 """
 
@@ -9,65 +9,82 @@ which both hash as eight bytes, the two are then the same; Spark hashes the ends
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from icefield import types as iceberg
 from icefield.types import IcebergType
-from pyspark.sql import Column
-from pyspark.sql import functions as f
 
 HASHES_TO_ZERO: Final = -1693959553
 """The int of which Spark's ``hash`` is 0."""
 
 _DAY: Final = 86_400_000_000
 _HOUR: Final = 3_600_000_000
+_EPOCH: Final = "DATE '1970-01-01'"
+_LEAST_LONG: Final = "-9223372036854775808L"
 _WHOLE = (iceberg.IntegerType, iceberg.LongType)
 
 
-def transformed(column: Column, transform: Any, kind: IcebergType) -> Column | None:
-    """A transform of a column; None for one that Spark has no expression for.
+def transformed(value: str, transform: object, kind: IcebergType) -> str | None:
+    """A transform of an expression of a type; None for one that Spark has no expression for.
 
-    Values are in the order of the transform's, and equal where its are; they need not be the same.
+    Results are those of the transform, but that a decimal has a digit more.
     """
     name, _, width = str(transform).rstrip("]").partition("[")
+    return computed(name, width, value, kind)
+
+
+def computed(name: str, width: str, value: str, kind: IcebergType) -> str | None:
+    """As ``transformed``; ``width``, where the transform has one, is an expression as well."""
     if name == "bucket":
-        number = _as_long(column, kind)
+        number = _as_long(value, kind)
         if number is None:
             return None
-        hashed = f.hash(f.lit(HASHES_TO_ZERO), number).bitwiseAND(f.lit(0x7FFFFFFF)) % f.lit(int(width))
-        return f.when(number.isNotNull(), hashed)
+        return f"if({value} IS NULL, NULL, (hash({HASHES_TO_ZERO}, {number}) & 2147483647) % {width})"
     if name == "truncate":
-        return _truncated(column, kind, int(width))
-    if name in ("year", "month", "day", "hour"):
-        return _since_epoch(column, kind, name)
-    return None
+        return _truncated(value, kind, width)
+    return _since_epoch(value, kind, name) if name in ("year", "month", "day", "hour") else None
 
 
-def _as_long(column: Column, kind: IcebergType) -> Column | None:
+def _as_long(value: str, kind: IcebergType) -> str | None:
     if isinstance(kind, _WHOLE):
-        return column.cast("bigint")
+        return f"CAST({value} AS bigint)"
     if isinstance(kind, iceberg.DateType):
-        return f.datediff(column, f.lit("1970-01-01").cast("date")).cast("bigint")
-    # The wall clock of a timestamp without a zone has no number in Spark that its zone has no part in.
-    return f.unix_micros(column) if isinstance(kind, iceberg.TimestamptzType) else None
+        return f"CAST(datediff({value}, {_EPOCH}) AS bigint)"
+    if isinstance(kind, iceberg.TimestampType):
+        # From its parts: Spark's own number of a timestamp without a zone depends on the zone of the session.
+        seconds = f"CAST(extract(SECOND FROM {value}) * 1000000 AS bigint)"
+        hours = f"datediff(CAST({value} AS date), {_EPOCH}) * 24L + hour({value})"
+        return f"(({hours}) * 60 + minute({value})) * 60000000 + {seconds}"
+    return f"unix_micros({value})" if isinstance(kind, iceberg.TimestamptzType) else None
 
 
-def _truncated(column: Column, kind: IcebergType, width: int) -> Column | None:
-    if isinstance(kind, _WHOLE):
-        number = column.cast("bigint")
-        return number - f.pmod(number, f.lit(width).cast("bigint"))
-    return f.substring(column, 1, width) if isinstance(kind, iceberg.StringType) else None
+def _truncated(value: str, kind: IcebergType, width: str) -> str | None:
+    if isinstance(kind, iceberg.IntegerType):
+        number = f"CAST({value} AS bigint)"
+        down = f"({number} - pmod({number}, {width}))"
+        return f"CAST(if({down} < -2147483648, {down} + 4294967296, {down}) AS int)"
+    if isinstance(kind, iceberg.LongType):
+        # Below the least long numbers go on at the greatest; Spark takes an overflow for an error.
+        rest = f"pmod({value}, {width})"
+        wrapped = f"9223372036854775807 - ({rest} - ({value} - {_LEAST_LONG}) - 1)"
+        return f"if({value} >= {_LEAST_LONG} + {width}, {value} - {rest}, {wrapped})"
+    return f"substring({value}, 1, {width})" if isinstance(kind, iceberg.StringType | iceberg.BinaryType) else None
 
 
-def _since_epoch(column: Column, kind: IcebergType, unit: str) -> Column | None:
+def _since_epoch(value: str, kind: IcebergType, unit: str) -> str | None:
     if isinstance(kind, iceberg.TimestamptzType):
-        micros, size = f.unix_micros(column), _HOUR if unit == "hour" else _DAY
-        start = micros - f.pmod(micros, f.lit(size))
-        if unit in ("hour", "day"):
-            return start
-        days = f.date_add(f.lit("1970-01-01").cast("date"), f.round(start / f.lit(size)).cast("int"))
-    elif isinstance(kind, iceberg.DateType | iceberg.TimestampType) and unit != "hour":
-        days = column.cast("date")
+        micros, size = f"unix_micros({value})", _HOUR if unit == "hour" else _DAY
+        whole = f"CAST(({micros} - pmod({micros}, {size})) div {size} AS int)"
+        if unit == "hour":
+            return whole
+        days = f"date_add({_EPOCH}, {whole})"
+    elif isinstance(kind, iceberg.TimestampType):
+        days = f"CAST({value} AS date)"
+        if unit == "hour":
+            return f"(datediff({days}, {_EPOCH}) * 24 + hour({value}))"
+    elif isinstance(kind, iceberg.DateType) and unit != "hour":
+        days = value
     else:
         return None
-    return days if unit == "day" else f.trunc(days, unit)
+    years = f"(year({days}) - 1970)"
+    return {"year": years, "month": f"({years} * 12 + month({days}) - 1)", "day": days}[unit]

@@ -10,28 +10,43 @@ import pyarrow as pa
 from icefield.expressions import BooleanExpression, conjunction
 from icefield.schema import schema_from_arrow
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType
 
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.numbered import frame_at, numbered_frame
-from icefield_spark.places import POSITION
-from icefield_spark.planned import planned_frame
+from icefield_spark.places import POSITION, ROW
+from icefield_spark.planned import Only, planned_frame
 from icefield_spark.sql.sources import Source
 from icefield_spark.types import to_spark_schema
 
 
 def frame_of(
-    spark: SparkSession, source: Source, where: BooleanExpression | None, columns: Sequence[str] | None
+    spark: SparkSession,
+    source: Source,
+    where: BooleanExpression | None,
+    columns: Sequence[str] | None,
+    only: Only | None = None,
 ) -> DataFrame:
-    """The rows of a table that may match a filter, with some of its columns."""
+    """The rows of a table that may match a filter, with some of its columns. ``only``: which of its files are read."""
     if source.plan is None:
-        return planned_frame(spark, source.scan(where, columns), columns or (), road=None)
+        return planned_frame(spark, source.scan(where, columns), columns or (), only=only, road=None)
     asked = columns if columns is not None else [field.name for field in source.schema().fields]
     selected = [*(columns if columns is not None else ("*",)), POSITION]
     if source.found is not None:
         return frame_at(spark, source.scan(None, selected), asked, source.plan, source.found)
     if source.keys is not None:
         where = conjunction([source.keys.bounds] if where is None else [where, source.keys.bounds])
-    return numbered_frame(spark, source.scan(where, selected), asked, source.plan, source.keys)
+    return numbered_frame(spark, source.scan(where, selected), asked, source.plan, source.keys, only)
+
+
+def empty_frame(spark: SparkSession, source: Source, columns: Sequence[str] | None) -> DataFrame:
+    """No row, with the columns that the rows of a table have."""
+    if source.about is not None:
+        return frame_about(spark, source).limit(0)
+    schema = to_spark_schema(source.scan(None, columns).projection)
+    if source.plan is not None:
+        schema.add(ROW, LongType())
+    return spark.createDataFrame([], schema)
 
 
 def frame_about(spark: SparkSession, source: Source) -> DataFrame:

@@ -31,8 +31,12 @@ from icefield.expressions import (
     NotNull,
     Or,
     StartsWith,
+    disjunction,
 )
 from sqlglot import exp
+
+from icefield_spark.sql.calls import UNITS, Call, call_of
+from icefield_spark.sql.transform_filters import Buckets, filter_of_time, filter_of_truncated
 
 _COMPARISONS: dict[type[exp.Expression], Any] = {
     exp.EQ: EqualTo,
@@ -87,7 +91,9 @@ def conjuncts(condition: exp.Expression | None) -> Iterator[exp.Expression]:
 class Pushdown:
     """Turns conditions into filters on the columns of one table."""
 
-    def __init__(self, schema: Schema, column_of: ColumnOf, zone: str) -> None:
+    def __init__(self, schema: Schema, column_of: ColumnOf, zone: str, catalog: str = "") -> None:
+        """``catalog``: the name that may stand before those of Iceberg's functions."""
+        self._catalog = catalog
         self._kinds = {field.name: field.field_type for field in schema.fields}
         self._column_of = column_of
         self._zone = zone
@@ -107,8 +113,37 @@ class Pushdown:
             return self.is_exact(condition.this) and self.is_exact(condition.expression)
         if not isinstance(condition, _EXACT) or self._made(condition, False, False) is None:
             return False
+        if any(self._wraps(call) for node in condition.find_all(exp.Dot) if (call := self._call(node)) is not None):
+            return False
         names = [self._name(column) for column in condition.find_all(exp.Column)]
         return all(name is not None and not isinstance(self._kinds[name], _FLOATS) for name in names)
+
+    def buckets(self, condition: exp.Expression) -> Buckets | None:
+        """The buckets that a condition asks for; None where it asks for none."""
+        if isinstance(condition, exp.Paren):
+            return self.buckets(condition.this)
+        if isinstance(condition, exp.EQ):
+            sides = (condition.this, condition.expression)
+            called, *given = sides if isinstance(sides[0], exp.Dot) else sides[::-1]
+        elif isinstance(condition, exp.In) and condition.expressions:
+            called, *given = condition.this, *condition.expressions
+        else:
+            return None
+        call = self._call(called)
+        if call is None or call.name != "bucket" or len(call.arguments) != 2:
+            return None
+        name, count, among = self._name(call.arguments[1]), _whole(call.arguments[0]), [_whole(each) for each in given]
+        if name is None or count is None or not 0 < count < 1 << 31 or None in among:
+            return None
+        return Buckets(name, count, frozenset(each for each in among if each is not None))
+
+    def _call(self, node: exp.Expression) -> Call | None:
+        return call_of(node, self._catalog)
+
+    def _wraps(self, call: Call) -> bool:
+        """Whether a call gives some numbers another place in the order."""
+        kinds = [self._kinds.get(self._name(each) or "") for each in call.arguments[-1:]]
+        return call.name == "truncate" and not isinstance(kinds[0], iceberg.StringType)
 
     def _made(self, node: exp.Expression, negated: bool, strict: bool) -> BooleanExpression | None:
         if any(value for name, value in node.args.items() if name not in _UNDERSTOOD):
@@ -148,8 +183,11 @@ class Pushdown:
     def _comparison(
         self, kind: Any, left: exp.Expression, right: exp.Expression, negated: bool
     ) -> BooleanExpression | None:
-        if isinstance(right, exp.Column):
+        if isinstance(right, exp.Column | exp.Dot):
             left, right, kind = right, left, _MIRRORED.get(kind, kind)
+        call = self._call(left)
+        if call is not None:
+            return None if negated else self._transformed(kind, call, right)
         name = self._name(left)
         if name is None:
             return None
@@ -164,6 +202,22 @@ class Pushdown:
             return Or(made, IsNaN((name,)))
         return made
 
+    def _transformed(self, kind: Any, call: Call, right: exp.Expression) -> BooleanExpression | None:
+        """What the comparison of a transform of a column with a literal says of the column."""
+        arguments = call.arguments
+        name = self._name(arguments[-1]) if arguments else None
+        if name is None:
+            return None
+        column = self._kinds[name]
+        if call.name in UNITS and len(arguments) == 1:
+            value = _date(right) if call.name == "days" else _whole(right)
+            return None if value is None else filter_of_time(kind, name, column, UNITS[call.name], value)
+        width = _whole(arguments[0])
+        if call.name != "truncate" or len(arguments) != 2 or width is None:
+            return None
+        value = self._value(name, right)
+        return None if value is None else filter_of_truncated(kind, name, column, width, value)
+
     def _null(self, node: exp.Is, negated: bool, strict: bool) -> BooleanExpression | None:
         name = self._name(node.this)
         if name is None or not isinstance(node.expression, exp.Null):
@@ -173,6 +227,11 @@ class Pushdown:
         return None if strict else IsNull((name,))
 
     def _in(self, node: exp.In, negated: bool) -> BooleanExpression | None:
+        call = self._call(node.this)
+        if call is not None:
+            found = [self._transformed(EqualTo, call, each) for each in node.expressions]
+            known = [each for each in found if each is not None]
+            return disjunction(known) if known and len(known) == len(found) and not negated else None
         name = self._name(node.this)
         if name is None or not node.expressions or len(node.expressions) > _MOST_VALUES:
             return None
@@ -267,6 +326,12 @@ def _number(node: exp.Expression) -> Decimal | None:
         return Decimal(node.this)
     except InvalidOperation:
         return None
+
+
+def _whole(node: exp.Expression) -> int | None:
+    """The whole number that a literal is."""
+    found = _number(node)
+    return int(found) if found is not None and found == int(found) else None
 
 
 def _decimal(node: exp.TryCast) -> Decimal | None:

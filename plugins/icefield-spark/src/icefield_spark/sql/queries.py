@@ -7,21 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from icefield import View
+from icefield import Schema, View
 from icefield.errors import InvalidArgument, NoSuchTable
 from icefield.expressions import BooleanExpression, conjunction
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from icefield_spark.sql.frames import frame_about, frame_of
-from icefield_spark.sql.parsing import Statement, quoted
+from icefield_spark.sql.argument_types import ArgumentTypes
+from icefield_spark.sql.calls import calls_in
+from icefield_spark.sql.frames import empty_frame, frame_about, frame_of
+from icefield_spark.sql.functions import expression_of
+from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.roles import check_role
 from icefield_spark.sql.scopes import Scope, needed_columns
 from icefield_spark.sql.sources import NamedView, Names, Source
 from icefield_spark.sql.temporal import AsOf, as_of_clauses, without
+from icefield_spark.sql.transform_filters import keeps
 from icefield_spark.sql.view_rows import DIALECT, as_stated, check_query
 
 _ROWS = "rows_of_{}"
@@ -37,13 +42,22 @@ class _Edits:
         """Exchange what is from a place up to another, that one included."""
         self.made[start, end] = string
 
-    def apply(self, string: str) -> str:
-        """The string with the pieces, and with the braces of the others doubled, as ``str.format`` wants them."""
-        pieces, at = [], 0
+    def apply(self, string: str, first: int = 0, last: int | None = None) -> str:
+        """The string, or what is of it from one place up to another, with the pieces exchanged.
+
+        The braces of what stays are doubled, as ``str.format`` wants them.
+        """
+        pieces, at, over = [], first, len(string) if last is None else last + 1
         for (start, end), new in sorted(self.made.items()):
-            pieces += [_plain(string[at:start]), new]
-            at = end + 1
-        return "".join([*pieces, _plain(string[at:])])
+            if first <= start and end < over:
+                pieces += [_plain(string[at:start]), new]
+                at = end + 1
+        return "".join([*pieces, _plain(string[at:over])])
+
+    def put_around(self, start: int, end: int, string: str) -> None:
+        """Exchange what is from a place up to another, with the exchanges in it."""
+        self.made = {place: new for place, new in self.made.items() if place[1] < start or end < place[0]}
+        self.put(start, end, string)
 
 
 @dataclass(frozen=True)
@@ -158,7 +172,7 @@ class Queries:
         tree = parse_one(without(statement.string, clauses), read="spark")
         table = next(tree.find_all(exp.Table))
         source = self._source(table, clauses)
-        return None if source is None else Scope(table, source, source.schema(), self._folded, self._zone)
+        return None if source is None else self._scope(table, source, source.schema())
 
     def _bound(
         self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf], given: Mapping[str, DataFrame]
@@ -191,6 +205,7 @@ class Queries:
         self._shorten(edits, tree, found)
         if len(edits.made) < len(frames):
             raise InvalidArgument("two tables of the statement have one place in it; write it without '|>'")
+        self._call(edits, statement, tree, given, clauses)
         return Query(edits.apply(string), frames)
 
     def _source(self, table: exp.Table, clauses: Mapping[int, AsOf]) -> Source | None:
@@ -248,10 +263,14 @@ class Queries:
         if source.about is not None:
             return frame_about(self.spark, source)
         schema = source.schema()
-        scope = Scope(table, source, schema, self._folded, self._zone)
-        filters = scope.filters()
+        scope = self._scope(table, source, schema)
+        filters, buckets = scope.filters(), scope.buckets()
         columns = needed_columns(tree, table, source, schema, self._folded)
-        return frame_of(self.spark, source, conjunction(filters) if filters else None, columns)
+        only = keeps(schema, source.table.specs(), buckets) if buckets else None
+        return frame_of(self.spark, source, conjunction(filters) if filters else None, columns, only)
+
+    def _scope(self, table: exp.Table, source: Source, schema: Schema) -> Scope:
+        return Scope(table, source, schema, self._folded, self._zone, self._names.catalog_name)
 
     def _replace(
         self, edits: _Edits, statement: Statement, table: exp.Table, parts: tuple[str, ...], name: str
@@ -279,6 +298,47 @@ class Queries:
             start, end = qualifier[0].meta.get("start"), qualifier[-1].meta.get("end")
             if start is not None and end is not None:
                 edits.put(start, end, _plain(quoted(qualifier[-1].name)))
+
+    def _call(
+        self,
+        edits: _Edits,
+        statement: Statement,
+        tree: exp.Expr,
+        given: Mapping[str, DataFrame],
+        clauses: Mapping[int, AsOf],
+    ) -> None:
+        """Put expressions of Spark's in the place of calls of Iceberg's functions, the innermost first."""
+        calls = calls_in(tree, self._names.catalog_name)
+        if not calls:
+            return
+        types = ArgumentTypes(
+            self.spark, tree, self._names.catalog_name, lambda table: self._empty(tree, table, given, clauses)
+        )
+        for call in calls:
+            end, places = _arguments_of(statement, call.start)
+            given_ = [edits.apply(statement.string, *place) for place in places]
+            made = expression_of(self.spark, call.name, given_, partial(types.of, call.start))
+            if isinstance(call.node.parent, exp.Select) and call.node.arg_key == "expressions":
+                made = f"{made} AS {_plain(quoted(statement.string[call.start : end + 1]))}"
+            edits.put_around(call.start, end, made)
+
+    def _empty(
+        self, tree: exp.Expr, table: exp.Table, given: Mapping[str, DataFrame], clauses: Mapping[int, AsOf]
+    ) -> tuple[str, DataFrame] | None:
+        """A frame without rows of the columns of a table, and what the query calls it; None for what is Spark's."""
+        if len(table.parts) == 1 and table.name in given:
+            return table.name, given[table.name]
+        if len(table.parts) == 1 and any(
+            self._folded(table.name) == self._folded(c.alias) for c in tree.find_all(exp.CTE)
+        ):
+            return None
+        source = self._source(table, clauses)
+        if source is not None:
+            return source.name[-1], empty_frame(
+                self.spark, source, needed_columns(tree, table, source, source.schema(), self._folded)
+            )
+        view = self._view(table, clauses)
+        return None if view is None else (view.name[-1], self._rows(view.view))
 
     def _names_any(self, statement: Statement) -> bool:
         """Whether any chain of names in a statement is a table of Icefield."""
@@ -309,6 +369,15 @@ def _last(table: exp.Table) -> int:
 
 def _plain(string: str) -> str:
     return string.replace("{", "{{").replace("}", "}}")
+
+
+def _arguments_of(statement: Statement, start: int) -> tuple[int, list[tuple[int, int]]]:
+    """Where the call that begins at a place of a statement ends, and where its arguments begin and end."""
+    cursor = Cursor(statement, next(at for at, token in enumerate(statement.tokens) if token.start == start))
+    cursor.names()
+    inside = cursor.enclosed()
+    spans = [(statement.tokens[item.at].start, statement.tokens[item.end - 1].end) for item in inside.items()]
+    return statement.tokens[cursor.at - 1].end, spans
 
 
 def _sample_end(statement: Statement, after: int) -> int | None:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
 from icefield_spark.sql.sources import METADATA_COLUMNS, Source
+from icefield_spark.sql.transform_filters import Buckets
 
 Fold = Callable[[str], str]
 
@@ -18,7 +19,9 @@ Fold = Callable[[str], str]
 class Scope:
     """The SELECT in whose FROM a table stands."""
 
-    def __init__(self, table: exp.Table, source: Source, schema: Schema, fold: Fold, zone: str) -> None:
+    def __init__(
+        self, table: exp.Table, source: Source, schema: Schema, fold: Fold, zone: str, catalog: str = ""
+    ) -> None:
         self._table = table
         self._fold = fold
         self._name = fold(table.alias or source.name[-1])
@@ -28,22 +31,38 @@ class Scope:
             by_name[folded] = None if folded in by_name else each.name
         self._columns = by_name
         self._select, self._join = _place_of(table)
-        self._pushdown = Pushdown(schema, self._column, zone)
+        self._pushdown = Pushdown(schema, self._column, zone, catalog)
 
     def filters(self) -> list[BooleanExpression]:
         """What every row of the table that has a part in the result matches."""
         select = self._select
-        if select is None or self._table.args.get("pivots") or self._table.args.get("sample"):
+        if select is None:
             return []
-        where = select.args.get("where")
         absent = self._may_be_absent(select)
-        found = [
-            self._pushdown.filter(each, may_be_absent=absent)
-            for each in conjuncts(where.this if where is not None else None)
-        ]
-        if self._join is not None and self._join.side in ("", "LEFT"):
-            found += [self._pushdown.filter(each) for each in conjuncts(self._join.args.get("on"))]
+        found = [self._pushdown.filter(each, may_be_absent=absent) for each in self._of_where()]
+        found += [self._pushdown.filter(each) for each in self._of_join()]
         return [each for each in found if each is not None]
+
+    def buckets(self) -> list[Buckets]:
+        """The buckets that every row of the table is in that has a part in the result."""
+        found = map(self._pushdown.buckets, [*self._of_where(), *self._of_join()])
+        return [each for each in found if each is not None]
+
+    def _of_where(self) -> Iterator[exp.Expression]:
+        """The conditions of the query, where they are about the rows of the table."""
+        select = self._select
+        if select is None or self._table.args.get("pivots") or self._table.args.get("sample"):
+            return iter(())
+        where = select.args.get("where")
+        return conjuncts(where.this if where is not None else None)
+
+    def _of_join(self) -> Iterator[exp.Expression]:
+        """The conditions of the join, where a row of the table that they do not hold of has no part in the result."""
+        if self._join is None or self._join.side not in ("", "LEFT"):
+            return iter(())
+        if self._table.args.get("pivots") or self._table.args.get("sample"):
+            return iter(())
+        return conjuncts(self._join.args.get("on"))
 
     def exact_filter(self) -> BooleanExpression | None:
         """The filter that lets through the rows of a query's condition and no others, where there is one."""

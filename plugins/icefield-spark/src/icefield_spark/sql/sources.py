@@ -139,6 +139,11 @@ class Names:
         made.elsewhere = None if catalog == self._catalog.name else catalog
         return made
 
+    @property
+    def catalog_name(self) -> str:
+        """The name of the catalog."""
+        return self._catalog.name
+
     def is_known(self, parts: tuple[str, ...]) -> bool:
         """Whether a table of that name would be the catalog's: its namespace is there, or it names the catalog."""
         name = self.local(parts)

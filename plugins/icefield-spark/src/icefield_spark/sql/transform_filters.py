@@ -1,0 +1,123 @@
+"""What conditions on transforms of a column say: filters of the column, and the buckets that its rows are in."""
+
+# See docs/decisions/0205.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from icefield import Schema
+from icefield import types as iceberg
+from icefield.expressions import (
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+    Or,
+    StartsWith,
+)
+from icefield.partitioning import PartitionSpec
+from icefield.scan import FileScanTask
+from icefield.types import IcebergType
+
+_DAY_ONE = date(1970, 1, 1)
+_LEAST: dict[type[IcebergType], int] = {iceberg.IntegerType: -(1 << 31), iceberg.LongType: -(1 << 63)}
+_TIMES = (iceberg.DateType, iceberg.TimestampType, iceberg.TimestamptzType)
+# From here on calendars of Java and Python agree.
+_FIRST_YEAR, _LAST_YEAR = 1900, 9998
+
+
+def filter_of_time(kind: Any, name: str, column: IcebergType, unit: str, value: Any) -> BooleanExpression | None:
+    """The filter of a column whose ``unit`` compares with a value: a date for ``day``, else a number since 1970.
+
+    Rows match it if and only if the comparison holds.
+    """
+    if not isinstance(column, _TIMES):
+        return None
+    try:
+        start, end = (_start(column, unit, value, more) for more in (0, 1))
+    except (OverflowError, ValueError):
+        return None
+    return None if start is None or end is None else _between(kind, name, start, end)
+
+
+def filter_of_truncated(kind: Any, name: str, column: IcebergType, width: int, value: Any) -> BooleanExpression | None:
+    """The filter that keeps at least the rows whose truncated column compares with a value."""
+    if isinstance(column, iceberg.StringType):
+        if kind is not EqualTo or not isinstance(value, str) or not 0 < len(value) <= width:
+            return None
+        return StartsWith((name,), value) if len(value) == width else EqualTo((name,), value)
+    least = _LEAST.get(type(column))
+    if least is None or not isinstance(value, int) or width < 1:
+        return None
+    start, end = (-(-each // width) * width for each in (value, value + 1))
+    if not least + 2 * width <= start <= end < -least:
+        return None
+    found = _between(kind, name, start, end)
+    # The least numbers wrap around to the greatest.
+    return None if found is None else Or(found, LessThan((name,), least + width))
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """That a column is in some of so many buckets."""
+
+    column: str
+    count: int
+    among: frozenset[int]
+
+
+def keeps(schema: Schema, specs: Mapping[int, PartitionSpec], wanted: list[Buckets]) -> Callable[[FileScanTask], bool]:
+    """Whether a file may have rows that are in buckets, by what it is partitioned by."""
+    places: dict[int, list[tuple[int, frozenset[int]]]] = {}
+    for spec_id, spec in specs.items():
+        for place, field in enumerate(spec.fields):
+            for each in wanted:
+                source = schema.find_field((each.column,)).field_id
+                if str(field.transform) == f"bucket[{each.count}]" and field.source_id == source:
+                    places.setdefault(spec_id, []).append((place, each.among))
+
+    def is_kept(task: FileScanTask) -> bool:
+        file = task.file
+        return all(file.partition[place] in among for place, among in places.get(file.spec_id, ()))
+
+    return is_kept
+
+
+def _between(kind: Any, name: str, start: Any, end: Any) -> BooleanExpression | None:
+    """What a comparison says of a column that is rounded down to ``start`` from there to before ``end``."""
+    path = (name,)
+    if kind is EqualTo:
+        return And(GreaterThanOrEqual(path, start), LessThan(path, end))
+    if kind in (GreaterThan, GreaterThanOrEqual):
+        return GreaterThanOrEqual(path, end if kind is GreaterThan else start)
+    if kind in (LessThan, LessThanOrEqual):
+        return LessThan(path, start if kind is LessThan else end)
+    return None
+
+
+def _start(column: IcebergType, unit: str, value: Any, more: int) -> date | datetime | None:
+    """The first value of a column of which a unit is a value, or one ``more``."""
+    hours = 0
+    if unit == "day":
+        day = value + timedelta(days=more) if isinstance(value, date) else None
+    elif not isinstance(value, int):
+        day = None
+    elif unit == "hour":
+        days, hours = divmod(value + more, 24)
+        day = _DAY_ONE + timedelta(days=days)
+    else:
+        months = (value + more) * (12 if unit == "year" else 1)
+        day = date(1970 + months // 12, months % 12 + 1, 1)
+    if day is None or not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        return None
+    if isinstance(column, iceberg.DateType):
+        return None if unit == "hour" else day
+    zone = UTC if isinstance(column, iceberg.TimestamptzType) else None
+    return datetime(day.year, day.month, day.day, hours, tzinfo=zone)

@@ -1,0 +1,225 @@
+"""Iceberg's functions in SQL: the results of the kernel's transforms, and conditions on them that leave out files."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import icefield
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from icefield import Schema
+from icefield import types as iceberg
+from icefield.errors import InvalidArgument
+from icefield.expressions import BooleanExpression, bind, evaluate
+from icefield.toolkit import parse_transform
+from icefield_spark.sql import frames
+from icefield_spark.sql.pushdown import Pushdown
+from sqlglot import parse_one
+
+COLUMNS: dict[str, tuple[iceberg.IcebergType, pa.DataType]] = {
+    "i": (iceberg.IntegerType(), pa.int32()),
+    "n": (iceberg.LongType(), pa.int64()),
+    "s": (iceberg.StringType(), pa.string()),
+    "b": (iceberg.BinaryType(), pa.binary()),
+    "d": (iceberg.DateType(), pa.date32()),
+    "z": (iceberg.TimestamptzType(), pa.timestamp("us", "UTC")),
+    "t": (iceberg.TimestampType(), pa.timestamp("us")),
+    "c": (iceberg.DecimalType(9, 2), pa.decimal128(9, 2)),
+}
+_WALL = st.datetimes(dt.datetime(1900, 1, 2), dt.datetime(2100, 1, 1))
+_VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "i": st.integers(-(2**31), 2**31 - 1),
+    "n": st.integers(-(2**63), 2**63 - 1),
+    "s": st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9),
+    "b": st.binary(max_size=9),
+    "d": st.dates(dt.date(1900, 1, 2), dt.date(2100, 1, 1)),
+    "z": _WALL.map(lambda each: each.replace(tzinfo=dt.UTC)),
+    "t": _WALL,
+    "c": st.decimals(-999999, 999999, places=2),
+}
+_UNITS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+SCHEMA = Schema(
+    *(iceberg.NestedField(at, name, kind, required=False) for at, (name, (kind, _)) in enumerate(COLUMNS.items(), 1))
+)
+
+
+def rows_of() -> pa.Table:
+    """Values of each column, and nulls."""
+    found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+
+    @given(st.fixed_dictionaries({name: st.none() | values for name, values in _VALUES.items()}))
+    def take(row: dict[str, Any]) -> None:
+        for name, value in row.items():
+            found[name].append(value)
+
+    take()
+    return pa.table({name: pa.array(found[name], kind) for name, (_, kind) in COLUMNS.items()})
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_functions_give_what_transforms_give(ice: Any, catalog: icefield.Catalog) -> None:
+    rows = rows_of()
+    catalog.create_table("db.t", SCHEMA).append(rows)
+    calls = [
+        (name, width, column, transform)
+        for name, transform, widths in [("bucket", "bucket", (1, 7)), ("truncate", "truncate", (1, 3))]
+        for width in widths
+        for column, (kind, _) in COLUMNS.items()
+        if parse_transform(f"{transform}[{width}]").can_transform(kind)
+    ]
+    calls += [
+        (name, None, column, unit)
+        for name, unit in _UNITS.items()
+        for column, (kind, _) in COLUMNS.items()
+        if parse_transform(unit).can_transform(kind)
+    ]
+    items, wanted = [], []
+    for name, width, column, transform in calls:
+        made = parse_transform(transform if width is None else f"{transform}[{width}]")
+        items.append(f"system.{name}({'' if width is None else f'{width}, '}{column}) AS c{len(items)}")
+        wanted.append(made.apply(rows[column], COLUMNS[column][0]).to_pylist())
+    assert len(calls) > 30
+    found = ice.sql(f"SELECT {', '.join(items)} FROM db.t").toArrow()
+    key = repr
+    assert sorted(zip(*found.to_pydict().values(), strict=True), key=key) == sorted(zip(*wanted, strict=True), key=key)
+
+
+def of_one_row(name: str, value: Any) -> Any:
+    return pa.table({name: pa.array([value], COLUMNS[name][1])})
+
+
+@given(st.data())
+def test_a_filter_keeps_every_row_that_its_condition_keeps(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["i", "n", "s", "d", "z", "t"]))
+    kind = COLUMNS[name][0]
+    functions = [f"{each}({name})" for each, unit in _UNITS.items() if parse_transform(unit).can_transform(kind)]
+    width = data.draw(st.integers(1, 1000))
+    functions += [f"truncate({width}, {name})"] if parse_transform("truncate[1]").can_transform(kind) else []
+    function = data.draw(st.sampled_from(functions))
+    called = function.partition("(")[0]
+    transform = parse_transform(_UNITS.get(called, f"truncate[{width}]"))
+    value, other = (data.draw(_VALUES[name]) for _ in range(2))
+    bound = transform.apply(of_one_row(name, data.draw(st.sampled_from([value, other])))[name], kind)[0].as_py()
+    bound = bound + dt.timedelta(1) if isinstance(bound, dt.date) and data.draw(st.booleans()) else bound
+    operator = data.draw(st.sampled_from(["=", "<", "<=", ">", ">="]))
+    spelt = f"DATE '{bound}'" if isinstance(bound, dt.date) else repr(bound)
+    if isinstance(bound, str):
+        spelt = "'" + bound.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    tree = parse_one(f"SELECT 1 WHERE system.{function} {operator} {spelt}", read="spark").args["where"].this
+    pushdown = Pushdown(SCHEMA, lambda column: column.name, "UTC")
+    made = pushdown.filter(tree)
+    if made is None:
+        return
+    got = transform.apply(of_one_row(name, value)[name], kind)[0].as_py()
+    holds = {"=": got == bound, "<": got < bound, "<=": got <= bound, ">": got > bound, ">=": got >= bound}[operator]
+    kept = matches(made, name, value)
+    assert kept or not holds
+    assert kept == holds or not pushdown.is_exact(tree)
+
+
+def matches(made: BooleanExpression, name: str, value: Any) -> bool:
+    """Whether a filter keeps a row."""
+    return bool(evaluate(bind(SCHEMA, made), of_one_row(name, value).to_batches()[0])[0].as_py())
+
+
+@pytest.fixture
+def parted(catalog: icefield.Catalog) -> icefield.Table:
+    """A table with a file for each of its partitions."""
+    table = catalog.create_table("db.t", SCHEMA, partition_spec=["bucket[8](n)", "bucket[4](s)"])
+    for number in range(20):
+        day = dt.datetime(2024, 1, 1, 12) + dt.timedelta(days=number)
+        row = {"n": number, "s": f"s{number}", "t": day, "c": Decimal(number)}
+        table.append(pa.Table.from_pylist([row], schema=pa.schema([(each, COLUMNS[each][1]) for each in row])))
+    return table
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("condition", "spelt"),
+    [
+        ("system.bucket(8, n) = 3", "bucket[8] n 3"),
+        ("3 = test.system.bucket(8, n)", "bucket[8] n 3"),
+        ("(system.bucket(8, n) IN (3, 5))", "bucket[8] n 3 5"),
+        ("system.bucket(4, s) = 1 AND n >= 0", "bucket[4] s 1"),
+    ],
+)
+def test_a_condition_on_a_bucket_leaves_out_the_files_of_others(
+    ice: Any, parted: icefield.Table, condition: str, spelt: str
+) -> None:
+    transform, column, *among = spelt.split()
+    wanted = parse_transform(transform)
+    rows = parted.scan().to_arrow().to_pylist()
+    kind = COLUMNS[column][0]
+    kept = {row["n"] for row in rows if str(wanted.apply_value(row[column], kind)) in among}
+    assert 0 < len(kept) < 20
+    frame = ice.sql(f"SELECT * FROM db.t WHERE {condition}")
+    assert {row.n for row in frame.collect()} == kept
+    assert len(frame.inputFiles()) == len(kept)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_bucket_of_an_outer_join_leaves_out_no_row(ice: Any, parted: icefield.Table) -> None:
+    query = "SELECT t.n FROM db.t t LEFT JOIN db.t u ON system.bucket(8, t.n) = 3 AND t.n = u.n"
+    assert ice.sql(query).count() == 20
+    query = "SELECT t.n, u.n AS m FROM db.t t LEFT JOIN db.t u ON t.n = u.n AND system.bucket(8, u.n) = 3"
+    assert 0 < ice.sql(query).where("m IS NOT NULL").count() < 20
+
+
+@pytest.mark.spark
+def test_a_time_is_pushed_into_the_plan(ice: Any, parted: icefield.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = frames.planned_frame
+    monkeypatch.setattr(frames, "planned_frame", lambda s, scan, *a, **k: asked.append(scan) or real(s, scan, *a, **k))
+    found = ice.sql("SELECT n FROM db.t WHERE system.days(t) = DATE '2024-01-05'").collect()
+    assert [row.n for row in found] == [4]
+    (scan,) = asked
+    assert len(list(scan.plan_files())) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_changes_take_functions_in_every_clause(ice: Any, parted: icefield.Table) -> None:
+    ice.sql("DELETE FROM db.t WHERE system.bucket(8, n) = 3")
+    left = {row["n"] for row in parted.refresh().scan().to_arrow().to_pylist()}
+    bucket = parse_transform("bucket[8]")
+    assert left == {n for n in range(20) if bucket.apply_value(n, iceberg.LongType()) != 3}
+    ice.sql("UPDATE db.t SET s = system.truncate(1, s) WHERE system.truncate(10, n) = 10")
+    ice.sql(
+        "MERGE INTO db.t t USING (SELECT 0L AS n, 'zero' AS s) s ON t.n = s.n "
+        "WHEN MATCHED THEN UPDATE SET s = system.truncate(2, s.s), i = system.bucket(5, s.s)"
+    )
+    found = {row["n"]: row for row in parted.refresh().scan().to_arrow().to_pylist()}
+    assert {row["s"] for n, row in found.items() if n >= 10} == {"s"}
+    wanted = parse_transform("bucket[5]").apply_value("zero", iceberg.StringType())
+    assert (found[0]["s"], found[0]["i"]) == ("ze", wanted)
+
+
+@pytest.mark.spark
+def test_a_call_without_a_name_of_its_own_is_called_as_it_is_written(ice: Any) -> None:
+    assert ice.sql("SELECT system.bucket(16, 5), system.iceberg_version()").columns == [
+        "system.bucket(16, 5)",
+        "system.iceberg_version()",
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("bucket(16, CAST(1 AS float))", "system.bucket takes .* not float"),
+        ("hours(DATE '2024-01-01')", "system.hours takes .* not date"),
+        ("bucket(16)", "takes 2 arguments, not 1"),
+        ("bucket(16L, 1)", "is an int, not bigint"),
+        ("years()", "takes 1 argument, not 0"),
+    ],
+)
+def test_what_a_function_does_not_take_is_refused(ice: Any, call: str, said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        ice.sql(f"SELECT system.{call} AS a")
