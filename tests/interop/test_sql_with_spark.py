@@ -16,7 +16,7 @@ from servers.stock_spark import StockSpark
 from sql_scripts import Line, Side, lines_of
 
 # What changes tables; `make soak` runs the others as well.
-OFTEN = {"changes", "defaults", "evolving", "tables"}
+OFTEN = {"changes", "defaults", "evolving", "functions", "merging", "tables"}
 SCRIPTS = sorted((Path(__file__).parent / "spark" / "statements").glob("*.sql"))
 LOG = logging.getLogger(__name__)  # seen while the scripts run with `-o log_cli=true`
 SETTINGS = {"spark.sql.leafNodeDefaultParallelism": "1", "spark.sql.shuffle.partitions": "1"}

@@ -26,6 +26,8 @@ class Context:
     queries: Queries
     write: Callable[[DataFrame, WriteContext, Any], Outcome]
     """Runs the job that writes a frame; the files are the transaction's, to commit or to delete."""
+    before: str = ""
+    """The WITH clause that stands in front of the statement, for the queries that are made of it."""
 
     def nothing(self) -> DataFrame:
         """What a statement gives that gives nothing."""

@@ -85,7 +85,7 @@ def delete(context: Context, cursor: Cursor) -> DataFrame:
     if exact is not None:
         delete_where(context.spark, target, exact)
         return context.nothing()
-    found = places_in(target, queries.frame(condition.places()))
+    found = places_in(target, queries.frame(context.before + condition.places()))
     commit_deletes(context.spark, target, found, condition.concern(queries))
     return context.nothing()
 
@@ -104,12 +104,13 @@ def update(context: Context, cursor: Cursor) -> DataFrame:
         condition = Condition.of(cursor.rest(), alias, parts)
     cursor.expect_end()
     queries = queries_on(context, target)
-    found = places_in(target, queries.frame(condition.places()))
+    found = places_in(target, queries.frame(context.before + condition.places()))
     if not found:
         return context.nothing()
     values = [f"{assigned.get(name, quoted(alias, name))} AS {quoted(name)}" for name in columns_of(target).names]
     listed = ", ".join([f"{UPDATE} AS {OPERATION}", *place_of(alias, target), *values])
-    changed = queries_on(context, target, found=found).frame(f"SELECT {listed} FROM {TARGET} AS {quoted(alias)}")
+    query = f"{context.before}SELECT {listed} FROM {TARGET} AS {quoted(alias)}"
+    changed = queries_on(context, target, found=found).frame(query)
     commit_changes(context.spark, target, changed, concern=condition.concern(queries))
     return context.nothing()
 

@@ -25,8 +25,8 @@ from icefield_spark.writing import PARTITIONS, Replaced, check_fits, spark_write
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 
-def insert(context: Context, cursor: Cursor, before: str = "") -> DataFrame:
-    """``INSERT``; the cursor stands after it. ``before``: the WITH clause that stood in front."""
+def insert(context: Context, cursor: Cursor) -> DataFrame:
+    """``INSERT``; the cursor stands after it."""
     overwrites = not cursor.takes("INTO")
     if overwrites:
         cursor.expect("OVERWRITE")
@@ -55,7 +55,7 @@ def insert(context: Context, cursor: Cursor, before: str = "") -> DataFrame:
         condition = exact_filter(context, table.schema(), cursor.until(*((word,) for word in _QUERIES[:-1])))
     values = {column_of(context, table.schema(), n): value for n, value in partition.items() if value is not None}
     chosen = names or [field.name for field in table.schema().fields if field.name not in values]
-    query = context.queries.frame(f"{before} {_with_defaults(context, table, chosen, cursor)}".strip())
+    query = context.queries.frame(f"{context.before}{_with_defaults(context, table, chosen, cursor)}")
     frame = shaped(context, table, query, names, by_name=by_name, values=values)
     written = spark_write_context(table)
     check_fits(written, frame.schema)

@@ -32,6 +32,8 @@ from icefield_spark.sql.parsing import Cursor, quoted
 
 _SOURCE = "icefield_source"
 _THERE = "icefield_is_source"
+_UNNAMED = "icefield_unnamed"
+"""The alias of a source that is given none."""
 _NONE = -1
 _WHEN, _END = ("WHEN",), ("THEN",)
 _MATCHED, _NEW, _LEFT = "matched", "not matched", "not matched by source"
@@ -69,9 +71,12 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
     if target is None:
         return context.passed(cursor)
     alias = alias_of(cursor, parts, "USING")
+    _refuse_columns(cursor)
     cursor.expect("USING")
     source, source_alias = _source(context, cursor)
+    _refuse_columns(cursor)
     cursor.expect("ON")
+    _check_conditions(Cursor(cursor.statement, cursor.at, cursor.end))
     if evolves and _takes_all(cursor):
         target = _evolved(context, target, source)
     sides = _Sides(target, alias, parts, source_alias, source.columns, evolves)
@@ -100,7 +105,7 @@ def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: l
     columns = ", ".join(_columns(sides, clauses))
     inner = f"SELECT {columns} FROM {_joined(sides, on, _kind(clauses))}"
     matters = f"{OPERATION} >= {KEEP} AND ({OPERATION} > {KEEP} OR {_THERE})"
-    query = f"SELECT * FROM ({inner}) AS changes WHERE {matters}"
+    query = f"{context.before}SELECT * FROM ({inner}) AS changes WHERE {matters}"
     frame = queries_on(context, target, keys=keys).frame(query, frames={_SOURCE: source})
     matched = [each for each in clauses if each.of == _MATCHED]
     one_delete = len(matched) == 1 and matched[0].operation == DELETE and not matched[0].condition
@@ -189,28 +194,59 @@ def _columns(sides: _Sides, clauses: list[_Clause]) -> list[str]:
 
 def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
     """Take what is merged, and the alias by which the clauses know it."""
-    if cursor.sees("("):
-        query = cursor.enclosed().rest()
-        cursor.takes("AS")
-        return context.queries.frame(query), cursor.name("an alias of the source")
     start = cursor.at
-    parts = cursor.names("the source of the merge")
-    end = cursor.at
-    alias = alias_of(cursor, parts, "ON")
-    return context.queries.frame(f"SELECT * FROM {cursor.statement.between(start, end)}"), alias
+    if cursor.sees("("):
+        cursor.enclosed()
+        query = cursor.statement.between(start, cursor.at)
+        alias = _UNNAMED
+        if cursor.takes("AS") or not cursor.sees("ON"):
+            alias = cursor.name("an alias of the source")
+    else:
+        parts = cursor.names("the source of the merge")
+        query = cursor.statement.between(start, cursor.at)
+        alias = alias_of(cursor, parts, "ON")
+    return context.queries.frame(f"{context.before}SELECT * FROM {query}"), alias
+
+
+def _refuse_columns(cursor: Cursor) -> None:
+    """Raise ``InvalidArgument`` for names of columns after an alias."""
+    if cursor.sees("("):
+        raise InvalidArgument(
+            "Spark takes no names of columns after an alias in MERGE: write USING (SELECT * FROM VALUES (1, 'a') AS "
+            "v(id, name)) AS s"
+        )
+
+
+def _check_conditions(cursor: Cursor) -> None:
+    """Raise ``InvalidArgument`` for a clause that no row reaches, since one of its kind before it takes all."""
+    whole: set[str] = set()
+    cursor.until(_WHEN)
+    while cursor.takes("WHEN"):
+        of = _kind_of(cursor)
+        if of in whole:
+            raise InvalidArgument(
+                f"of several clauses WHEN {of.upper()} only the last may have no condition: no row reaches the others"
+            )
+        if not cursor.sees("AND"):
+            whole.add(of)
+        cursor.until(_WHEN)
+
+
+def _kind_of(cursor: Cursor) -> str:
+    """Take ``MATCHED`` and its like: which rows a clause is about."""
+    new = cursor.takes("NOT")
+    cursor.expect("MATCHED")
+    if new and cursor.takes("BY", "SOURCE"):
+        return _LEFT
+    if new:
+        cursor.takes("BY", "TARGET")
+    return _NEW if new else _MATCHED
 
 
 def _clause(context: Context, cursor: Cursor, sides: _Sides) -> _Clause:
     """Take one WHEN with its THEN."""
     cursor.expect("WHEN")
-    of = _MATCHED
-    if cursor.takes("NOT"):
-        of = _NEW
-    cursor.expect("MATCHED")
-    if of == _NEW and cursor.takes("BY", "SOURCE"):
-        of = _LEFT
-    elif of == _NEW:
-        cursor.takes("BY", "TARGET")
+    of = _kind_of(cursor)
     condition = cursor.until(_END) if cursor.takes("AND") else ""
     cursor.expect("THEN")
     condition = _qualified(sides, of, condition)

@@ -7,10 +7,7 @@ from __future__ import annotations
 from icefield.errors import UnsupportedFeature
 from sqlglot import exp
 
-_CHANGE = (
-    "EXPLAIN is for queries, and a WITH clause stands inside of the statement that changes rows, as in MERGE INTO t "
-    "USING (WITH … SELECT …) s"
-)
+_CHANGE = "EXPLAIN is for queries"
 _REASONS: dict[type[exp.Expr], str] = {
     exp.Analyze: "CALL system.compute_table_stats and system.compute_partition_stats compute statistics of a table",
     exp.Cache: "CACHE TABLE name AS SELECT * FROM … keeps rows under a name of Spark's",

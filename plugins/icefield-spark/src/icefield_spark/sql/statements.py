@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from icefield import Catalog
-from icefield.errors import UnsupportedFeature
+from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 
@@ -39,6 +40,7 @@ _VERBS: dict[str, Callable[[Context, Cursor], DataFrame]] = {
     "COMMENT": comment,
     "REFRESH": show.refresh,
 }
+_CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
 _EXPLAINS = ("EXTENDED", "FORMATTED", "COST", "CODEGEN")
 
 
@@ -70,9 +72,10 @@ class Statements:
                 return context.nothing() if view else self._spark.sql(statement.string)
         if cursor.sees("WITH"):
             ahead = Cursor(statement)
-            before = ahead.until(("INSERT",))
-            if ahead.takes("INSERT"):
-                return inserts.insert(context, ahead, before)
+            before = _common_tables(ahead)
+            word = ahead.takes_one_of(*_CHANGES)
+            if before and word is not None:
+                return _VERBS[word](replace(context, before=f"{before} "), ahead)
         if cursor.takes("CACHE"):
             return _cache(context, cursor)
         word = cursor.takes_one_of(*_VERBS)
@@ -96,6 +99,25 @@ class Statements:
             return no_rows(self._spark)
         self._namespace = ()
         return self._spark.sql(f"USE {quoted(*parts)}")
+
+
+def _common_tables(cursor: Cursor) -> str:
+    """Take the WITH clause in front of a statement; nothing where it cannot be read, which is Spark's to say."""
+    start = cursor.at
+    cursor.expect("WITH")
+    cursor.takes("RECURSIVE")
+    try:
+        while True:
+            cursor.name()
+            if cursor.sees("("):
+                cursor.enclosed()
+            cursor.until(("AS",), ("(",))
+            cursor.takes("AS")
+            cursor.enclosed()
+            if not cursor.takes(","):
+                return cursor.statement.between(start, cursor.at)
+    except InvalidArgument:
+        return ""
 
 
 def _cache(context: Context, cursor: Cursor) -> DataFrame:
