@@ -10,6 +10,7 @@ from icefield.maintenance.expiry import ExpireSnapshotsResult
 from icefield.maintenance.maintenance_table import MaintenanceTable
 from icefield.maintenance.manifests import RewriteManifestsResult
 from icefield.maintenance.owned import OwnedFiles, folders_of
+from icefield.maintenance.paths import RewriteTablePathResult
 
 __all__ = [
     "ConvertEqualityDeletesResult",
@@ -20,6 +21,7 @@ __all__ = [
     "RewriteDataFilesResult",
     "RewriteDeletesResult",
     "RewriteManifestsResult",
+    "RewriteTablePathResult",
     "RewrittenGroup",
     "folders_of",
 ]

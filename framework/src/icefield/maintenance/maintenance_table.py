@@ -32,6 +32,7 @@ from icefield.maintenance.orphans.belonging import PrefixMismatch
 from icefield.maintenance.orphans.prefixes import Prefixes
 from icefield.maintenance.orphans.remove import remove_orphans
 from icefield.maintenance.partition_stats import computed_from, computed_in_full, nearest_known
+from icefield.maintenance.paths import RewriteTablePathResult, rewrite_table_path
 from icefield.maintenance.target import Target
 from icefield.manifest import ManifestFile
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
@@ -390,6 +391,43 @@ class MaintenanceTable:
             runner=self._target.runner,
         )
         return done(self._target, begin, branch, dry_run=dry_run)
+
+    def rewrite_table_path(
+        self,
+        source_prefix: str,
+        target_prefix: str,
+        *,
+        start_version: str | None = None,
+        end_version: str | None = None,
+        staging_location: str | None = None,
+        create_file_list: bool = True,
+    ) -> RewriteTablePathResult:
+        """Write the metadata of a copy of the table, whose files are to be below another folder.
+
+        Metadata files, manifest lists, manifests, position delete files and the Puffin files of deletion vectors name
+        files: all are written below ``staging_location`` (a new folder among the table's metadata by default), with
+        ``target_prefix`` for ``source_prefix``. The table stays as it is. The result lists what must be copied where:
+        these, and all files of rows, equality deletes and statistics. Whoever has copied them registers the copy by
+        its metadata file, or opens it.
+
+        ``end_version`` is the metadata file that the copy ends with, by its name or location; the current one, unless
+        given. With ``start_version``, a metadata file that was copied before, only files of rows that came later are
+        listed. With ``create_file_list`` the list is written, too, as ``file-list``: CSV without a header.
+
+        Raises ``InvalidArgument`` for prefixes that are the same, a file that is not below the source, and a version
+        that the metadata log does not have; ``UnsupportedFeature`` for an encrypted table. Nothing stays of a failure.
+        """
+        return rewrite_table_path(
+            self._target.io,
+            self._target.metadata,
+            self._target.metadata_location,
+            source_prefix,
+            target_prefix,
+            start_version=start_version,
+            end_version=end_version,
+            staging_location=staging_location,
+            create_file_list=create_file_list,
+        )
 
     def _snapshot(self, snapshot_id: int | None) -> Snapshot | None:
         if snapshot_id is None:

@@ -63,7 +63,7 @@ def read_position_deletes(io: FileIO, file: DataFile, path: str | None = None) -
     """
     found: dict[str, list[npt.NDArray[np.int64]]] = {}
     total = 0
-    for paths, positions in _batches(io, file, path):
+    for paths, positions in position_delete_batches(io, file, path):
         for name, part in _by_path(paths, positions):
             if path is None or name == path:
                 total += len(part)
@@ -85,7 +85,13 @@ def ordered(parts: list[npt.NDArray[np.int64]]) -> Positions:
     return together[np.concatenate(([True], together[1:] > together[:-1]))]
 
 
-def _batches(io: FileIO, file: DataFile, path: str | None) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
+def position_delete_batches(
+    io: FileIO, file: DataFile, path: str | None = None
+) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
+    """The rows of a position delete file: paths, which may be a dictionary, and positions.
+
+    ``path``: the data file whose rows are wanted; others may come with them. Raises ``InvalidFile``.
+    """
     abilities = io.file_format(file.file_format).abilities
     with open_file(io, file) as reader:
         projection = ColumnProjection.resolve(

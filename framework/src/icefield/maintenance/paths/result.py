@@ -1,0 +1,27 @@
+"""What a rewrite of a table's locations made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+SCHEMA: Final = pa.schema([pa.field("source", pa.string(), False), pa.field("target", pa.string(), False)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteTablePathResult:
+    """The files that make up the copy of a table, once each ``source`` of ``files`` is copied to its ``target``.
+
+    ``file_list_location`` is where the list is as CSV, without a header; None where none was asked for.
+    """
+
+    latest_version: str
+    """The name of the metadata file that the copy begins with, in its folder of metadata."""
+
+    staging_location: str
+    files: pa.Table = field(repr=False)
+    file_list_location: str | None = None
+    rewritten_manifests: int = 0
+    rewritten_delete_files: int = 0
