@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import icefield
@@ -211,3 +214,23 @@ def test_procedures_are_called_by_position_and_by_name(ice: Any, catalog: icefie
     ):
         with pytest.raises(error):
             ice.sql(refused)
+
+
+def test_a_copy_is_made_by_a_procedure(ice: Any, catalog: icefield.Catalog, tmp_path: Path) -> None:
+    ice.sql("CREATE TABLE db.t (id bigint) TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    ice.sql("INSERT INTO db.t SELECT id FROM range(10)")
+    ice.sql("DELETE FROM db.t WHERE id = 3")
+    source, target = f"file://{tmp_path}/warehouse", f"file://{tmp_path}/copy"
+    call = "CALL system.rewrite_table_path(table => 'db.t', source_prefix => '{}', target_prefix => '{}'{})"
+    (made,) = ice.sql(call.format(source, target, "")).collect()
+    with Path(made.file_list_location.removeprefix("file://")).open() as lines:
+        for place, goal in csv.reader(lines):
+            path = Path(goal.removeprefix("file://"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(place.removeprefix("file://"), path)
+    assert made.rewritten_manifest_file_paths_count == 2
+    assert made.rewritten_delete_file_paths_count == 1
+    ice.sql(f"CALL system.register_table('db.copy', '{target}/db/t/metadata/{made.latest_version}')")
+    assert ice.sql("SELECT sum(id) AS s FROM db.copy").collect() == [(42,)]
+    (quiet,) = ice.sql(call.format(source, target, ", create_file_list => false")).collect()
+    assert quiet.file_list_location == "N/A"

@@ -77,3 +77,7 @@ ALTER NAMESPACE db SET PROPERTIES ('purpose' = 'trial', 'a' = 'b');
 
 -- answer differs: Java names the owner and the location, and all properties in one row
 DESCRIBE NAMESPACE EXTENDED db;
+
+CREATE TABLE db.nested (m map<string, int> NOT NULL COMMENT 'a map', st struct<a: int COMMENT 'inner', b: struct<c: string>>, l array<decimal(9,2)>);
+-- answer differs: Java lists the current snapshot among the properties, with which the statement cannot be given
+SHOW CREATE TABLE db.nested;

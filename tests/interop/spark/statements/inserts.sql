@@ -72,3 +72,10 @@ SET spark.sql.storeAssignmentPolicy = ANSI;
 
 -- refused
 INSERT INTO db.t VALUES (9223372036854775807D * 2, 'a', 1.0);
+CREATE TABLE db.constants (id int, d date, n int) PARTITIONED BY (d, n);
+INSERT INTO db.constants PARTITION (d = '2024-01-02', n = '7') SELECT 3;
+INSERT INTO db.constants PARTITION (d = '2024-01-02', n) SELECT 4, 8;
+INSERT OVERWRITE db.constants PARTITION (d = '2024-01-02', n = 7) SELECT 5;
+SELECT * FROM db.constants ORDER BY id;
+-- refused
+INSERT INTO db.constants PARTITION (d = 'no date', n = 1) SELECT 3;

@@ -113,7 +113,9 @@ def shaped(
     frame = query.toDF(*targets)
     if values:
         every = [f.col(quoted(name)) for name in targets]
-        frame = frame.select(*every, *(f.expr(value).alias(name) for name, value in values.items()))
+        # As Spark does: a constant of a partition is cast, whatever rows may hold.
+        constants = (f.expr(f"({value})").cast(columns[name].dataType).alias(name) for name, value in values.items())
+        frame = frame.select(*every, *constants)
     chosen = [each for name, each in columns.items() if name in {*targets, *values}]
     return stored_as(context.spark, frame, spark.StructType(chosen))
 

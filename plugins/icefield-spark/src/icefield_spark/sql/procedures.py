@@ -237,6 +237,12 @@ def _rewrite_deletes(context: Context, table: Table, given: dict[str, Any]) -> R
     ]
 
 
+def _rewrite_table_path(context: Context, table: Table, given: dict[str, Any]) -> Rows:
+    made = table.maintenance.rewrite_table_path(**given)
+    place = made.file_list_location or "N/A"
+    return [[made.latest_version, place, made.rewritten_manifests, made.rewritten_delete_files]]
+
+
 def _table_stats(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     made = maintenance_of(context.spark, table).compute_table_stats(given.get("columns"), given.get("snapshot_id"))
     return [] if made is None else [[made.statistics_path]]
@@ -344,6 +350,20 @@ PROCEDURES: dict[str, Procedure] = {
         [_TABLE, _SNAPSHOT, Parameter("columns", STRINGS)], "statistics_file string", _table_stats
     ),
     "compute_partition_stats": Procedure([_TABLE, _SNAPSHOT], "partition_statistics_file string", _partition_stats),
+    "rewrite_table_path": Procedure(
+        [
+            _TABLE,
+            Parameter("source_prefix", required=True),
+            Parameter("target_prefix", required=True),
+            Parameter("start_version"),
+            Parameter("end_version"),
+            Parameter("staging_location"),
+            Parameter("create_file_list", BOOLEAN),
+        ],
+        "latest_version string NOT NULL, file_list_location string NOT NULL, "
+        "rewritten_manifest_file_paths_count int NOT NULL, rewritten_delete_file_paths_count int NOT NULL",
+        _rewrite_table_path,
+    ),
     "create_changelog_view": Procedure(
         [
             _TABLE,
@@ -373,6 +393,4 @@ _WITHOUT_TABLE: dict[str, Callable[[Context, Cursor], DataFrame]] = {"register_t
 _REFUSED = {
     "migrate": "Spark's own catalog cannot hold the new table under the name of the old one. CALL system.snapshot "
     "makes one of the same files in this catalog; once the old one is gone, set gc.enabled to true",
-    "rewrite_table_path": "a copy of a table is read under its new locations by the property location.map.<prefix> of "
-    "the catalog, without a file being written",
 }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 
 from icefield import Table
 from icefield.errors import UnsupportedFeature
 from icefield.partitioning import PartitionField
 from pyspark.sql import DataFrame
+from pyspark.sql import types as spark
 from sqlglot.tokenizer_core import TokenType
 
 from icefield_spark.sql import views
@@ -80,7 +80,7 @@ def describe(context: Context, cursor: Cursor) -> DataFrame:
         rows = [(field.name, field.dataType.simpleString(), None) for field in frame.schema.fields]
         return context.rows(_DESCRIBED, rows)
     if cursor.is_over:
-        return context.rows(_DESCRIBED, _described(source.table, extended))
+        return context.rows(_DESCRIBED, _described(context, source.table, extended))
     name = column_of(context, source.table.schema(), cursor.name("a column"))
     if cursor.sees("."):
         raise UnsupportedFeature("DESCRIBE describes whole columns, not fields inside of them; DESCRIBE the table")
@@ -101,7 +101,7 @@ def refresh(context: Context, cursor: Cursor) -> DataFrame:
     return context.passed(cursor)
 
 
-def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]]:
+def _described(context: Context, table: Table, extended: bool) -> list[tuple[str, str, str | None]]:
     columns = to_spark_schema(table.schema())
     rows: list[tuple[str, str, str | None]] = [
         (field.name, field.dataType.simpleString(), (field.metadata or {}).get("comment")) for field in columns.fields
@@ -121,7 +121,7 @@ def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]
         rows += [
             ("", "", ""),
             ("# Detailed Table Information", "", ""),
-            ("Name", ".".join(table.name()), ""),
+            ("Name", ".".join((context.catalog.name, *table.name())), ""),
             ("Type", "MANAGED", ""),
             ("Location", table.location(), ""),
             ("Provider", "iceberg", ""),
@@ -131,13 +131,7 @@ def _described(table: Table, extended: bool) -> list[tuple[str, str, str | None]
 
 
 def _created(context: Context, table: Table) -> DataFrame:
-    columns = []
-    for field in to_spark_schema(table.schema()).fields:
-        comment = (field.metadata or {}).get("comment")
-        spelt = f"{quoted(field.name) if not field.name.isidentifier() else field.name} {_upper(field.dataType)}"
-        columns.append(
-            spelt + ("" if field.nullable else " NOT NULL") + (f" COMMENT {literal(comment)}" if comment else "")
-        )
+    columns = [f"{_name(field)} {_rest(field)}" for field in to_spark_schema(table.schema()).fields]
     lines = [f"CREATE TABLE {'.'.join((context.catalog.name, *table.name()))} (", "  " + ",\n  ".join(columns) + ")"]
     lines.append("USING iceberg")
     fields = [field for field in table.spec().fields if str(field.transform) != "void"]
@@ -150,9 +144,26 @@ def _created(context: Context, table: Table) -> DataFrame:
     return context.rows(_CREATED, [["\n".join(lines)]])
 
 
-def _upper(kind: object) -> str:
+def _written(kind: spark.DataType) -> str:
     """A type as Spark's statements write it, names of nested fields as they are."""
-    return re.sub(r"\b[a-z_]+\b(?!:)", lambda found: found.group().upper(), kind.simpleString())  # type: ignore[attr-defined]
+    if isinstance(kind, spark.StructType):
+        return f"STRUCT<{', '.join(f'{_name(each)}: {_rest(each)}' for each in kind.fields)}>"
+    if isinstance(kind, spark.ArrayType):
+        return f"ARRAY<{_written(kind.elementType)}>"
+    if isinstance(kind, spark.MapType):
+        return f"MAP<{_written(kind.keyType)}, {_written(kind.valueType)}>"
+    return kind.simpleString().upper()
+
+
+def _name(field: spark.StructField) -> str:
+    return field.name if field.name.isidentifier() else quoted(field.name)
+
+
+def _rest(field: spark.StructField) -> str:
+    """What a statement says of a column after its name."""
+    comment = (field.metadata or {}).get("comment")
+    nulls = "" if field.nullable else " NOT NULL"
+    return f"{_written(field.dataType)}{nulls}" + (f" COMMENT {literal(comment)}" if comment else "")
 
 
 def transform_sql(table: Table, field: PartitionField) -> str:

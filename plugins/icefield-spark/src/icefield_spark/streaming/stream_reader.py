@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.arrow import SparkBatches
 from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
 from icefield_spark.executors import for_executors
+from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_FROM, STREAM_WRITE, WRITE_ONLY, refuse_options
 from icefield_spark.projecting import check_columns, selected_fields
 from icefield_spark.source import Source
@@ -68,8 +69,9 @@ class ChangesContext:
     def read(self, tasks: bytes) -> Iterator[pa.RecordBatch]:
         """The rows of pickled tasks."""
         batches = SparkBatches(self.schema, self.columns)
-        for batch in read_changes(pickle.loads(tasks), self.changelog, workers=1):
-            yield batches.convert(batch)
+        with cause_alone():
+            for batch in read_changes(pickle.loads(tasks), self.changelog, workers=1):
+                yield batches.convert(batch)
 
 
 def follow_of(source: Source) -> tuple[Follow, Limits]:
@@ -129,6 +131,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
             return ReadMaxFiles(self._limits.files)
         return ReadAllAvailable() if self._limits.rows is None else ReadMaxRows(self._limits.rows)
 
+    @cause_alone()
     def latestOffset(self, start: Mapping[str, Any] | None = None, limit: Any = None) -> Mapping[str, Any]:  # noqa: N802
         """How far the next batch goes; ``start`` itself where nothing came."""
         table = self._source.table() if self._pinned is None else self._pinned
@@ -170,6 +173,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
+    @cause_alone()
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """The tasks that read from one offset to another.
 

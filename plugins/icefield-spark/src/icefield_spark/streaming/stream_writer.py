@@ -24,6 +24,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from icefield_spark.executors import for_executors
+from icefield_spark.failures import cause_alone
 from icefield_spark.options import STREAM_READ, refuse_options
 from icefield_spark.source import Source
 from icefield_spark.streaming.epochs import RUN_ID, WRITE_ID, Epoch, EpochWritten, WriteOnce, last_epoch, sweep_epoch
@@ -59,6 +60,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
+    @cause_alone()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return StreamTask(self._context, self._deletes, self._keys, self._small).write(iterator)
 
@@ -67,6 +69,7 @@ class IcefieldStreamWriter(_Base if _TAKES_ARROW else object):  # type: ignore[m
 
     # -- commits ------------------------------------------------------------------------------------------------------
 
+    @cause_alone()
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """Make the rows of an epoch visible, unless they are; Spark runs an epoch again after a crash."""
         found = [message for message in messages if isinstance(message, Written)]
