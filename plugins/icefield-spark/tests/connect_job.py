@@ -153,21 +153,16 @@ def stream_of_overwrites() -> Any:
 @step
 def batches() -> Any:
     def write(batch: DataFrame, number: int) -> None:
-        if not is_written(catalog_of().load_table("db.changes"), "changes", number):
-            properties = {
-                f"snapshot-property.{key}": value for key, value in epoch_properties("changes", number).items()
-            }
-            batch.write.format("icefield").options(**OPTIONS).options(**properties).mode("append").save("db.changes")
+        here = icefield.load_catalog("lake", **PROPERTIES)
+        if not is_written(here.load_table("db.changes"), "changes", number):
+            properties = epoch_properties("changes", number)
+            attach(batch.sparkSession, here).append(batch, "db.changes", snapshot_properties=properties)
 
     events = spark.readStream.format("icefield").options(**OPTIONS).load("db.source")
     for _ in range(2):
         query = events.writeStream.foreachBatch(write).trigger(availableNow=True)
         query.option("checkpointLocation", f"{FOLDER}/batches").start().awaitTermination(300)
     return count("db.changes")
-
-
-def catalog_of() -> icefield.Catalog:
-    return icefield.load_catalog("lake", **PROPERTIES)
 
 
 @step

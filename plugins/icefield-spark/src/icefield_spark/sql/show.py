@@ -168,7 +168,10 @@ def _rest(field: spark.StructField) -> str:
 
 def transform_sql(table: Table, field: PartitionField) -> str:
     """A partition field as a statement writes it."""
-    source, transform = _source(table, field), str(field.transform)
+    return _term(_source(table, field), str(field.transform))
+
+
+def _term(source: str, transform: str) -> str:
     if transform == "identity":
         return source
     if transform.endswith("]"):
@@ -273,9 +276,17 @@ def _properties(context: Context, cursor: Cursor) -> DataFrame:
 
 
 def _shown(table: Table) -> dict[str, str]:
-    current = table.current_snapshot()
+    current, names = table.current_snapshot(), table.schema().find_column_name
+    order = ", ".join(
+        f"{_term(names(each.source_id) or str(each.source_id), str(each.transform))} {each.direction.name} "
+        f"{each.null_order.name.replace('_', ' ')}"
+        for each in table.sort_order().fields
+    )
+    keys = ",".join(sorted(names(each) or "" for each in table.schema().identifier_field_ids))
     return {
         **table.properties,
+        **({"sort-order": order} if order else {}),
+        **({"identifier-fields": f"[{keys}]"} if keys else {}),
         "format-version": str(table.format_version),
         "current-snapshot-id": "none" if current is None else str(current.snapshot_id),
         "format": f"iceberg/{table.properties.get('write.format.default', 'parquet')}",
