@@ -234,3 +234,45 @@ def test_a_copy_is_made_by_a_procedure(ice: Any, catalog: icefield.Catalog, tmp_
     assert ice.sql("SELECT sum(id) AS s FROM db.copy").collect() == [(42,)]
     (quiet,) = ice.sql(call.format(source, target, ", create_file_list => false")).collect()
     assert quiet.file_list_location == "N/A"
+
+
+def test_a_with_clause_stands_in_front_of_changes(ice: Any) -> None:
+    ice.sql("CREATE TABLE db.t (id bigint, name string)")
+    ice.sql("WITH v AS (SELECT id FROM range(4)) INSERT INTO db.t SELECT id, 'old' FROM v")
+    ice.sql("WITH v AS (SELECT 1 AS id) DELETE FROM db.t WHERE id IN (SELECT id FROM v)")
+    ice.sql("WITH v AS (SELECT max(id) AS id FROM db.t) UPDATE db.t SET name = 'last' WHERE id = (SELECT id FROM v)")
+    ice.sql(
+        "WITH v AS (SELECT 0 AS id, 'first' AS name), w AS (SELECT * FROM v) MERGE INTO db.t USING w ON t.id = w.id "
+        "WHEN MATCHED THEN UPDATE SET *"
+    )
+    assert sorted(map(tuple, ice.sql("SELECT * FROM db.t").collect())) == [(0, "first"), (2, "old"), (3, "last")]
+    assert ice.sql("WITH q AS (SELECT 1 AS delete) SELECT delete AS merge FROM q").collect() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "said"),
+    [
+        ("WHEN MATCHED THEN DELETE WHEN MATCHED AND t.id = 1 THEN DELETE", "WHEN MATCHED only the last"),
+        ("WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY TARGET THEN INSERT *", "WHEN NOT MATCHED only the last"),
+        (
+            "WHEN NOT MATCHED BY SOURCE THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 1 THEN DELETE",
+            "WHEN NOT MATCHED BY SOURCE only the last",
+        ),
+        ("WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT (nosuch) VALUES (1)", "no column 'nosuch'"),
+    ],
+)
+def test_a_merge_that_cannot_be_done_changes_nothing(
+    ice: Any, catalog: icefield.Catalog, clauses: str, said: str
+) -> None:
+    ice.sql("CREATE TABLE db.t (id bigint)")
+    before = catalog.load_table("db.t").metadata_location
+    source = "(SELECT 1 AS id, 'x' AS more) s"
+    with pytest.raises(InvalidArgument, match=said):
+        ice.sql(f"MERGE WITH SCHEMA EVOLUTION INTO db.t t USING {source} ON t.id = s.id {clauses}")
+    assert catalog.load_table("db.t").metadata_location == before
+
+
+def test_names_of_columns_after_an_alias_are_refused_in_a_merge(ice: Any) -> None:
+    ice.sql("CREATE TABLE db.t (id bigint)")
+    with pytest.raises(InvalidArgument, match="takes no names of columns after an alias"):
+        ice.sql("MERGE INTO db.t t USING (VALUES (1)) AS s(id) ON t.id = s.id WHEN MATCHED THEN DELETE")

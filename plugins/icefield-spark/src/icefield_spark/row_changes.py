@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from icefield.metadata import MAIN_BRANCH, TableMetadata
@@ -42,7 +43,12 @@ _SPREAD = 64
 
 def columns_of(target: Target) -> spark.StructType:
     """The table's columns, none of them required: what is null is found out when it is written."""
-    made = to_spark_schema(target.table.schema())
+    return optional_columns(target.table.schema())
+
+
+def optional_columns(schema: Schema) -> spark.StructType:
+    """The columns of a schema, none of them required."""
+    made = to_spark_schema(schema)
     return spark.StructType([spark.StructField(each.name, each.dataType, True) for each in made.fields])
 
 

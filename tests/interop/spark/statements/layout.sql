@@ -61,7 +61,8 @@ SELECT id, _row_id IS NOT NULL AS has_id FROM db.t WHERE id = 8;
 
 CREATE TABLE db.ordered (id bigint NOT NULL, name string NOT NULL, at timestamp, st struct<a: int>) PARTITIONED BY (truncate(4, name), bucket(3, id));
 ALTER TABLE db.ordered WRITE ORDERED BY bucket(5, id) DESC, truncate(2, name), days(at) NULLS LAST, st.a;
-ALTER TABLE db.ordered SET IDENTIFIER FIELDS id, name;
+ALTER TABLE db.ordered SET IDENTIFIER FIELDS id;
 SHOW TBLPROPERTIES db.ordered ('sort-order');
 SHOW TBLPROPERTIES db.ordered ('identifier-fields');
 DESCRIBE db.ordered;
+SHOW TBLPROPERTIES db.ordered ('nosuch');

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
-from icefield import Schema, Table
+from icefield import Schema
 from icefield import types as iceberg
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.types import NestedField
@@ -62,13 +62,13 @@ def with_defaults(session: SparkSession, schema: Schema, given: Mapping[str, str
     return Schema(*fields)
 
 
-def default_of(table: Table, path: tuple[str, ...], value: str) -> str:
+def default_of(schema: Schema, path: tuple[str, ...], value: str) -> str:
     """A value that a statement gives a column; where that is DEFAULT, the column's default."""
     if value.strip().upper() != "DEFAULT":
         return value
     if len(path) > 1:
         raise UnsupportedFeature(f"'{'.'.join(path)}' has no default: only whole columns have one")
-    return constant_of(table.schema().find_field(path))
+    return constant_of(schema.find_field(path))
 
 
 def constant_of(field: NestedField) -> str:

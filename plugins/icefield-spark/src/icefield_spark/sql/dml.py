@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from icefield import Schema
 from icefield.errors import InvalidArgument, NoSuchTable
 from icefield.expressions import BooleanExpression
 from pyspark.sql import DataFrame
@@ -19,6 +20,7 @@ from icefield_spark.row_changes import (
     commit_changes,
     commit_deletes,
     on_branch,
+    optional_columns,
     places_in,
 )
 from icefield_spark.row_level import Target, delete_where
@@ -98,7 +100,7 @@ def update(context: Context, cursor: Cursor) -> DataFrame:
         return context.passed(cursor)
     alias = alias_of(cursor, parts, "SET")
     cursor.expect("SET")
-    assigned = assignments(context, target, cursor, alias, parts, ("WHERE",))
+    assigned = assignments(context, target.table.schema(), cursor, alias, parts, ("WHERE",))
     condition = Condition.of("true", alias, parts)
     if cursor.takes("WHERE"):
         condition = Condition.of(cursor.rest(), alias, parts)
@@ -163,25 +165,25 @@ def place_of(alias: str, target: Target) -> list[str]:
 
 
 def assignments(
-    context: Context, target: Target, cursor: Cursor, alias: str, parts: tuple[str, ...], *ends: tuple[str, ...]
+    context: Context, schema: Schema, cursor: Cursor, alias: str, parts: tuple[str, ...], *ends: tuple[str, ...]
 ) -> Mapping[str, str]:
     """Take ``a = 1, s.b = 2``: the new values by columns, as expressions of the column's type."""
-    start = cursor.at
+    start, columns = cursor.at, optional_columns(schema)
     cursor.until(*ends)
     sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
     given: dict[tuple[str, ...], str] = {}
     for item in Cursor(cursor.statement, start, cursor.at).items():
-        path = _path(columns_of(target), item.names("a column"), alias, parts, sensitive)
+        path = _path(columns, item.names("a column"), alias, parts, sensitive)
         item.expect("=")
         if any(path[: len(other)] == other[: len(path)] for other in given):
             raise InvalidArgument(f"column '{'.'.join(path)}' is set twice", column=".".join(path))
-        value = default_of(target.table, path, item.rest())
+        value = default_of(schema, path, item.rest())
         given[path] = shortened(value, alias, parts)
     if not given:
         raise cursor.unexpected("column = value")
     return {
         each.name: _value(each.dataType, quoted(alias, each.name), (each.name,), given)
-        for each in columns_of(target).fields
+        for each in columns.fields
         if any(path[0] == each.name for path in given)
     }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
@@ -21,6 +22,7 @@ from icefield_spark.row_changes import (
     columns_of,
     commit_changes,
     on_branch,
+    optional_columns,
 )
 from icefield_spark.row_level import Target
 from icefield_spark.sql.columns import is_case_sensitive
@@ -54,6 +56,9 @@ class _Sides:
     """The two sides of a merge, by their aliases and columns."""
 
     target: Target
+    schema: Schema
+    """The columns that the clauses are about."""
+
     alias: str
     parts: tuple[str, ...]
     source_alias: str
@@ -77,15 +82,12 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
     _refuse_columns(cursor)
     cursor.expect("ON")
     _check_conditions(Cursor(cursor.statement, cursor.at, cursor.end))
-    if evolves and _takes_all(cursor):
-        target = _evolved(context, target, source)
-    sides = _Sides(target, alias, parts, source_alias, source.columns, evolves)
     on = shortened(cursor.until(_WHEN), alias, parts)
-    clauses = []
-    while not cursor.is_over:
-        clauses.append(_clause(context, cursor, sides))
-    if not clauses:
-        raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
+    sides = _Sides(target, target.table.schema(), alias, parts, source_alias, source.columns, evolves)
+    if evolves and _takes_all(cursor):
+        sides, clauses = _evolved(context, cursor, sides, source)
+    else:
+        clauses = _clauses(context, cursor, sides)
     source = source.persist()  # what it gives must be the same each time
     try:
         _run(context, sides, source, on, clauses)
@@ -124,12 +126,29 @@ def _takes_all(cursor: Cursor) -> bool:
     return any(cursor.statement.is_word(at, word, "*") for at in places for word in ("SET", "INSERT"))
 
 
-def _evolved(context: Context, target: Target, source: DataFrame) -> Target:
-    """The target with the columns that its source has more, added in a commit of their own, as Spark does."""
+def _evolved(context: Context, cursor: Cursor, sides: _Sides, source: DataFrame) -> tuple[_Sides, list[_Clause]]:
+    """The target with the columns that its source has more, added in a commit of their own, as Spark does.
+
+    They are added once the clauses, which know them, are understood.
+    """
+    target = sides.target
     with target.table.transaction() as transaction:
         add_columns(transaction, source.schema, is_case_sensitive(context))
+        sides = replace(sides, schema=transaction.shape.schema())
+        clauses = _clauses(context, cursor, sides)
     branch = None if target.branch == MAIN_BRANCH else target.branch
-    return on_branch(target.table.refresh(), branch, target.kind, target.strings)
+    made = on_branch(target.table.refresh(), branch, target.kind, target.strings)
+    return replace(sides, target=made, schema=made.table.schema()), clauses
+
+
+def _clauses(context: Context, cursor: Cursor, sides: _Sides) -> list[_Clause]:
+    """Take all that is left: one clause or more."""
+    clauses = []
+    while not cursor.is_over:
+        clauses.append(_clause(context, cursor, sides))
+    if not clauses:
+        raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
+    return clauses
 
 
 def _joined(sides: _Sides, on: str, kind: str) -> str:
@@ -260,13 +279,13 @@ def _clause(context: Context, cursor: Cursor, sides: _Sides) -> _Clause:
         if of == _LEFT:
             raise InvalidArgument("WHEN NOT MATCHED BY SOURCE has no row of the source for UPDATE SET *")
         return _Clause(of, condition, UPDATE, _all_columns(context, sides))
-    values = assignments(context, sides.target, cursor, sides.alias, sides.parts, _WHEN)
+    values = assignments(context, sides.schema, cursor, sides.alias, sides.parts, _WHEN)
     return _Clause(of, condition, UPDATE, {name: _qualified(sides, of, value) for name, value in values.items()})
 
 
 def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]:
-    columns = columns_of(sides.target)
-    nulls = {field.name: constant_of(field) for field in sides.target.table.schema().fields}
+    columns = optional_columns(sides.schema)
+    nulls = {field.name: constant_of(field) for field in sides.schema.fields}
     if cursor.takes("*"):
         return {**nulls, **_all_columns(context, sides)}
     sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
@@ -283,7 +302,7 @@ def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]
     if len(values) != len(names) or len(set(names)) < len(names):
         raise InvalidArgument(f"INSERT names {len(names)} columns and gives {len(values)} values")
     kinds = {each.name: each.dataType for each in columns.fields}
-    given = {name: default_of(sides.target.table, (name,), value) for name, value in zip(names, values, strict=True)}
+    given = {name: default_of(sides.schema, (name,), value) for name, value in zip(names, values, strict=True)}
     return {**nulls, **{name: stored(_qualified(sides, _NEW, value), kinds[name]) for name, value in given.items()}}
 
 
@@ -292,7 +311,7 @@ def _all_columns(context: Context, sides: _Sides) -> dict[str, str]:
     sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
     known = {name if sensitive else name.lower(): name for name in sides.source_columns}
     found = {}
-    for each in columns_of(sides.target).fields:
+    for each in optional_columns(sides.schema).fields:
         name = known.get(each.name if sensitive else each.name.lower())
         if name is None and sides.evolves:
             continue
@@ -310,7 +329,7 @@ def _qualified(sides: _Sides, of: str, string: str) -> str:
     if of == _MATCHED:
         return string
     alias = sides.source_alias if of == _NEW else sides.alias
-    names = sides.source_columns if of == _NEW else columns_of(sides.target).names
+    names = sides.source_columns if of == _NEW else [field.name for field in sides.schema.fields]
     known = {name.lower() for name in names}
     places = [
         column.this.meta["start"]

@@ -6,7 +6,7 @@ import fnmatch
 
 from icefield import Table
 from icefield.errors import UnsupportedFeature
-from icefield.partitioning import PartitionField
+from icefield.partitioning import PartitionField, SortField
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 from sqlglot.tokenizer_core import TokenType
@@ -168,16 +168,22 @@ def _rest(field: spark.StructField) -> str:
 
 def transform_sql(table: Table, field: PartitionField) -> str:
     """A partition field as a statement writes it."""
-    return _term(_source(table, field), str(field.transform))
+    name, width, source = *_parted(field.transform), _source(table, field)
+    return source if name == "identity" else f"{name}({width}, {source})" if width else f"{name}s({source})"
 
 
-def _term(source: str, transform: str) -> str:
-    if transform == "identity":
-        return source
-    if transform.endswith("]"):
-        name, width = transform[:-1].split("[")
-        return f"{name}({width}, {source})" if name == "bucket" else f"{name}({source}, {width})"
-    return f"{transform}s({source})"
+def _sort_key(table: Table, field: SortField) -> str:
+    """A sort field as Iceberg's Java runtime describes it: the width of a truncation comes last there."""
+    source = table.schema().find_column_name(field.source_id) or str(field.source_id)
+    name, width = _parted(field.transform)
+    term = f"{name}({width}, {source})" if name == "bucket" else f"{name}({source}, {width})"
+    term = source if name == "identity" else term if width else f"{name}s({source})"
+    return f"{term} {field.direction.name} {field.null_order.name.replace('_', ' ')}"
+
+
+def _parted(transform: object) -> tuple[str, str]:
+    name, _, width = str(transform).rstrip("]").partition("[")
+    return name, width
 
 
 def _source(table: Table, field: PartitionField) -> str:
@@ -266,23 +272,17 @@ def _properties(context: Context, cursor: Cursor) -> DataFrame:
     else:
         return context.passed(cursor)
     if cursor.sees("("):
-        inner = cursor.enclosed()
+        inner, name = cursor.enclosed(), ".".join((context.catalog.name, *context.names.local(parts)))
         key = inner.rest().strip().strip("'\"`")
-        value = shown.get(
-            key, f"{'View' if table is None else 'Table'} {'.'.join(parts)} does not have property: {key}"
-        )
+        value = shown.get(key, f"{'View' if table is None else 'Table'} {name} does not have property: {key}")
         return context.rows("key string NOT NULL, value string NOT NULL", [(key, value)])
     return context.rows("key string NOT NULL, value string NOT NULL", sorted(shown.items()))
 
 
 def _shown(table: Table) -> dict[str, str]:
-    current, names = table.current_snapshot(), table.schema().find_column_name
-    order = ", ".join(
-        f"{_term(names(each.source_id) or str(each.source_id), str(each.transform))} {each.direction.name} "
-        f"{each.null_order.name.replace('_', ' ')}"
-        for each in table.sort_order().fields
-    )
-    keys = ",".join(sorted(names(each) or "" for each in table.schema().identifier_field_ids))
+    current, schema = table.current_snapshot(), table.schema()
+    order = ", ".join(_sort_key(table, each) for each in table.sort_order().fields)
+    keys = ",".join(sorted(schema.find_column_name(each) or "" for each in schema.identifier_field_ids))
     return {
         **table.properties,
         **({"sort-order": order} if order else {}),
