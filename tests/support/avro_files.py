@@ -121,6 +121,17 @@ def sized(data: bytes) -> bytes:
     return long(len(data)) + data
 
 
+def check(data: bytes, **request: Any) -> pa.Table:
+    """What a file holds: both decoders read the same, and the fast one gives up nowhere."""
+    with by_value():
+        expected = read_file(data, **request)
+    with vectorized_only():
+        got = read_file(data, **request)
+    got.validate(full=True)
+    assert got.equals(expected)
+    return got
+
+
 def encode(schema: Any, value: Any, rng: random.Random | None = None) -> bytes:
     """A value as Avro: records are sequences in the order of the fields, maps sequences of pairs.
 

@@ -5,7 +5,7 @@ import time
 
 import pyarrow as pa
 import pytest
-from avro_files import by_value, container, encode, long, read_file, sized, vectorized_only
+from avro_files import by_value, check, container, encode, long, read_file, sized, vectorized_only
 from icefield.errors import InvalidFile
 from icefield_avro.vectorized import nested
 from icefield_avro.vectorized.chains import Chain
@@ -22,17 +22,6 @@ def optional(kind):
 def array_map(key, value):
     fields = [{"name": "key", "type": key}, {"name": "value", "type": value}]
     return {"type": "array", "logicalType": "map", "items": {"type": "record", "name": "kv", "fields": fields}}
-
-
-def check(data, **request):
-    """Both decoders read the same, and the fast one gives up nowhere."""
-    with by_value():
-        expected = read_file(data, **request)
-    with vectorized_only():
-        got = read_file(data, **request)
-    got.validate(full=True)
-    assert got.equals(expected)
-    return got
 
 
 MANY = 40_000

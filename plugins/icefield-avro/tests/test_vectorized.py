@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 import pytest
-from avro_files import by_value, container, encode, open_file, read_file, vectorized_only
+from avro_files import check, container, encode, open_file, read_file
 from icefield.errors import InvalidFile
 from icefield_avro.vectorized import guessing, starts
 from icefield_avro.vectorized.byte_buffer import ByteBuffer, Memory
@@ -28,17 +28,6 @@ def array_map(key, value, name="kv"):
 def file_of(schema, rows, each=50):
     records = [encode(schema, row) for row in rows]
     return container(schema, [records[i : i + each] for i in range(0, len(rows), each)])
-
-
-def check(data, **request):
-    """Both decoders read the same, and the fast one gives up nowhere."""
-    with by_value():
-        expected = read_file(data, **request)
-    with vectorized_only():
-        got = read_file(data, **request)
-    got.validate(full=True)
-    assert got.equals(expected)
-    return got
 
 
 @contextmanager

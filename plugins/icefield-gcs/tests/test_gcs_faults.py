@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import urlopen
 from uuid import uuid4
 
 import pytest
@@ -62,14 +59,7 @@ class TestGcsFaults(StoreFaults, StoreRequests):
         return len(self.uploads.arrived)
 
     def raw_get(self, location: str) -> bytes | None:
-        key = quote(location.removeprefix(f"gs://{self.gcs.bucket}/"), safe="")
-        try:
-            with urlopen(f"{self.gcs.url}/storage/v1/b/{self.gcs.bucket}/o/{key}?alt=media", timeout=10) as answer:
-                return answer.read()
-        except HTTPError as error:
-            if error.code == 404:
-                return None
-            raise
+        return self.gcs.get(location.removeprefix(f"gs://{self.gcs.bucket}/"))
 
 
 class Resumable(GcsFileSystem):

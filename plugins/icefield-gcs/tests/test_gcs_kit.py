@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from typing import ClassVar
-from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
 from uuid import uuid4
 
 import pytest
@@ -37,19 +34,10 @@ class OnServer:
         return f"{root}/db/t"
 
     def raw_get(self, location: str) -> bytes | None:
-        key = quote(location.removeprefix(f"gs://{self.gcs.bucket}/"), safe="")
-        try:
-            with urlopen(f"{self.gcs.url}/storage/v1/b/{self.gcs.bucket}/o/{key}?alt=media", timeout=10) as answer:
-                return answer.read()
-        except HTTPError as error:
-            if error.code == 404:
-                return None
-            raise
+        return self.gcs.get(location.removeprefix(f"gs://{self.gcs.bucket}/"))
 
     def raw_put(self, location: str, data: bytes) -> None:
-        key = quote(location.removeprefix(f"gs://{self.gcs.bucket}/"), safe="")
-        url = f"{self.gcs.url}/upload/storage/v1/b/{self.gcs.bucket}/o?uploadType=media&name={key}"
-        urlopen(Request(url, data=data, headers={"Content-Type": "application/octet-stream"}), timeout=10).close()
+        self.gcs.put(location.removeprefix(f"gs://{self.gcs.bucket}/"), data)
 
 
 @pytest.mark.spec("FS-04", "FS-05", "FS-06", "FS-10")

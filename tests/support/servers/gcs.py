@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
@@ -29,6 +31,23 @@ class Gcs:
     def properties(self) -> dict[str, str]:
         """The properties of a file system that reaches it."""
         return {"gcs.service.host": self.url, "gcs.no-auth": "true"}
+
+    def get(self, name: str) -> bytes | None:
+        """The bytes of an object, without the plugin; None when there is none."""
+        try:
+            with urlopen(
+                f"{self.url}/storage/v1/b/{self.bucket}/o/{quote(name, safe='')}?alt=media", timeout=10
+            ) as got:
+                return bytes(got.read())
+        except HTTPError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write an object, without the plugin."""
+        url = f"{self.url}/upload/storage/v1/b/{self.bucket}/o?uploadType=media&name={quote(name, safe='')}"
+        urlopen(Request(url, data=data, headers={"Content-Type": "application/octet-stream"}), timeout=10).close()
 
 
 class Uploads:
