@@ -14,7 +14,6 @@ import pytest
 from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import IcefieldError, InvalidMetadata
-from icefield.manifest import DataFile
 from icefield.toolkit import value_from_bytes
 from icefield_rest_server import Settings, app
 from rest_served import served
@@ -190,7 +189,7 @@ def normal(found: pa.Table) -> pa.Table:
 COUNTS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 
 
-def statistics_of(file: DataFile, table: Table) -> dict[str, Any]:
+def statistics_of(file: Any, table: Table) -> dict[str, Any]:
     found: dict[str, Any] = {name: dict(getattr(file, name)) for name in COUNTS}
     for name in ("lower_bounds", "upper_bounds"):
         bounds = getattr(file, name)

@@ -5,7 +5,7 @@ the table's strategy; when another commit came first it refreshes, lets the func
 change to the new base, and tries again after a pause. What it cleans up is said in ``written_files``.
 """
 
-# See docs/decisions/0044.
+# See docs/decisions/0044 and docs/decisions/0201.
 
 from __future__ import annotations
 
