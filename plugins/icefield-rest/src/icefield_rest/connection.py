@@ -21,7 +21,7 @@ from icefield.toolkit import Backoff, without_credentials, without_userinfo
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
 from icefield_rest.failures import Refused, Uncertain, error_model, error_of, shortened
-from icefield_rest.settings import Settings, host_of
+from icefield_rest.settings import Settings, is_header_value
 
 MAX_ANSWER: Final = 64 * 1024 * 1024
 """Of an answer that holds no table, in bytes."""
@@ -71,10 +71,11 @@ class Connection:
         """The address of a path, or an address as it is. Raises ``AccessDenied`` for a host that nobody named."""
         if "://" not in path:
             return f"{self.settings.uri}/{path.lstrip('/')}"
-        if host_of(path) not in self.settings.trusted:
+        if not self.settings.trusts(path):
             raise AccessDenied(
                 f"the service of catalog '{self.name}' leads to {without_userinfo(path).split('?')[0]}, a host that "
-                "the properties of the catalog do not name, so that no credentials are sent there; where that is "
+                "the properties of the catalog do not name, or http in place of https, so that no credentials are sent "
+                "there; where that is "
                 "right, add the host to rest.trusted-hosts"
             )
         return path
@@ -155,6 +156,11 @@ class Connection:
 
     def _once(self, unsigned: Unsigned, signed: Mapping[str, str], limit: int) -> Answer:
         headers = {**unsigned.headers, **signed}
+        if wrong := [name for name, value in headers.items() if not is_header_value(value)]:
+            raise AccessDenied(
+                f"the header {wrong[0]} for the service of catalog '{self.name}' has characters that cannot be sent; "
+                "look at the credentials of the catalog, such as for the end of a line"
+            )
         content = unsigned.body or None
         with self._client().stream(unsigned.method, unsigned.url, content=content, headers=headers) as response:
             most = limit if response.status_code < 300 else _MAX_ERROR

@@ -12,8 +12,8 @@ class ErrorModel(msgspec.Struct):
     """The payload of an error; ``type`` is the name of Java's exception."""
 
     message: str | None = None
-    type: str = ""
-    code: int = 0
+    type: str | None = None
+    code: int | str | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -36,7 +36,7 @@ class Refused(Exception):
     @property
     def kind(self) -> str:
         """The type of the error model, without Java's ending: ``NoSuchTable``."""
-        return self.model.type.removesuffix("Exception")
+        return (self.model.type or "").removesuffix("Exception")
 
     @property
     def said(self) -> str:

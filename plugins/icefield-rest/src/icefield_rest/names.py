@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from icefield.abc import Page, TableName
@@ -12,7 +12,20 @@ from icefield.errors import StorageError
 from icefield_rest.failures import Uncertain
 from icefield_rest.service import Service
 
+_MOST_EMPTY: Final = 1_000
 N = TypeVar("N", bound="tuple[str, ...]")
+
+
+class Names(msgspec.Struct):
+    """A page of the tables or views in a namespace."""
+
+    identifiers: list[Identifier] | None
+    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
+
+    @property
+    def has_names(self) -> bool:
+        """Whether there are any."""
+        return bool(self.identifiers)
 
 
 class Identifier(msgspec.Struct):
@@ -31,7 +44,7 @@ def listed(
     service: Service, path: str, what: str, decoder: msgspec.json.Decoder[Any], query: Mapping[str, str] | None = None
 ) -> Iterator[Any]:
     """The pages of a listing, to the last. Raises ``Refused``."""
-    token, seen = "", set[str]()
+    token, seen, empty = "", set[str](), 0
     while True:
         asked = {**(query or {}), "pageToken": token, "pageSize": str(service.settings.page_size)}
         try:
@@ -39,6 +52,9 @@ def listed(
         except Uncertain as error:
             raise StorageError(f"{what}: {error}", retryable=True) from error
         yield page
+        empty = 0 if page.has_names else empty + 1
+        if empty > _MOST_EMPTY:
+            raise StorageError(f"{what}: the service gives more than {_MOST_EMPTY:,} empty pages in a row")
         token = page.next_page_token
         if not token:
             return

@@ -17,13 +17,17 @@ from icefield_rest.tables import missing_namespace
 
 
 class _ListNamespaces(msgspec.Struct):
-    namespaces: list[list[str]]
+    namespaces: list[list[str]] | None
     next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
+
+    @property
+    def has_names(self) -> bool:
+        return bool(self.namespaces)
 
 
 class _Namespace(msgspec.Struct):
     namespace: list[str] = msgspec.field(default_factory=list)
-    properties: dict[str, str] | None = None
+    properties: dict[str, str | None] | None = None
 
 
 _names = msgspec.json.Decoder(_ListNamespaces)
@@ -39,6 +43,7 @@ class Namespaces:
     def create(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:
         """Create a namespace. Raises ``NamespaceExists``."""
         service, what = self._service, f"creating namespace {'.'.join(namespace)}"
+        service.joined_levels(namespace)  # one that could not be asked for is not made
         body = {"namespace": list(namespace), "properties": dict(properties)}
         try:
             service.connection.ask("POST", service.path("namespaces"), what, body=body)
@@ -66,13 +71,13 @@ class Namespaces:
     def names(self, parent: NamespaceName) -> list[NamespaceName]:
         """The namespaces directly below one. Raises ``NoSuchNamespace``."""
         service, what = self._service, f"listing the namespaces of catalog '{self._service.name}'"
-        query = {"parent": service.settings.separator.join(parent)} if parent else {}
+        query = {"parent": service.joined_levels(parent)} if parent else {}
         depth = len(parent)
         try:
             pages = list(listed(service, service.path("namespaces"), what, _names, query))
         except Refused as refused:
             raise self._error(refused, what, parent) from refused
-        found = {tuple(name) for page in pages for name in page.namespaces}
+        found = {tuple(name) for page in pages for name in page.namespaces or ()}
         return sorted({name[: depth + 1] for name in found if len(name) > depth and name[:depth] == parent})
 
     def properties(self, namespace: NamespaceName) -> dict[str, str]:
@@ -83,7 +88,7 @@ class Namespaces:
         except Refused as refused:
             raise self._error(refused, what, namespace) from refused
         found: _Namespace = answer.decoded(_namespace, what)
-        return found.properties or {}
+        return {key: value for key, value in (found.properties or {}).items() if value is not None}
 
     def exists(self, namespace: NamespaceName) -> bool:
         """Whether there is a namespace of a name."""

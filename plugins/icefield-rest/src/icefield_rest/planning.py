@@ -190,10 +190,16 @@ class RestScans(ScanService):
 
     def _failed(self, plan: _Plan, what: str) -> IcefieldError:
         if plan.status == "failed" and plan.error is not None:
-            return error_of(Refused(plan.error.code, plan.error, modelled=True), what)
+            return error_of(Refused(_status(plan.error), plan.error, modelled=True), what)
         if plan.status in ("failed", "cancelled"):
             return StorageError(f"{what}: the service says that the plan is {plan.status}", retryable=True)
         return StorageError(f"{what}: the service gives a plan of the unknown status '{plan.status[:40]}'")
+
+
+def _status(error: ErrorModel) -> int:
+    """The status that the error of a plan states; that of a failure where it states none."""
+    stated = str(error.code)
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) == 3 else 500
 
 
 def scans_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -24,6 +25,7 @@ from icefield_rest.settings import (
     URI,
     Settings,
     check_planning,
+    checked_uri,
     host_of,
     settings_of,
 )
@@ -42,14 +44,15 @@ _USERS_OWN: Final = (
 _USERS_NAMES: Final = frozenset(
     {"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl", SNAPSHOTS}
 )
+_IN_A_PATH: Final = "/%:@!$&'()*+,;=-._~"
 _MOST_OF_A_TOKEN: Final = 1024 * 1024
 
 
 class _Config(msgspec.Struct):
-    defaults: dict[str, str | None] = msgspec.field(default_factory=dict)
-    overrides: dict[str, str | None] = msgspec.field(default_factory=dict)
+    defaults: dict[str, str | None] | None = None
+    overrides: dict[str, str | None] | None = None
     endpoints: list[str] | None = None
-    lifetime: str | None = msgspec.field(default=None, name=_LIFETIME)
+    lifetime: Any = msgspec.field(default=None, name=_LIFETIME)
 
 
 _decoder = msgspec.json.Decoder(_Config)
@@ -68,8 +71,8 @@ class Service:
         self.connection = Connection(name, given, authenticator)
         try:
             config = self._config(given)
-            self.defaults = _theirs(config.defaults)
-            self.overrides = _theirs(config.overrides)
+            self.defaults = _theirs(config.defaults or {})
+            self.overrides = _theirs(config.overrides or {})
             self.properties: dict[str, str] = {**self.defaults, **properties, **self.overrides}
             self.settings = self._settled(given)
         except BaseException:
@@ -99,13 +102,23 @@ class Service:
             raise NotSupportedByCatalog(f"{what}: the service of catalog '{self.name}' does not offer '{endpoint}'")
 
     def path(self, *parts: str) -> str:
-        """A path below the prefix."""
-        prefix = self.settings.prefix
+        """A path below the prefix, which the service gives as it is to be sent."""
+        prefix = quote(self.settings.prefix, safe=_IN_A_PATH)
         return "/".join(("v1", *([prefix] if prefix else []), *parts))
 
     def namespace_path(self, namespace: NamespaceName, *more: str) -> str:
         """The path of a namespace, or of what is in it."""
-        return self.path("namespaces", joined(self.settings.separator.join(namespace)), *more)
+        return self.path("namespaces", joined(self.joined_levels(namespace)), *more)
+
+    def joined_levels(self, namespace: NamespaceName) -> str:
+        """The levels of a namespace as one string. Raises ``InvalidArgument`` for one that would be read as another."""
+        separator = self.settings.separator
+        if any(separator in level for level in namespace):
+            raise InvalidArgument(
+                f"a level of namespace {'.'.join(namespace)!r} holds {separator!r}, by which the service of catalog "
+                f"'{self.name}' tells levels apart, so that it would be another namespace there"
+            )
+        return separator.join(namespace)
 
     def table_path(self, table: TableName, *more: str) -> str:
         """The path of a table, or of what it has."""
@@ -151,16 +164,17 @@ class Service:
     def _settled(self, given: Settings) -> Settings:
         """The settings of both, with what is the user's alone."""
         stated = {key: value for key, value in self.properties.items() if key != TRUSTED_HOSTS}
-        address = stated.get(URI, given.uri)
-        if host_of(address) not in given.trusted:
+        address = checked_uri(self.name, stated.get(URI, given.uri))
+        if not given.trusts(address):
             raise InvalidArgument(
                 f"the service of catalog '{self.name}' wants to be asked at {host_of(address)}, which the properties "
-                "of the catalog do not name: set 'uri' to it, or add it to rest.trusted-hosts"
+                "of the catalog do not name, or by http in place of https: set 'uri' to it, or add its host to "
+                "rest.trusted-hosts"
             )
         if not stated.get(SEPARATOR, "%1F"):
             raise StorageError(f"the service of catalog '{self.name}' states an empty namespace-separator")
         found = settings_of(self.name, stated)
-        return Settings(**{**vars(found), "trusted": given.trusted})
+        return Settings(**{**vars(found), "trusted": given.trusted, "plain": given.plain})
 
 
 def _theirs(properties: Mapping[str, str | None]) -> dict[str, str]:
@@ -179,7 +193,7 @@ def may_say(properties: Mapping[str, str | None]) -> dict[str, str]:
 
 def _post(settings: Settings, address: str, form: Mapping[str, str], headers: Mapping[str, str]) -> tuple[int, bytes]:
     """Send a form to the token service, which is at a host that the user's properties name."""
-    if host_of(address) not in settings.trusted:
+    if not settings.trusts(address):
         raise InvalidArgument(f"the token service {host_of(address)} is not named by the properties of the catalog")
     with client_of(settings) as client:
         try:

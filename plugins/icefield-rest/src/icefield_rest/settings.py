@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,7 @@ REFS: Final = "refs"
 HEADER: Final = "header."
 OWN: Final = "rest."
 
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PAGE: Final = 1_000
 _ACCESS: Final = "X-Iceberg-Access-Delegation"
 
@@ -45,6 +47,7 @@ class Settings:
     client_certificate: tuple[str, str] | None
     proxy: str | None
     trusted: frozenset[str]
+    plain: frozenset[str]
     cached_tables: int
     snapshots: str
     planning_timeout: float
@@ -53,6 +56,11 @@ class Settings:
     def __repr__(self) -> str:
         return f"Settings({self.uri!r})"
 
+    def trusts(self, address: str) -> bool:
+        """Whether credentials may go to an address: to a host that was named, and by http where that was, too."""
+        host = host_of(address)
+        return host in self.trusted and (urlsplit(address).scheme == "https" or host in self.plain)
+
 
 def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
     """Read the properties. Raises ``InvalidArgument`` for a value that cannot be used."""
@@ -60,6 +68,9 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
     headers = {key[len(HEADER) :]: value for key, value in properties.items() if key.startswith(HEADER)}
     if not any(key.lower() == _ACCESS.lower() for key in headers):
         headers[_ACCESS] = "vended-credentials"
+    for key, value in headers.items():
+        if not _HEADER_NAME.fullmatch(key) or not is_header_value(value):
+            raise InvalidArgument(f"the property {HEADER}{key[:100]!r} is no header that can be sent")
     return Settings(
         uri=uri,
         warehouse=properties.get(WAREHOUSE),
@@ -73,7 +84,8 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
         certificates=properties.get("ssl.cabundle"),
         client_certificate=_client_certificate(properties),
         proxy=properties.get("rest.client.proxy-uri"),
-        trusted=_trusted(uri, properties),
+        trusted=_named(uri, properties)[0],
+        plain=_named(uri, properties)[1],
         cached_tables=whole_number(properties, "rest-table-cache.max-entries", 100, 0),
         snapshots=_one_of(properties, SNAPSHOTS, ALL, REFS),
         planning_timeout=_seconds(properties, "rest.planning.timeout-ms", 300_000),
@@ -81,9 +93,18 @@ def settings_of(name: str, properties: Mapping[str, str]) -> Settings:
     )
 
 
+def is_header_value(value: str) -> bool:
+    """Whether a string can be sent as a header: visible ASCII, spaces in between, and tabs."""
+    return value == value.strip() and all(" " <= each <= "~" or each == "\t" for each in value)
+
+
 def checked_uri(name: str, uri: str | None) -> str:
     """The address of the service, without a slash at the end. Raises ``InvalidArgument``."""
-    parts = urlsplit(uri or "")
+    try:
+        parts = urlsplit(uri or "")
+        _ = parts.port
+    except ValueError as error:
+        raise InvalidArgument(f"the uri of catalog '{name}' is no address: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidArgument(
             f"catalog '{name}' of type 'rest' needs the property 'uri', such as https://host/api/catalog"
@@ -104,16 +125,20 @@ def host_of(uri: str) -> str:
     return f"{(parts.hostname or '').lower()}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def _trusted(uri: str, properties: Mapping[str, str]) -> frozenset[str]:
-    """The hosts that credentials may go to: those that the user's own properties name."""
-    found = {host_of(uri)}
-    for key in ("oauth2-server-uri", "rest.auth.oauth2.server-uri"):
-        if "://" in properties.get(key, ""):
-            found.add(host_of(properties[key]))
-    for entry in properties.get(TRUSTED_HOSTS, "").split(","):
-        if host := entry.strip().lower():
-            found.add(host if ":" in host else f"{host}:443")
-    return frozenset(found)
+def _named(uri: str, properties: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The hosts that the user's own properties name, where credentials may go, and those that may have them by http."""
+    named = [uri, *(properties.get(key, "") for key in ("oauth2-server-uri", "rest.auth.oauth2.server-uri"))]
+    found, plain = set(), set()
+    for address in filter(lambda each: "://" in each, named):
+        found.add(host_of(address))
+        if address.lower().startswith("http:"):
+            plain.add(host_of(address))
+    for entry in filter(None, (each.strip().lower() for each in properties.get(TRUSTED_HOSTS, "").split(","))):
+        host = host_of(entry) if "://" in entry else entry if ":" in entry else f"{entry}:443"
+        found.add(host)
+        if entry.startswith("http:") or host.endswith(":80") or uri.lower().startswith("http:"):
+            plain.add(host)
+    return frozenset(found), frozenset(plain)
 
 
 def check_planning(properties: Mapping[str, str]) -> None:

@@ -32,8 +32,8 @@ Items = tuple[tuple[str, str], ...]
 class SigningConfig(msgspec.Struct):
     """What a service wants to be sent with each request to sign."""
 
-    properties: dict[str, str] = msgspec.field(default_factory=dict)
-    headers: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    properties: dict[str, str] | None = None
+    headers: dict[str, list[str]] | None = None
 
 
 class _Signed(msgspec.Struct):
@@ -107,8 +107,8 @@ def signing(
         table,
         service.name,
         address,
-        tuple(sorted(found.properties.items())),
-        tuple(sorted((name, ",".join(values)) for name, values in found.headers.items())),
+        tuple(sorted((found.properties or {}).items())),
+        tuple(sorted((name, ",".join(values)) for name, values in (found.headers or {}).items())),
         tuple(sorted(service.given.items())),
     )
 

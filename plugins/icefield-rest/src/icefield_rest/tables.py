@@ -23,19 +23,14 @@ from icefield_rest.answers import Loaded, committed, loaded
 from icefield_rest.connection import MAX_TABLE, outcome
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.names import Identifier, listed
+from icefield_rest.names import Identifier, Names, listed
 from icefield_rest.service import Service
-from icefield_rest.settings import ALL
+from icefield_rest.settings import ALL, is_header_value
 
 _GONE: Final = ("NoSuchTable", "NoSuchNamespace", "NotFound")
 
 
-class _ListTables(msgspec.Struct):
-    identifiers: list[Identifier]
-    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
-
-
-_names = msgspec.json.Decoder(_ListTables)
+_names = msgspec.json.Decoder(Names)
 
 
 class Tables:
@@ -50,7 +45,7 @@ class Tables:
         """The table, or None when there is none. Raises ``StorageError``."""
         service, what, headers = self.service, f"loading {_shown(table)}", {}
         known = self._remembered(table)
-        if known is not None and known.etag is not None and known.lasts:
+        if known is not None and known.etag is not None and is_header_value(known.etag) and known.lasts:
             headers["If-None-Match"] = known.etag
         path, mode = service.table_path(table), service.settings.snapshots
         try:
@@ -89,7 +84,7 @@ class Tables:
         service = self.service
         path = service.namespace_path(namespace, "tables")
         what = f"listing the tables of {'.'.join(namespace)}"
-        return [found.name for page in listed(service, path, what, _names) for found in page.identifiers]
+        return [found.name for page in listed(service, path, what, _names) for found in page.identifiers or ()]
 
     def create(self, table: TableName, body: dict[str, Any]) -> Loaded:
         """Create a table, or stage its creation. Raises ``TableExists``, ``NoSuchNamespace``."""
@@ -198,6 +193,7 @@ class Tables:
         """Rename a table. Raises ``NoSuchTable``, ``TableExists``, ``NoSuchNamespace``."""
         service, what = self.service, f"renaming {_shown(source)} to {_shown(target)}"
         service.needs(Endpoint.RENAME_TABLE, what)
+        service.table_path(target)  # a name that could not be asked for is given to nothing
         body = {"source": Identifier.of(source), "destination": Identifier.of(target)}
         for name in (source, target):
             self.forget(name)

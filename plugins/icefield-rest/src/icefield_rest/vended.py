@@ -37,7 +37,7 @@ class VendedCredential(msgspec.Struct):
     """Properties that open what is below a prefix."""
 
     prefix: str
-    config: dict[str, str]
+    config: dict[str, str | None]
 
 
 class _Vended(msgspec.Struct, rename="kebab"):

@@ -19,7 +19,7 @@ from icefield.metadata import decode_view_metadata, view_requirements_to_json, v
 from icefield_rest.connection import MAX_TABLE, Answer, outcome
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
-from icefield_rest.names import Identifier, listed
+from icefield_rest.names import Identifier, Names, listed
 from icefield_rest.service import Service, may_say
 from icefield_rest.tables import Tables, missing_namespace
 
@@ -32,18 +32,13 @@ _PLACES: Final = {
 }
 
 
-class _ListViews(msgspec.Struct):
-    identifiers: list[Identifier]
-    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
-
-
 class _LoadViewResult(msgspec.Struct, rename="kebab"):
     metadata_location: str
     metadata: msgspec.Raw
     config: dict[str, str | None] | None = None
 
 
-_names = msgspec.json.Decoder(_ListViews)
+_names = msgspec.json.Decoder(Names)
 _loaded = msgspec.json.Decoder(_LoadViewResult)
 
 
@@ -58,7 +53,7 @@ class Views:
         service, what = self._service, f"listing the views of {'.'.join(namespace)}"
         service.needs(Endpoint.LIST_VIEWS, what)
         path = service.namespace_path(namespace, "views")
-        return [found.name for page in listed(service, path, what, _names) for found in page.identifiers]
+        return [found.name for page in listed(service, path, what, _names) for found in page.identifiers or ()]
 
     def load(self, view: TableName) -> CurrentView | None:
         """A view, or None where there is none of that name."""
