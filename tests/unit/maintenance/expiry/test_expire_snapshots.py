@@ -103,6 +103,27 @@ def test_a_data_file_goes_with_the_last_snapshot_in_which_it_is_live() -> None:
     assert orphans(table) == set()
 
 
+@pytest.mark.spec("SNAP-25")
+def test_a_data_file_stays_while_a_snapshot_older_than_the_deleting_one_is_kept() -> None:
+    """The kept one names it in a manifest of its own; the others were merged, and expire with the deleting one."""
+    table = appended(2, **{"commit.manifest.min-count-to-merge": "2"})
+    table.delete("id = 0")
+    table.append(rows([7]))
+    first, second, third, fourth = table.snapshots()
+    (doomed,) = {name for name in files_of(table, [first]) if "/data/" in name}
+    table.manage_snapshots().create_tag(first.snapshot_id, "t").commit()
+    done = table.maintenance.expire_snapshots(ALL)
+    assert (done.snapshot_ids, done.data_files) == ((second.snapshot_id, third.snapshot_id), 0)
+    assert doomed in stored_files(table)
+    assert ids(table, ref="t") == [0]
+    table.manage_snapshots().remove_tag("t").commit()
+    before = stored_files(table)
+    assert table.maintenance.expire_snapshots(ALL).data_files == 1
+    assert {name for name in before - stored_files(table) if "/data/" in name} == {doomed}
+    assert ids(table, snapshot_id=fourth.snapshot_id) == [1, 7]
+    assert orphans(table) == set()
+
+
 @pytest.mark.spec("SNAP-24")
 def test_no_manifest_is_read_where_snapshots_only_appended(monkeypatch: pytest.MonkeyPatch) -> None:
     table = appended(5, **UNMERGED)
