@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pyarrow as pa
 import pytest
 from catalogs import properties_of
@@ -254,3 +255,15 @@ def test_a_server_that_keeps_refs_to_itself_loses_nothing(
         found = catalog.load_table("db.t")
         assert (ids(found, ref="kept"), ids(found, ref="other")) == ([1], [0])
         check(found, clean=False)
+
+
+@pytest.mark.slow
+def test_a_request_of_another_client_for_what_a_tag_names_is_a_conflict(server: tuple[str, Rewriting]) -> None:
+    address, _ = server
+    with load_catalog("test", type="rest", uri=address) as catalog:
+        table, at = aged(catalog)
+        table.manage_snapshots().create_tag(at[0], "kept").commit()
+        change = {"requirements": [], "updates": [{"action": "remove-snapshots", "snapshot-ids": [at[0]]}]}
+        answer = httpx.post(f"{address}/v1/namespaces/db/tables/t", json=change)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (409, "CommitFailedException")
+        assert ids(table.refresh(), ref="kept") == [0]
