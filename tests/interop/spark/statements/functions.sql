@@ -60,7 +60,7 @@ SELECT id, i, s FROM db.t ORDER BY id;
 INSERT INTO db.t (id, i, ts) SELECT id, system.bucket(7, id), TIMESTAMP '2024-01-01 00:00:00' FROM range(3);
 SELECT id, i FROM db.t ORDER BY id, i;
 CREATE TABLE db.c AS SELECT id, system.bucket(4, id) AS bb, system.truncate(1, s) AS ss, system.days(ts) AS dd FROM db.t;
-SELECT * FROM db.c ORDER BY id, bb;
+SELECT * FROM db.c ORDER BY id, bb, dd;
 -- refused
 SELECT system.bucket(16, CAST(1 AS float)) AS a;
 -- refused
