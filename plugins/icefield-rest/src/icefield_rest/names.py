@@ -1,5 +1,7 @@
 """Names in requests and answers, and listings of all their pages."""
 
+# See docs/decisions/0214.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """The service as it presents itself: its configuration laid over the user's, its endpoints, its paths."""
 
+# See docs/decisions/0214.
+
 from __future__ import annotations
 
 from collections.abc import Mapping
