@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +33,13 @@ CHANGES: dict[str, tuple[Callable[[Table], Any], list[int]]] = {
     "deletes": (lambda table: table.maintenance.rewrite_position_delete_files(), [77, 78]),
     "dangling deletes": (lambda table: table.maintenance.remove_dangling_deletes(), [77, 78]),
     "equality deletes": (lambda table: table.maintenance.convert_equality_deletes(), [77, 78]),
+    "expiry": (lambda table: table.maintenance.expire_snapshots(ALL, retain_last=3), [77, 78]),
+    "orphans": (
+        lambda table: table.maintenance.remove_orphan_files(
+            time.time_ns() // 1_000_000, dry_run=False, allow_recent=True
+        ),
+        [77, 78],
+    ),
     "append with a merge": (lambda table: table.append(rows([5])), [5, 77, 78]),
 }
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from icefield.abc import WorkRunner
+from icefield.errors import FileMissing
 from icefield.metadata import TableMetadata
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
+
+T = TypeVar("T")
+
+_VERSIONS: Final = 10
+"""That may expire one after the other while they are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +35,17 @@ class Target:
     name: tuple[str, ...] = ()
     runner: WorkRunner | None = None
     """Does the work; None: this process does, as suits each kind."""
+
+    def reading(
+        self, metadata: TableMetadata, location: str | None, read: Callable[[TableMetadata, str | None], T]
+    ) -> T:
+        """What ``read`` makes of a version; of a newer one, where others expire that version while it is read."""
+        for _ in range(_VERSIONS):
+            try:
+                return read(metadata, location)
+            except FileMissing:
+                newest = None if self.newest is None else self.newest()
+                if newest is None or newest[1] == location:
+                    raise
+                metadata, location = newest
+        return read(metadata, location)

@@ -48,9 +48,13 @@ def expire(target: Target, asked: Retention, *, dry_run: bool, clean_files: bool
     before = target.metadata if action.base is None else action.base
     if not clean_files:
         return result_of(before, action.expired)
+
+    def unreachable_in(metadata: TableMetadata, location: str | None) -> Unreachable:
+        kept = with_what_is_stored(after.io, metadata, location)
+        return _found(after.io, before, kept, location, target.runner)
+
     try:
-        kept = with_what_is_stored(after.io, after.metadata, after.metadata_location)
-        found = _found(after.io, before, kept, after.metadata_location, target.runner)
+        found = target.reading(after.metadata, after.metadata_location, unreachable_in)
     except IcefieldError as error:
         error.add_note("The snapshots have expired, and no file was deleted: expire again when this can be read.")
         raise

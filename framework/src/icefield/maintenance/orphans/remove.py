@@ -52,7 +52,12 @@ def remove_orphans(
     places = Places(io, target.metadata.location, follows_links=True)
     listing = Listing(root, limit, is_own=_is_own(places, root, target.metadata))
     held = Belonging(io, places, prefixes, target.runner)
-    held.add(target.metadata, target.metadata_location)
+
+    def hold(metadata: TableMetadata, metadata_location: str | None) -> None:
+        _refuse_shared(metadata)
+        held.add(metadata, metadata_location)
+
+    target.reading(target.metadata, target.metadata_location, hold)
     batches = []
     for batch in listing.candidates(io.list_files(root)):
         left = held.orphans(batch, mismatch)
@@ -60,9 +65,7 @@ def remove_orphans(
         io.plugins.emit(UpkeepProgress(name, "remove-orphan-files", "list", listing.listed, None))
     # Only now: what was committed while files were listed belongs to the table.
     if target.newest is not None:
-        metadata, metadata_location = target.newest()
-        _refuse_shared(metadata)
-        held.add(metadata, metadata_location)
+        target.reading(*target.newest(), hold)
     kept = [held.orphans(batch, mismatch) for batch in batches]
     orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
     undeleted = 0 if dry_run else _delete(io, name, orphans)
