@@ -76,8 +76,8 @@ def roads(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
     """The number of files on each road, for each table that a statement reads."""
     seen: list[dict[str, int]] = []
 
-    def noted(spark: Any, scan: Any, columns: Any, *, road: Road | None = None) -> Any:
-        made = planned(spark, scan, columns, road=road)
+    def noted(spark: Any, scan: Any, columns: Any, *, road: Road | None = None, **given: Any) -> Any:
+        made = planned(spark, scan, columns, road=road, **given)
         taken = [str(each.road) for each in made.roads.chosen]
         seen.append({name: taken.count(name) for name in set(taken)})
         return made.frame
@@ -95,7 +95,9 @@ def on_arrow(ice: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
             patch.setattr(
                 frames,
                 "planned_frame",
-                lambda spark, scan, columns, road=None: planned_frame(spark, scan, columns, road=Road.ARROW),
+                lambda spark, scan, columns, *, road=None, **given: planned_frame(
+                    spark, scan, columns, road=Road.ARROW, **given
+                ),
             )
             return ice.sql(statement)
 
