@@ -108,6 +108,15 @@ def clause(chance: random.Random, of: str) -> Clause:
     return Clause(sql, of, condition, row, of == "MATCHED" and then == "DELETE" and condition is ALWAYS)
 
 
+def allowed(clauses: list[Clause]) -> list[Clause]:
+    """The clauses by kind; of one kind one alone has no condition, and is the last, as Spark wants it."""
+    found = sorted(clauses, key=lambda each: (each.of, each.condition is ALWAYS))
+    following = [*(each.of for each in found[1:]), None]
+    return [
+        each for each, after in zip(found, following, strict=True) if each.condition is not ALWAYS or each.of != after
+    ]
+
+
 def merged(table: list[Row], source: list[Row], on: Condition, clauses: list[Clause]) -> list[Row] | str:
     """The table after a MERGE, or ``several`` where it is refused."""
 
@@ -187,7 +196,7 @@ def test_statements_agree_with_rows_in_python(
         ice.spark.createDataFrame(source, COLUMNS).createOrReplaceTempView("given")
         on = ON[(turn + seed) % len(ON)]
         kinds = chance.sample(["MATCHED", "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"], chance.randrange(1, 5))
-        clauses = [clause(chance, each) for each in sorted(kinds)]
+        clauses = allowed([clause(chance, each) for each in kinds])
         statement = f"MERGE INTO db.t t USING given s ON {on.sql} {' '.join(each.sql for each in clauses)}"
         after = merged(model, source, on, clauses)
         if isinstance(after, str):
