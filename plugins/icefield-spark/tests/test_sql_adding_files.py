@@ -95,7 +95,6 @@ def test_a_table_of_sparks_own_is_added_and_snapshotted(
     ("call", "why"),
     [
         ("migrate('spark_catalog.default.t')", "CALL system.snapshot"),
-        ("rewrite_table_path('db.t', 'a', 'b')", r"location\.map"),
         ("expire_snapshots(table => 'db.t', clean_expired_metadata => true)", "stay as they were"),
         ("remove_orphan_files(table => 'db.t', file_list_view => 'v')", "listed anew"),
         ("nothing('db.t')", "there are add_files, ancestors_of"),
