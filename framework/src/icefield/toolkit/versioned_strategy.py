@@ -281,7 +281,7 @@ class VersionedStrategy(CommitStrategy):
         """
         source = self.file_system.open_input(location)
         try:
-            start = _UUID_AT_THE_START.match(source.read_at(0, _START))
+            start = _UUID_AT_THE_START.match(source.read(_START))
         finally:
             source.close()
         if start is not None:
