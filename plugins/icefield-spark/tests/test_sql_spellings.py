@@ -130,10 +130,6 @@ def test_the_rows_of_a_query_are_cached_under_a_name_of_sparks(ice: Any, spark: 
         ("UNCACHE TABLE db.t", "takes the name"),
         ("LOAD DATA INPATH '/nowhere' INTO TABLE db.t", "add_files"),
         ("EXPLAIN DELETE FROM db.t WHERE id = 1", "EXPLAIN is for queries"),
-        (
-            "WITH s AS (SELECT 1L AS id) MERGE INTO db.t t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
-            "WITH clause",
-        ),
         ("FROM db.t INSERT INTO db.t SELECT id, n, home", "an INSERT for each table"),
         ("ALTER TABLE db.t ADD PARTITION (n = 1)", "come and go with their rows"),
         ("ALTER TABLE db.t ADD CONSTRAINT c CHECK (id > 0)", "NOT NULL is its one constraint"),
