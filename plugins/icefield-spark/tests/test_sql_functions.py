@@ -57,6 +57,9 @@ def rows_of() -> pa.Table:
             found[name].append(value)
 
     take()
+    for least in (-(1 << 63), 1 - (1 << 63), 2 - (1 << 63), (1 << 63) - 1):  # where truncating goes round
+        for name, column in found.items():
+            column.append(least if name == "n" else None)
     return pa.table({name: pa.array(found[name], kind) for name, (_, kind) in COLUMNS.items()})
 
 

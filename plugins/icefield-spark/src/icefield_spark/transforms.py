@@ -20,7 +20,6 @@ HASHES_TO_ZERO: Final = -1693959553
 _DAY: Final = 86_400_000_000
 _HOUR: Final = 3_600_000_000
 _EPOCH: Final = "DATE '1970-01-01'"
-_LEAST_LONG: Final = "-9223372036854775808L"
 _GREATEST_LONG: Final = "9223372036854775807L"
 _WHOLE = (iceberg.IntegerType, iceberg.LongType)
 
@@ -65,10 +64,11 @@ def _truncated(value: str, kind: IcebergType, width: str) -> str | None:
         down = f"({number} - pmod({number}, {width}))"
         return f"CAST(if({down} < -2147483648, {down} + 4294967296, {down}) AS int)"
     if isinstance(kind, iceberg.LongType):
-        # Below the least long numbers go on at the greatest. Spark takes an overflow for an error, and may compute a
-        # branch that is not taken where it occurs several times: each part is in range for any number.
-        rest, fits = f"pmod({value}, {width})", f"{value} >= {_LEAST_LONG} + {width}"
-        beyond = f"({rest} - ({value} & {_GREATEST_LONG}) - 1) & {_GREATEST_LONG}"
+        # Below the least long numbers go on at the greatest, and Spark takes an overflow for an error: each part is in
+        # range for any number. A negative one without its sign is its distance from the least.
+        rest, distance = f"pmod({value}, {width})", f"({value} & {_GREATEST_LONG})"
+        fits = f"({value} >= 0 OR {rest} <= {distance})"
+        beyond = f"({rest} - {distance} - 1) & {_GREATEST_LONG}"
         return f"if({fits}, {value} - if({fits}, {rest}, 0L), {_GREATEST_LONG} - ({beyond}))"
     return f"substring({value}, 1, {width})" if isinstance(kind, iceberg.StringType | iceberg.BinaryType) else None
 
