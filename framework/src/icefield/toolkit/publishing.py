@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from icefield.abc import FileSystem, Pointer, PutMode
+from icefield.abc import FileSystem, InputFile, Pointer, PutMode
 from icefield.errors import (
     CommitStateUnknown,
     FileExists,
@@ -93,11 +93,17 @@ def read_whole(system: FileSystem, location: str) -> bytes:
     """The bytes of a metadata file. Raises ``FileMissing``, ``InvalidMetadata`` for one that is too large."""
     source = system.open_input(location)
     try:
+        return whole_of(source, location)
+    finally:
+        source.close()
+
+
+def whole_of(source: InputFile, location: str) -> bytes:
+    """The bytes of a metadata file that is open. Raises ``InvalidMetadata`` for one that is too large."""
+    try:
         return read_bounded(source, location, MAX_METADATA_BYTES)
     except InvalidFile as error:
         raise InvalidMetadata(f"{error.message}", location=location) from error
-    finally:
-        source.close()
 
 
 def _settled(system: FileSystem, target: str, data: bytes, error: Exception | None = None) -> Pointer | None:

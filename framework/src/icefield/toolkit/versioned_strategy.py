@@ -54,7 +54,7 @@ from icefield.metadata.file_names import (
     version_of,
     writes_gzip,
 )
-from icefield.toolkit.publishing import delete_quietly, read_whole
+from icefield.toolkit.publishing import delete_quietly, read_whole, whole_of
 
 __all__ = ["Top", "VersionedStrategy", "is_tombstone", "pointer_version"]
 
@@ -282,11 +282,11 @@ class VersionedStrategy(CommitStrategy):
         source = self.file_system.open_input(location)
         try:
             start = _UUID_AT_THE_START.match(source.read(_START))
+            if start is not None:
+                return start[1].decode()
+            data = whole_of(source, location)
         finally:
             source.close()
-        if start is not None:
-            return start[1].decode()
-        data = read_whole(self.file_system, location)
         if data[:2] == b"\x1f\x8b":
             return decode_metadata(data, location).table_uuid
         try:
