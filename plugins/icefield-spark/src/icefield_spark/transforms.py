@@ -29,8 +29,14 @@ def transformed(value: str, transform: object, kind: IcebergType) -> str | None:
 
     Results are those of the transform, but that a decimal has a digit more.
     """
-    name, _, width = str(transform).rstrip("]").partition("[")
+    name, width = parted(transform)
     return computed(name, width, value, kind)
+
+
+def parted(transform: object) -> tuple[str, str]:
+    """The name of a transform and its width, which is empty where it has none."""
+    name, _, width = str(transform).rstrip("]").partition("[")
+    return name, width
 
 
 def computed(name: str, width: str, value: str, kind: IcebergType) -> str | None:
@@ -64,12 +70,11 @@ def _truncated(value: str, kind: IcebergType, width: str) -> str | None:
         down = f"({number} - pmod({number}, {width}))"
         return f"CAST(if({down} < -2147483648, {down} + 4294967296, {down}) AS int)"
     if isinstance(kind, iceberg.LongType):
-        # Below the least long numbers go on at the greatest, and Spark takes an overflow for an error: each part is in
-        # range for any number. A negative one without its sign is its distance from the least.
+        # Below the least long numbers go on at the greatest, and Spark takes an overflow for an error. A negative
+        # number without its sign is its distance from the least.
         rest, distance = f"pmod({value}, {width})", f"({value} & {_GREATEST_LONG})"
-        fits = f"({value} >= 0 OR {rest} <= {distance})"
-        beyond = f"({rest} - {distance} - 1) & {_GREATEST_LONG}"
-        return f"if({fits}, {value} - if({fits}, {rest}, 0L), {_GREATEST_LONG} - ({beyond}))"
+        wrapped = f"{_GREATEST_LONG} - ({rest} - {distance} - 1)"
+        return f"if({value} >= 0 OR {rest} <= {distance}, {value} - {rest}, {wrapped})"
     return f"substring({value}, 1, {width})" if isinstance(kind, iceberg.StringType | iceberg.BinaryType) else None
 
 

@@ -15,6 +15,7 @@ from icefield_spark.sql import views
 from icefield_spark.sql.columns import column_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, literal, quoted
+from icefield_spark.transforms import parted
 from icefield_spark.types import to_spark_schema
 
 _CREATED = "createtab_stmt string NOT NULL"
@@ -168,22 +169,17 @@ def _rest(field: spark.StructField) -> str:
 
 def transform_sql(table: Table, field: PartitionField) -> str:
     """A partition field as a statement writes it."""
-    name, width, source = *_parted(field.transform), _source(table, field)
+    name, width, source = *parted(field.transform), _source(table, field)
     return source if name == "identity" else f"{name}({width}, {source})" if width else f"{name}s({source})"
 
 
 def _sort_key(table: Table, field: SortField) -> str:
     """A sort field as Iceberg's Java runtime describes it: the width of a truncation comes last there."""
     source = table.schema().find_column_name(field.source_id) or str(field.source_id)
-    name, width = _parted(field.transform)
+    name, width = parted(field.transform)
     term = f"{name}({width}, {source})" if name == "bucket" else f"{name}({source}, {width})"
     term = source if name == "identity" else term if width else f"{name}s({source})"
     return f"{term} {field.direction.name} {field.null_order.name.replace('_', ' ')}"
-
-
-def _parted(transform: object) -> tuple[str, str]:
-    name, _, width = str(transform).rstrip("]").partition("[")
-    return name, width
 
 
 def _source(table: Table, field: PartitionField) -> str:
