@@ -1,4 +1,4 @@
-"""An ASGI application on loopback, in a thread of the test."""
+"""An ASGI application on loopback, in a thread of the test, and a catalog with a table for it to serve."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import uvicorn
+from icefield import Catalog, Table, load_catalog
 from servers.process import free_port
 
 
@@ -26,3 +29,13 @@ def served(application: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def with_table(folder: Path, schema: pa.Schema) -> Iterator[tuple[Catalog, Table]]:
+    """A catalog over SQLite, and an empty table of it, ``db.t``, whose deletes are merged when it is read."""
+    place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
+    with load_catalog("served", type="sql", **place) as catalog:
+        catalog.create_namespace("db")
+        properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+        yield catalog, catalog.create_table("db.t", schema, properties=properties)

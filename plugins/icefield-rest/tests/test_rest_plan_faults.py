@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -14,7 +13,7 @@ from http_between import Answered, Asked, Behaviour, Between, Forward, answer, l
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import IcefieldError
 from icefield_rest_server import Settings, app
-from rest_served import served
+from rest_served import served, with_table
 
 SCHEMA = pa.schema([("id", pa.int64())])
 PATIENCE = 0.5
@@ -102,12 +101,7 @@ def said(body: object) -> Answered:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a table of seven files and deletes of rows, two files to an answer."""
-    folder: Path = tmp_path_factory.mktemp("served")
-    place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
-    with load_catalog("served", type="sql", **place) as catalog:
-        catalog.create_namespace("db")
-        properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
-        table = catalog.create_table("db.t", SCHEMA, properties=properties)
+    with with_table(tmp_path_factory.mktemp("served"), SCHEMA) as (catalog, table):
         for number in range(FILES):
             table.append(pa.table({"id": [2 * number, 2 * number + 1]}, SCHEMA))
         table.delete("id in (1, 4, 7, 12)")

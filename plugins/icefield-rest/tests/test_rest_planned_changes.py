@@ -16,7 +16,7 @@ from icefield import Catalog, Table, load_catalog
 from icefield.errors import IcefieldError, InvalidMetadata
 from icefield.toolkit import value_from_bytes
 from icefield_rest_server import Settings, app
-from rest_served import served
+from rest_served import served, with_table
 
 SCHEMA = pa.schema(
     [
@@ -53,12 +53,7 @@ def rows(first: int, count: int) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
-    folder = tmp_path_factory.mktemp("served")
-    place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
-    with load_catalog("served", type="sql", **place) as catalog:
-        catalog.create_namespace("db")
-        properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
-        made = catalog.create_table("db.t", SCHEMA, properties=properties)
+    with with_table(tmp_path_factory.mktemp("served"), SCHEMA) as (catalog, made):
         made.append(rows(0, 4))
         made.append(rows(4, 4))
         with made.update_spec() as update:

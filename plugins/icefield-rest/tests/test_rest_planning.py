@@ -13,7 +13,7 @@ from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import IcefieldError, InvalidArgument, InvalidMetadata, NotSupportedByCatalog, StorageError
 from icefield_rest_server import Settings, app
-from rest_served import served
+from rest_served import served, with_table
 
 SCHEMA = pa.schema(
     [
@@ -45,12 +45,7 @@ WAITS = {"rest.retry.num-retries": "1", "rest.retry.min-wait-ms": "1"}
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     """The catalog of the server, with a table of several specs, deletes of rows, a tag, and a renamed column."""
-    folder = tmp_path_factory.mktemp("served")
-    place = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
-    with load_catalog("served", type="sql", **place) as catalog:
-        catalog.create_namespace("db")
-        properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
-        made = catalog.create_table("db.t", SCHEMA, properties=properties)
+    with with_table(tmp_path_factory.mktemp("served"), SCHEMA) as (catalog, made):
         made.append(rows(0, 8))
         with made.update_spec() as update:
             update.add_identity("part")
