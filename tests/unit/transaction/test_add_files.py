@@ -114,6 +114,17 @@ def test_what_cannot_be_added_is_refused_and_nothing_is_committed():
     assert table.properties.keys() == new_table().properties.keys()
 
 
+def test_a_position_delete_file_is_refused_as_a_data_file():
+    source = new_table(**{"write.delete.mode": "merge-on-read"})
+    source.append(rows(range(3)))
+    source.delete("id = 1")
+    (location,) = source.inspect.delete_files()["file_path"].to_pylist()
+    table = new_table()
+    with pytest.raises(InvalidArgument, match="is a position delete file"):
+        table.add_files(location)
+    assert not table.snapshots()
+
+
 def test_files_are_added_in_a_transaction_and_to_a_branch():
     table = new_table(schema=SCHEMA)
     table.append(foreign([1]))

@@ -24,6 +24,7 @@ from icefield.transaction.added_metrics import in_table_types
 from icefield.transaction.added_names import check_names
 from icefield.transaction.summary import distinct_partitions
 from icefield.types.arrow.types import field_id
+from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 from icefield.types.values import to_arrow_scalar, to_internal
 
 
@@ -56,8 +57,9 @@ class FileDescriber:
         ``stated``: what the rows have in columns that the file lacks and that the table is partitioned by as they are;
         what the file has counts before.
 
-        Raises ``InvalidArgument`` for a file of no known format or with rows of several partitions, ``InvalidFile``
-        for one that the table's columns cannot be read from, or whose columns would be read as others, ``FileMissing``.
+        Raises ``InvalidArgument`` for a file of no known format, with rows of several partitions, or of position
+        deletes, ``InvalidFile`` for one that the table's columns cannot be read from, or whose columns would be read
+        as others, ``FileMissing``.
         """
         size = self._io.stat(location).size
         kind = location.rpartition(".")[2].lower()
@@ -67,6 +69,7 @@ class FileDescriber:
             raise InvalidArgument(f"cannot find the format of {location} by its name: {error}") from error
         source = self._io.open_input(location)
         with file_format.open_reader(source, location, size=size) as reader:
+            _refuse_deletes(reader.schema, location)
             has_ids = carries_ids(reader.schema)
             self.needs_mapping |= not has_ids
             file_schema = self._mapping.apply(reader.schema)
@@ -174,6 +177,15 @@ class _Reading:
         for batch in self.batches():
             collector.update(batch)
         return collector.metrics()
+
+
+def _refuse_deletes(schema: pa.Schema, location: str) -> None:
+    """Refuse a position delete file: read as data, it would give rows that hold nothing."""
+    if {DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id} <= {field_id(field) for field in schema}:
+        raise InvalidArgument(
+            f"{location} is a position delete file, whose rows are not a table's: add only data files",
+            location=location,
+        )
 
 
 def distinct_locations(locations: Iterable[str | PathLike[str]] | str | PathLike[str]) -> list[str]:
