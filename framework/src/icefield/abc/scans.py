@@ -37,21 +37,21 @@ class ScanAsked:
     statistics: tuple[str, ...] = ()
 
 
-class ListedNumbers(msgspec.Struct, frozen=True):
+class ListedNumbers(msgspec.Struct, frozen=True, gc=False):
     """Numbers by field id, as two lists."""
 
     keys: tuple[Number, ...] = ()
     values: tuple[Number, ...] = ()
 
 
-class ListedValues(msgspec.Struct, frozen=True):
+class ListedValues(msgspec.Struct, frozen=True, gc=False):
     """Values by field id, as two lists: in the JSON form of the field's type, or as bytes in hexadecimal digits."""
 
     keys: tuple[Number, ...] = ()
     values: tuple[Any, ...] = ()
 
 
-class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=False):
     """A data file or a delete file as a service lists it, in JSON by the names of the REST protocol.
 
     ``content`` is ``data``, ``position-deletes`` or ``equality-deletes``. ``partition`` has the JSON form of a value
@@ -64,7 +64,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     file_size_in_bytes: Number
     content: str = "data"
     spec_id: Number = 0
-    partition: list[Any] | dict[str, Any] = msgspec.field(default_factory=list)
+    partition: tuple[Any, ...] | dict[str, Any] = ()
     split_offsets: tuple[Number, ...] | None = None
     sort_order_id: Number | None = None
     first_row_id: Number | None = None

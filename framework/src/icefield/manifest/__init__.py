@@ -3,7 +3,7 @@
 from icefield.manifest.cache import ByteBoundedCache, clear_caches
 from icefield.manifest.caches import resize_caches
 from icefield.manifest.columns import ALL_COLUMNS, PLAN_COLUMNS
-from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
 from icefield.manifest.entries import ManifestEntries
 from icefield.manifest.fetching import FetchedManifest
 from icefield.manifest.list_writer import assign_row_ids, write_manifest_list
@@ -32,6 +32,7 @@ __all__ = [
     "ManifestWriter",
     "assign_row_ids",
     "clear_caches",
+    "files_of_columns",
     "read_manifest",
     "read_manifest_list",
     "resize_caches",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum
+from itertools import repeat, starmap
 from typing import Any, Final
 
 _NONE: Final[Mapping[int, Any]] = {}
@@ -61,3 +63,23 @@ class DataFile:
     def is_deletion_vector(self) -> bool:
         """Whether the file is a blob in a Puffin file that deletes rows of one data file."""
         return self.content is DataFileContent.POSITION_DELETES and self.file_format == "puffin"
+
+
+_SLOTS: Final = {
+    each.name: (
+        getattr(DataFile, each.name).__set__,
+        each.default if each.default_factory is MISSING else each.default_factory(),
+    )
+    for each in fields(DataFile)
+}
+"""What puts a value into each field of a data file, and what a file has there that is said nothing else of."""
+
+
+def files_of_columns(count: int, columns: Mapping[str, Iterable[Any]]) -> list[DataFile]:
+    """So many files, whose fields have the values of these columns; a field without a column has its default."""
+    # Column by column: the constructor takes four times as long for each file.
+    files = list(map(object.__new__, repeat(DataFile, count)))
+    for name, (put, default) in _SLOTS.items():
+        values = columns.get(name)
+        deque(starmap(put, zip(files, repeat(default, count) if values is None else values, strict=True)), maxlen=0)
+    return files

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from itertools import repeat, starmap
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +11,7 @@ import pyarrow as pa
 
 from icefield.manifest import schemas as f
 from icefield.manifest.columns import ALL_COLUMNS, COLUMN_TYPES, MAP_TYPES, struct_array
-from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
+from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus, files_of_columns
 from icefield.manifest.manifest_file import ManifestFile
 from icefield.manifest.statistics import map_column, map_columns, map_dicts
 from icefield.types import IcebergType
@@ -28,8 +26,6 @@ _STATISTICS_NAMES: Final[Mapping[int, str]] = {
 }
 _CONTENTS: Final = tuple(DataFileContent)
 _NO_STATISTICS: Final[Mapping[int, Any]] = {}
-_SLOTS: Final = {each.name: getattr(DataFile, each.name).__set__ for each in fields(DataFile)}
-"""What puts a value into each field of a data file."""
 
 StatisticKey = tuple[int, int] | tuple[int, int, IcebergType]
 """The id of a statistics map and that of the table's field; with a type, the bound decoded to it."""
@@ -214,9 +210,9 @@ def data_files(entries: ManifestEntries) -> Iterator[DataFile]:
     """Each entry's file as an object."""
     count = entries.num_rows
 
-    def values(number: int) -> list[Any]:
+    def values(number: int) -> Iterable[Any]:
         column = entries.columns.get(number)
-        return [None] * count if column is None else _listed(column)
+        return repeat(None, count) if column is None else _listed(column)
 
     columns: dict[str, Iterable[Any]] = {
         "file_path": values(f.FILE_PATH),
@@ -237,16 +233,9 @@ def data_files(entries: ManifestEntries) -> Iterator[DataFile]:
     }
     for number, name in _STATISTICS_NAMES.items():
         held = entries.columns.get(number)
-        columns[name] = (
-            repeat(_NO_STATISTICS, count)
-            if held is None
-            else (_NO_STATISTICS if found is None else found for found in map_dicts(held))
-        )
-    # Column by column: the constructor takes four times as long for each file.
-    files = list(map(object.__new__, repeat(DataFile, count)))
-    for name, put in _SLOTS.items():
-        deque(starmap(put, zip(files, columns[name], strict=True)), maxlen=0)
-    return iter(files)
+        if held is not None:
+            columns[name] = (_NO_STATISTICS if found is None else found for found in map_dicts(held))
+    return iter(files_of_columns(count, columns))
 
 
 def _tuple_or_none(values: list[Any] | None) -> tuple[Any, ...] | None:

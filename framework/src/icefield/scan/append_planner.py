@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.scan.changed_manifests import changed_entries, manifest_lists, written_manifests
 from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.manifest_reads import in_lots
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.planning import PlanReport, plan_request
 from icefield.scan.pruning import EntryGroup
@@ -49,15 +51,16 @@ class AppendPlanner:
         self._request = plan_request(self._columns, row_filter, prove=prove)
         self.report = PlanReport()
 
-    def files(self, first: int = 0) -> Iterator[PlannedFiles]:
+    def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
         """The files that the appends added and that may hold matching rows, the oldest first.
 
-        ``first`` is the place to begin at among the manifests that the appends wrote and that may match. Raises
-        ``InvalidMetadata`` for a damaged manifest or manifest list.
+        ``first`` is the place to begin at among the manifests that the appends wrote and that may match; ``rows`` about
+        how many entries are read ahead. Raises ``InvalidMetadata`` for a damaged manifest or manifest list.
         """
         ids = {snapshot.snapshot_id for snapshot in self._snapshots}
-        found = changed_entries(
-            self._manifests(ids)[first:], ids, EntryStatus.ADDED, self._matching, self._filter, self._request
+        found = chain.from_iterable(
+            changed_entries(lot, ids, EntryStatus.ADDED, self._matching, self._filter, self._request)
+            for lot in in_lots(self._manifests(ids)[first:], rows)
         )
         for place, (part, mask, plan) in enumerate(found, first):
             kept = part.select(self._columns).filter(mask)

@@ -41,10 +41,11 @@ _LEAST_SPLIT = 16 << 20
 class FilePlanner(Protocol):
     """Finds the data files of a scan."""
 
-    def files(self, first: int = 0) -> Iterator[PlannedFiles]:
+    def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
         """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
 
-        ``first`` is the place of the manifest to begin at, as ``PlannedFiles`` state it.
+        ``first`` is the place of the manifest to begin at, as ``PlannedFiles`` state it; ``rows`` about how many
+        entries are read ahead.
         """
 
 
@@ -80,14 +81,17 @@ class FileScan(BaseScan):
         for planned in self._planned(include_stats):
             yield from planned.tasks()
 
-    def plan_manifests(self, *, include_stats: bool = False, first: int = 0) -> Iterator[PlannedManifest]:
+    def plan_manifests(
+        self, *, include_stats: bool = False, first: int = 0, rows: int | None = None
+    ) -> Iterator[PlannedManifest]:
         """The plan in columns, a manifest at a time, in an order that the version and the filter alone decide.
 
         ``first`` is the place of the manifest to begin at, such as where a plan in parts has ended: none before it is
-        read. A file that is listed twice is found in plans from the first place to the end.
+        read. ``rows``: about how many entries are read ahead, for whoever takes no more than that. A file that is
+        listed twice is found in plans from the first place to the end.
         """
         planner = self.planner(include_stats=include_stats)
-        for planned in () if planner is None else planner.files(first):
+        for planned in () if planner is None else planner.files(first, rows):
             yield PlannedManifest.of(planned)
 
     def plan_arrow(self, *, include_stats: bool = False) -> pa.Table:

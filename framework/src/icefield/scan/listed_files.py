@@ -1,13 +1,13 @@
 """Files that a service lists in JSON, as files of the table: checked as what a manifest holds is."""
 
-# See docs/decisions/0185 and 0212.
+# See docs/decisions/0185, 0212 and 0215.
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow as pa
 from icefield.abc import ListedFile, ListedNumbers, ListedValues
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysTrue, BooleanExpression, Residuals
-from icefield.manifest import DataFile, DataFileContent
+from icefield.manifest import DataFile, DataFileContent, files_of_columns
 from icefield.manifest.columns import struct_array
 from icefield.metadata import TableMetadata
 from icefield.partitioning import PartitionSpec
@@ -35,6 +35,21 @@ _CONTENTS: Final = {
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _COUNTS: Final = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS: Final = ("lower_bounds", "upper_bounds")
+_AS_LISTED: Final = (
+    "file_path",
+    "record_count",
+    "file_size_in_bytes",
+    "spec_id",
+    "split_offsets",
+    "equality_ids",
+    "sort_order_id",
+    "first_row_id",
+    "referenced_data_file",
+    "content_offset",
+    "content_size_in_bytes",
+)
+"""The fields of a file that a service says as a manifest does."""
+
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
@@ -59,19 +74,13 @@ class ListedReader:
         }
         self._residuals: dict[int, Residuals] = {}
 
-    def data_file(self, listed: ListedFile) -> DataFile:
-        """A data file. Raises ``InvalidMetadata``."""
-        made = self._file(listed)
-        if made.content is not DataFileContent.DATA:
-            raise InvalidMetadata(f"the service lists {shown(listed)} as a file of rows, and as one of deletes")
-        return made
+    def data_files(self, listed: Sequence[ListedFile]) -> list[DataFile]:
+        """Data files. Raises ``InvalidMetadata``."""
+        return self._files(listed, of_rows=True)
 
-    def delete_file(self, listed: ListedFile) -> DataFile:
-        """A delete file. Raises ``InvalidMetadata``."""
-        made = self._file(listed)
-        if made.content is DataFileContent.DATA:
-            raise InvalidMetadata(f"the service lists {shown(listed)}, a file of rows, as one of deletes")
-        return made
+    def delete_files(self, listed: Sequence[ListedFile]) -> list[DataFile]:
+        """Delete files. Raises ``InvalidMetadata``."""
+        return self._files(listed, of_rows=False)
 
     def residual(self, file: DataFile) -> BooleanExpression:
         """What a file's rows are still to be filtered by."""
@@ -82,31 +91,18 @@ class ListedReader:
             found = self._residuals[file.spec_id] = Residuals(self._specs[file.spec_id], self._schema, self._filter)
         return found.of(file.partition)
 
-    def _file(self, listed: ListedFile) -> DataFile:
-        content = _CONTENTS.get(listed.content)
-        if content is None or listed.file_size_in_bytes < 0:
-            raise InvalidMetadata(
-                f"the service lists {shown(listed)} as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes, "
-                "which cannot be",
-                location=shown(listed),
-            )
-        made = DataFile(
-            file_path=listed.file_path,
-            file_format=listed.file_format.lower(),
-            record_count=listed.record_count,
-            file_size_in_bytes=listed.file_size_in_bytes,
-            partition=self._partition(listed),
-            spec_id=listed.spec_id,
-            content=content,
-            split_offsets=listed.split_offsets,
-            equality_ids=listed.equality_ids,
-            sort_order_id=listed.sort_order_id,
-            first_row_id=listed.first_row_id,
-            referenced_data_file=listed.referenced_data_file,
-            content_offset=listed.content_offset,
-            content_size_in_bytes=listed.content_size_in_bytes,
-        )
-        return replace(made, **self._of_columns(listed)) if self._statistics else made
+    def _files(self, listed: Sequence[ListedFile], *, of_rows: bool) -> list[DataFile]:
+        """Files, made column by column."""
+        columns: dict[str, Iterable[Any]] = {
+            "content": _contents(listed, of_rows),
+            "file_format": map(str.lower, [each.file_format for each in listed]),
+            "partition": self._partitions(listed),
+            **{name: map(attrgetter(name), listed) for name in _AS_LISTED},
+        }
+        if self._statistics:
+            found = [self._of_columns(each) for each in listed]
+            columns |= {name: [each.get(name, {}) for each in found] for name in (*_COUNTS, *_BOUNDS)}
+        return files_of_columns(len(listed), columns)
 
     def partition_array(self, spec_id: int, partitions: Sequence[tuple[Any, ...]]) -> pa.StructArray:
         """Partition tuples of one spec in columns."""
@@ -154,7 +150,27 @@ class ListedReader:
                 f"the service lists {shown(listed)} with a bound that cannot be: {error}", location=shown(listed)
             ) from error
 
-    def _partition(self, listed: ListedFile) -> tuple[Any, ...]:
+    def _partitions(self, listed: Sequence[ListedFile]) -> list[tuple[Any, ...]]:
+        """The partition of each file. What is looked at file by file is what few services list."""
+        found: list[tuple[Any, ...]] = [()] * len(listed)
+        for spec_id in {each.spec_id for each in listed}:
+            rows = [row for row, each in enumerate(listed) if each.spec_id == spec_id]
+            kinds = [kind for _, kind in self._types.get(spec_id, ())]
+            given: list[Any] = [listed[row].partition for row in rows]
+            if set(map(type, given)) != {tuple} or set(map(len, given)) != {len(kinds)} or not kinds:
+                given = [self._given(listed[row]) for row in rows]
+            try:
+                columns = [_values(kind, column) for kind, column in zip(kinds, zip(*given, strict=True), strict=True)]
+            except InvalidArgument:
+                for row, one in zip(rows, given, strict=True):
+                    _check_partition(listed[row], kinds, one)
+                raise
+            for row, partition in zip(rows, zip(*columns, strict=True), strict=False):
+                found[row] = partition
+        return found
+
+    def _given(self, listed: ListedFile) -> tuple[Any, ...]:
+        """The values of a partition in JSON, one for each field of its spec."""
         types = self._types.get(listed.spec_id)
         if types is None:
             raise InvalidMetadata(
@@ -162,19 +178,61 @@ class ListedReader:
                 location=shown(listed),
             )
         given = listed.partition
-        values = [given.get(str(number)) for number, _ in types] if isinstance(given, dict) else given
+        values = tuple(given.get(str(number)) for number, _ in types) if isinstance(given, dict) else given
         if len(values) != len(types):
             raise InvalidMetadata(
                 f"the service lists {shown(listed)} with {len(values)} partition values in place of {len(types)}",
                 location=shown(listed),
             )
-        try:
-            return tuple(_value(kind, value) for (_, kind), value in zip(types, values, strict=True))
-        except InvalidArgument as error:
-            raise InvalidMetadata(
-                f"the service lists {shown(listed)} with a partition that cannot be: {error.message}",
-                location=shown(listed),
-            ) from error
+        return values
+
+
+def _values(kind: IcebergType, given: Sequence[Any]) -> list[Any]:
+    """The internal values of one type from JSON. Each is read once: few differ. Raises ``InvalidArgument``."""
+    types = set(map(type, given)) - {type(None)}
+    # True equals 1, and 0.0 equals -0.0; lists have no hash.
+    if isinstance(kind, FloatType | DoubleType) or len(types) > 1 or not types <= {str, int}:
+        return [_value(kind, value) for value in given]
+    known = {value: _value(kind, value) for value in set(given)}
+    return list(map(known.__getitem__, given))
+
+
+def _check_partition(listed: ListedFile, kinds: Sequence[IcebergType], values: Sequence[Any]) -> None:
+    try:
+        for kind, value in zip(kinds, values, strict=True):
+            _value(kind, value)
+    except InvalidArgument as error:
+        raise InvalidMetadata(
+            f"the service lists {shown(listed)} with a partition that cannot be: {error.message}",
+            location=shown(listed),
+        ) from error
+
+
+def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent]:
+    """What each file holds. Raises ``InvalidMetadata`` for what a file cannot be, and for one of the other kind."""
+    contents = [_CONTENTS.get(each.content) for each in listed]
+    if (
+        None in contents
+        or (set(contents) - {DataFileContent.DATA} if of_rows else DataFileContent.DATA in contents)
+        or min([each.file_size_in_bytes for each in listed], default=0) < 0
+    ):
+        for each in listed:
+            _check(each, of_rows)
+    return contents  # type: ignore[return-value]
+
+
+def _check(listed: ListedFile, of_rows: bool) -> None:
+    content = _CONTENTS.get(listed.content)
+    if content is None or listed.file_size_in_bytes < 0:
+        raise InvalidMetadata(
+            f"the service lists {shown(listed)} as '{listed.content[:40]}' of {listed.file_size_in_bytes} bytes, "
+            "which cannot be",
+            location=shown(listed),
+        )
+    if of_rows and content is not DataFileContent.DATA:
+        raise InvalidMetadata(f"the service lists {shown(listed)} as a file of rows, and as one of deletes")
+    if not of_rows and content is DataFileContent.DATA:
+        raise InvalidMetadata(f"the service lists {shown(listed)}, a file of rows, as one of deletes")
 
 
 def _value(kind: IcebergType, value: Any) -> Any:

@@ -52,6 +52,18 @@ def manifest_groups(
         reads.stop()
 
 
+def in_lots(manifests: Sequence[ManifestFile], rows: int | None) -> Iterator[Sequence[ManifestFile]]:
+    """The manifests in lots of about so many entries each, by the counts of their list; together without a number."""
+    begin = entries = 0
+    for end, manifest in enumerate(manifests if rows is not None else (), 1):
+        entries += manifest.entry_count
+        if rows is not None and entries >= rows:
+            yield manifests[begin:end]
+            begin, entries = end, 0
+    if begin < len(manifests):
+        yield manifests[begin:]
+
+
 @dataclass(slots=True)
 class _Ahead:
     """A manifest whose turn comes: decoded, or being fetched; ``size`` is what it counts for meanwhile."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from icefield.scan.delete_index import DELETE_STATISTICS, DeleteIndex
 from icefield.scan.duplicates import DistinctPaths
 from icefield.scan.kept_deletes import DELETE_INDEXES, index_key, kept_index
 from icefield.scan.manifest_filter import ManifestFilter
+from icefield.scan.manifest_reads import in_lots
 from icefield.scan.matching import Matched, MatchManifests, run_in_lots
 from icefield.scan.planned_files import PlannedFiles
 from icefield.scan.pruning import (
@@ -139,11 +141,12 @@ class ScanPlanner:
         """The manifest list of the snapshot."""
         return read_manifest_list(self._io, self._snapshot, self._metadata)
 
-    def files(self, first: int = 0) -> Iterator[PlannedFiles]:
+    def files(self, first: int = 0, rows: int | None = None) -> Iterator[PlannedFiles]:
         """The files that may hold matching rows, manifest by manifest, with the deletes that apply to them.
 
-        ``first`` is the place in the manifest list to begin at. Raises ``InvalidMetadata`` for a damaged manifest or
-        manifest list, and for a file that is listed twice in what is planned, once all of it was drawn.
+        ``first`` is the place in the manifest list to begin at; ``rows`` about how many entries are read ahead.
+        Raises ``InvalidMetadata`` for a damaged manifest or manifest list, and for a file that is listed twice in what
+        is planned, once all of it was drawn.
         """
         manifests = self.manifests
         distinct = None if manifests.paths_are_distinct else DistinctPaths(self._live_paths)
@@ -152,7 +155,7 @@ class ScanPlanner:
             DELETE_INDEXES.put(key, deletes)  # whoever plans in parts may end before the end
         chosen, places = self._choose(ManifestContent.DATA, first)
         place_of_each = iter(places.tolist())
-        for group in self._matched(chosen):
+        for group in chain.from_iterable(self._matched(lot) for lot in in_lots(chosen, rows)):
             residuals = self._manifests.spec_plan(group[0].entries.spec_id).residuals
             entries = [each.entries for each in group]
             assigned = (

@@ -73,12 +73,13 @@ class ServedScan:
         with closing(listing.parts) as parts:  # type: ignore[type-var]
             for part in parts:
                 for listed in part.files:
-                    if listed.file_path in seen:
+                    path = listed.file_path
+                    if path in seen:
                         raise InvalidMetadata(
                             f"the service lists {shown(listed)} twice in one plan, and its rows would be read twice",
                             location=shown(listed),
                         )
-                    seen.add(listed.file_path)
+                    seen.add(path)
                 yield ServedFiles(reader, part)
         report.files_planned = len(seen)
         report.emit(
@@ -135,14 +136,14 @@ def _means(schema: Schema, name: str, number: int) -> bool:
 
 
 class ServedFiles:
-    """A part of a service's plan, of which tasks are rows. Objects are made when a task is asked for them."""
+    """A part of a service's plan, of which tasks are rows. Objects are made when a task is first asked for one."""
 
     __slots__ = ("_deletes", "_files", "_part", "_reader")
 
     def __init__(self, reader: ListedReader, part: ListedFiles) -> None:
         self._reader, self._part = reader, part
-        self._files: dict[int, DataFile] = {}
-        self._deletes: dict[int, DataFile] = {}
+        self._files: list[DataFile] | None = None
+        self._deletes: list[DataFile] | None = None
 
     def __len__(self) -> int:
         return len(self._part.files)
@@ -157,10 +158,11 @@ class ServedFiles:
 
     def file(self, row: int) -> DataFile:
         """The data file."""
-        found = self._files.get(row)
-        if found is None:
-            found = self._files[row] = self._reader.data_file(self._part.files[row])
-        return found
+        files = self._files
+        if files is None:
+            # All at once: one by one would cost several times as much, and whoever asks for one asks for more.
+            files = self._files = self._reader.data_files(self._part.files)
+        return files[row]
 
     def residual(self, row: int) -> BooleanExpression:
         """What is left of the filter."""
@@ -179,10 +181,8 @@ class ServedFiles:
         return None
 
     def _delete_file(self, place: int) -> DataFile:
-        found = self._deletes.get(place)
-        if found is None:
-            known = self._part.delete_files
-            if not 0 <= place < len(known):
-                raise InvalidMetadata(f"the service names delete file {place} of a list of {len(known)}")
-            found = self._deletes[place] = self._reader.delete_file(known[place])
-        return found
+        if self._deletes is None:
+            self._deletes = self._reader.delete_files(self._part.delete_files)
+        if not 0 <= place < len(self._deletes):
+            raise InvalidMetadata(f"the service names delete file {place} of a list of {len(self._deletes)}")
+        return self._deletes[place]

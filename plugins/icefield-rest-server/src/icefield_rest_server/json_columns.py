@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 Text: TypeAlias = pa.LargeStringArray
 _TEXT: Final = pa.large_string()
-_ESCAPED: Final = np.isin(np.arange(256), [*range(32), ord('"'), ord("\\")])
 
 
 def row_texts(*parts: Text | str) -> Text:
@@ -50,7 +49,8 @@ def strings(column: pa.Array) -> Text:
     column = column.cast(_TEXT)
     column.validate(full=True)
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset :]
-    if not _ESCAPED[np.frombuffer(column.buffers()[2], np.uint8)[offsets[0] : offsets[len(column)]]].any():
+    data = np.frombuffer(column.buffers()[2], np.uint8)[offsets[0] : offsets[len(column)]]
+    if not ((data < ord(" ")).any() or (data == ord('"')).any() or (data == ord("\\")).any()):
         return row_texts('"', column, '"')
     return texts(column, str)
 

@@ -214,7 +214,8 @@ def _page(
     """So many files of a plan, and the task for what comes after them; None where nothing does."""
     found: list[PlannedManifest] = []
     left = most
-    with closing(scan.plan_manifests(include_stats=include_stats, first=plan.manifest)) as planned:  # type: ignore[type-var]
+    parts = scan.plan_manifests(include_stats=include_stats, first=plan.manifest, rows=most)
+    with closing(parts) as planned:  # type: ignore[type-var]
         for part in planned:
             begin = plan.first if part.place == plan.manifest else 0
             end = min(len(part), begin + left)

@@ -31,9 +31,9 @@ _SERVICES: Final[SharedClients[Service]] = SharedClients()
 _LOG: Final = logging.getLogger(__name__)
 
 
-class _Task(msgspec.Struct, rename="kebab"):
+class _Task(msgspec.Struct, rename="kebab", gc=False):
     data_file: ListedFile
-    delete_file_references: list[int] = msgspec.field(default_factory=list)
+    delete_file_references: tuple[int, ...] = ()
 
 
 class _Tasks(msgspec.Struct, rename="kebab"):
