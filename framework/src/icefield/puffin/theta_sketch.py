@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.puffin.theta_hashes import Hashes, theta_hashes
+from icefield.types.values import distinct
 
 NOMINAL_ENTRIES: Final = 4096
 """Hashes in a sketch, as DataSketches has it by default."""
@@ -88,7 +89,7 @@ class ThetaSketch:
         """Merge what waits, so that the sketch is small."""
         if not self._waiting:
             return
-        hashes = np.unique(np.concatenate([self._hashes, *self._waiting]))
+        hashes = distinct(self._hashes, *self._waiting)
         if len(hashes) > self._entries:
             self._theta = int(hashes[self._entries])
             hashes = hashes[: self._entries]

@@ -20,7 +20,7 @@ from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.partitioning.transforms import IdentityTransform
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.keys import Mask
-from icefield.scan.deletes.positions import NONE, Positions, ordered
+from icefield.scan.deletes.positions import NONE, Positions
 from icefield.scan.deletes.store import DeleteStore, OnlyRows, TaskDeletes, shared_store
 from icefield.scan.opening import counted, open_file
 from icefield.scan.parallel import default_workers, in_order
@@ -31,6 +31,7 @@ from icefield.schema.name_mapping import carries_ids
 from icefield.schema.row_lineage import RowLineage
 from icefield.types import NestedField, StructType
 from icefield.types.reserved import DELETED, FILE, PARTITION, SPEC_ID, is_reserved_id
+from icefield.types.values import distinct
 
 BATCH_ROWS = 131_072
 """The most rows in one batch."""
@@ -205,7 +206,7 @@ class TaskReader:
                     for batch in counted(file, reader, request):
                         rows = lookup.matches(schema, projection.apply(batch))
                         found.append(batch.column(batch.num_columns - 1).to_numpy()[np.sort(rows)])
-        return TaskDeletes(ordered(found), deletes.lookups) if deletes.passes else deletes
+        return TaskDeletes(distinct(*found), deletes.lookups) if deletes.passes else deletes
 
     def _projection(
         self, task: FileScanTask, file: DataFile, wanted: _Wanted, file_schema: pa.Schema

@@ -58,7 +58,7 @@ from icefield.types.arrow.types import (
     with_dictionaries,
     with_field_id,
 )
-from icefield.types.values import decimal_from_unscaled, from_arrow_scalar
+from icefield.types.values import decimal_from_unscaled, distinct, from_arrow_scalar
 from icefield.types.values import from_bytes as value_from_bytes
 from icefield.types.values import to_json as value_to_json
 from icefield.types.values.variant import variant_names, variant_to_python
@@ -112,6 +112,7 @@ __all__ = [
     "decimal_from_unscaled",
     "delete_quietly",
     "deleting_only",
+    "distinct",
     "endpoint_of",
     "field_id",
     "file_system_metadata_name",

@@ -17,7 +17,7 @@ from icefield.expressions import BooleanExpression
 from icefield.metadata import TableMetadata
 from icefield.scan import PlannedManifest
 from icefield.schema import Schema
-from icefield.toolkit import filter_to_json, last_of_each_key, value_from_bytes, value_to_json
+from icefield.toolkit import distinct, filter_to_json, last_of_each_key, value_from_bytes, value_to_json
 from icefield.types import IcebergType
 
 from icefield_rest_server.json_columns import (
@@ -51,9 +51,7 @@ class TaskWriter:
 
     def body(self, planned: Sequence[PlannedManifest]) -> dict[str, Any]:
         """Tasks, and each of their delete files once."""
-        deletes = (
-            np.unique(np.concatenate([part.delete_numbers for part in planned])) if planned else np.zeros(0, np.int64)
-        )
+        deletes = distinct(*[part.delete_numbers for part in planned]) if planned else np.zeros(0, np.int64)
         made = []
         for _, parts in groupby(planned, lambda part: (part.spec_id, part.files.schema)):
             made.append(elements(self._tasks(list(parts), deletes)))

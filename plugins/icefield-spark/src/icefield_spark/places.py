@@ -16,6 +16,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 from icefield.scan import FileScanTask
+from icefield.toolkit import distinct
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
@@ -165,9 +166,9 @@ def collected(plan: Plan, rows: Sequence[Any]) -> dict[str, Positions]:
     pieces: dict[int, list[Positions]] = {}
     for row in rows:
         pieces.setdefault(row.file, []).append(pickle.loads(bytes(row.positions)))
-    return plan.by_path({number: np.unique(np.concatenate(each)) for number, each in pieces.items()})
+    return plan.by_path({number: distinct(*each) for number, each in pieces.items()})
 
 
 def positions_at(plan: Plan, places: Positions) -> dict[str, Positions]:
     """Places as positions by path, each once and in order."""
-    return plan.by_path(dict(by_file(np.unique(places))))
+    return plan.by_path(dict(by_file(distinct(places))))

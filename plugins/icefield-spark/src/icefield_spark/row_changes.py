@@ -14,6 +14,7 @@ from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression
 from icefield.metadata import MAIN_BRANCH, TableMetadata
+from icefield.toolkit import distinct
 from icefield.writing import WriteContext, write_batches
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
@@ -101,14 +102,14 @@ def commit_changes(
         )
         gone: dict[str, Positions] = {}
         for path, (positions, goes) in _together(target, rows).items():
-            if one_source_row and len(np.unique(positions)) < len(positions):
+            if one_source_row and len(distinct(positions)) < len(positions):
                 raise InvalidArgument(
                     "several rows of the source match one row of the table, so that it is not clear what becomes of "
                     f"it: MERGE takes one (data file {path})",
                     location=path,
                 )
             if goes.any():
-                gone[path] = np.unique(positions[goes])
+                gone[path] = distinct(positions[goes])
         strings = application_of(outcome)
         apply_changes(
             session,

@@ -17,6 +17,7 @@ from icefield.errors import UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, In
 from icefield.metadata import MAIN_BRANCH
 from icefield.scan import TableScan
+from icefield.toolkit import distinct
 from icefield.writing import (
     DataFile,
     DeleteContext,
@@ -189,7 +190,8 @@ def _mark(
     if table.format_version >= 3:
         old = _old_positions(target, marked)
         rows = [
-            DeletedRows(known[path].file, np.union1d(found, old.get(path, found))) for path, found in marked.items()
+            DeletedRows(known[path].file, distinct(found, *([old[path]] if path in old else [])))
+            for path, found in marked.items()
         ]
         delta.add_deletes(*write_deletion_vectors(context, rows, note=note))
         for path in marked:

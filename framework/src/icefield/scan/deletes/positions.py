@@ -26,6 +26,7 @@ from icefield.scan.opening import counted, open_file
 from icefield.schema import Schema
 from icefield.storage import FileIO
 from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+from icefield.types.values import distinct
 
 Positions = npt.NDArray[np.int64]
 """Positions in one data file, ascending and distinct."""
@@ -72,17 +73,7 @@ def read_position_deletes(io: FileIO, file: DataFile, path: str | None = None) -
             raise InvalidFile(
                 f"{file.file_path} deletes more than {MAX_DELETED_POSITIONS:,} rows", location=file.file_path
             )
-    return {name: ordered(parts) for name, parts in found.items()}
-
-
-def ordered(parts: list[npt.NDArray[np.int64]]) -> Positions:
-    """Positions of several places together, ascending and distinct."""
-    together = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    if np.all(together[1:] > together[:-1]):
-        return together
-    # Not np.unique, which hashes integers first and takes ten times as long.
-    together = np.sort(together)
-    return together[np.concatenate(([True], together[1:] > together[:-1]))]
+    return {name: distinct(*parts) for name, parts in found.items()}
 
 
 def position_delete_batches(

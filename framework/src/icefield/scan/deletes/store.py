@@ -17,9 +17,10 @@ from icefield.scan.deletes.equality import EqualityDeletes, KeyLookup, key_ids
 from icefield.scan.deletes.kept import Kept
 from icefield.scan.deletes.key_columns import with_dropped
 from icefield.scan.deletes.keys import Mask
-from icefield.scan.deletes.positions import NONE, Positions, ordered, read_position_deletes, read_vector
+from icefield.scan.deletes.positions import NONE, Positions, read_position_deletes, read_vector
 from icefield.scan.tasks import FileScanTask, ScanContext
 from icefield.schema import Schema
+from icefield.types.values import distinct
 
 HELD_BYTES: Final = 256 << 20
 """Of positions, and of keys for each set of columns, that are held in memory."""
@@ -126,7 +127,7 @@ class DeleteStore:
             elif lookup.sets:
                 lookups.append(lookup)
         found = [part for part in positions if len(part)]
-        return TaskDeletes(ordered(found) if found else NONE, tuple(lookups), tuple(passes))
+        return TaskDeletes(distinct(*found) if found else NONE, tuple(lookups), tuple(passes))
 
     def table_schema(self, ids: Collection[int]) -> Schema:
         """The columns of the table, and those among ``ids`` that it has no more."""

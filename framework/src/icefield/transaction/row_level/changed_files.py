@@ -24,13 +24,14 @@ from icefield.manifest.data_file import DataFile
 from icefield.manifest.entries import ManifestEntries
 from icefield.metadata.properties import COPY_ON_WRITE, Property, get_str
 from icefield.scan import FileScanTask
-from icefield.scan.deletes.positions import NONE, Positions, ordered
+from icefield.scan.deletes.positions import NONE, Positions
 from icefield.scan.parallel import in_order
 from icefield.transaction.action import ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.edits import NO_ROWS, Edit, Ints
 from icefield.transaction.row_level.file_rows import SUCCESSOR_BYTES, Allowance, FileRows, Tally
 from icefield.transaction.row_level.head_deletes import HeadDeletes, file_key, keeps_lineage
+from icefield.types.values import distinct
 from icefield.writing.context import BUFFER_BYTES, WriteContext
 from icefield.writing.data_writer import write_batches
 from icefield.writing.threads import processors
@@ -229,7 +230,7 @@ class ChangedFiles:
         older = NONE if deletes is None else deletes.positions
         if file.record_count >= 0:
             older = older[: np.searchsorted(older, file.record_count)]  # position deletes may be beyond the end
-        every = ordered([gone, older]) if len(older) else gone
+        every = distinct(gone, older) if len(older) else gone
         if len(every) == file.record_count:
             return None
         return every if self._head.metadata.format_version >= 3 else gone

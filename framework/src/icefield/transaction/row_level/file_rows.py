@@ -24,6 +24,7 @@ from icefield.transaction.branch_head import Head
 from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
 from icefield.transaction.row_level.head_deletes import HeadDeletes, keeps_lineage
 from icefield.types.reserved import POS, ROW_ID
+from icefield.types.values import distinct
 
 AHEAD_BYTES: Final = 32 << 20
 """Rows of a file that are held until one is found that changes; beyond it the file is read again from its start."""
@@ -45,7 +46,7 @@ class Tally:
         self.deleted += len(edited.gone) - len(edited.updated)
         self.updated += len(edited.updated)
         if len(edited.met):
-            self.met = np.union1d(self.met, edited.met) if len(self.met) else edited.met
+            self.met = distinct(self.met, edited.met)
 
 
 class Allowance:
@@ -80,7 +81,7 @@ class FileRows:
         edit, met = self._edit, NO_ROWS
         assert edit.keys is not None
         for batch in self._read(self._schema.select_ids(edit.keys), edit.row_filter):
-            met = np.union1d(met, edit.met(batch))
+            met = distinct(met, edit.met(batch))
             if edit.may_change(met):
                 return True, met
         return False, met

@@ -14,7 +14,7 @@ from icefield.expressions import AlwaysFalse, BooleanExpression, BoundPredicate,
 from icefield.schema import Schema
 from icefield.types.arrow.nested import times_as_numbers
 from icefield.types.arrow.pieces import one_array
-from icefield.types.values import from_arrow_scalar
+from icefield.types.values import distinct, from_arrow_scalar
 
 Ints = np.ndarray[Any, Any]
 
@@ -72,7 +72,7 @@ class Keys:
         if not len(here) or self._index.is_exact:
             return here, given
         # Arrow would build its table of all given rows anew for each batch: here it is of those that may be equal.
-        rows, others = np.unique(here), np.unique(given)
+        rows, others = distinct(here), distinct(given)
         pairs = self._joined(table.take(pa.array(rows)), self._indexed.take(pa.array(others)))
         return rows[pairs[0]], pairs[1]
 
@@ -147,15 +147,6 @@ class _NumberIndex:
         here = np.repeat(rows, counts)
         begin = np.cumsum(counts) - counts
         return here, self._given[np.repeat(first - begin, counts) + np.arange(len(here))]
-
-
-def distinct(numbers: Ints) -> Ints:
-    """The numbers that occur, in order: ``np.unique`` takes several times as long."""
-    ordered = np.sort(numbers)
-    first = np.ones(len(ordered), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    occurring: Ints = ordered[first]
-    return occurring
 
 
 def differing(left: pa.RecordBatch, left_rows: Ints, right: pa.Table, right_rows: Ints) -> Ints:

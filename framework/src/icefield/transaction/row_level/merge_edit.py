@@ -12,9 +12,9 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, disjunction
 from icefield.schema import Schema
 from icefield.transaction.row_level.clauses import BoundClause, first_that_holds
 from icefield.transaction.row_level.edits import Edit, Edited, Ints
-from icefield.transaction.row_level.key_join import distinct
 from icefield.transaction.row_level.merge_source import MergeSource
 from icefield.types.arrow.pieces import one_array
+from icefield.types.values import distinct
 from icefield.writing.conforming import Conforming
 
 
@@ -102,7 +102,9 @@ class MergeEdit(Edit):
                 mask = chosen == number
                 concerned.append(_Concerned(clause, here[mask], given[mask]))
         if self._clauses.by_source:
-            alone = np.setdiff1d(np.arange(batch.num_rows), here)
+            met = np.zeros(batch.num_rows, bool)
+            met[here] = True
+            alone = np.flatnonzero(~met)
             chosen = first_that_holds(self._clauses.by_source, batch.take(pa.array(alone)))
             for number, clause in enumerate(self._clauses.by_source):
                 concerned.append(_Concerned(clause, alone[chosen == number], None))

@@ -22,8 +22,9 @@ from icefield.transaction.row_level.action import RowLevelAction
 from icefield.transaction.row_level.changed_files import ChangedFile
 from icefield.transaction.row_level.edits import NO_ROWS, Edit, Edited, Ints
 from icefield.transaction.row_level.inserted_rows import InsertedRows
-from icefield.transaction.row_level.key_join import Keys, differing, distinct
+from icefield.transaction.row_level.key_join import Keys, differing
 from icefield.transaction.rows import conformed
+from icefield.types.values import distinct
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from icefield.types.values.binary import (
 )
 from icefield.types.values.binary_arrays import from_bytes_array, to_bytes_array
 from icefield.types.values.defaults import initial_value, promote, write_value
+from icefield.types.values.distinct import distinct
 from icefield.types.values.json import from_json, to_json
 from icefield.types.values.python import to_internal, to_python
 from icefield.types.values.variant import VariantLeaf, variant_bounds_from_bytes, variant_to_python
@@ -27,6 +28,7 @@ __all__ = [
     "VariantLeaf",
     "constant_array",
     "decimal_from_unscaled",
+    "distinct",
     "from_arrow_array",
     "from_arrow_scalar",
     "from_bytes",

@@ -54,6 +54,7 @@ from icefield.partitioning import UNPARTITIONED, PartitionSpec
 from icefield.puffin.roaring import Positions
 from icefield.schema import Schema
 from icefield.storage import FileIO, LocationProvider
+from icefield.types.values import distinct
 from icefield.writing.context import WriteContext
 
 _OF_FORMATS: Final[Mapping[Property, Property]] = {
@@ -188,7 +189,7 @@ def by_path(rows: Iterable[DeletedRows]) -> dict[str, DeletedRows]:
         if not len(each.positions):
             continue
         if path in found:
-            each = DeletedRows(each.file, np.union1d(found[path].positions, each.positions))
+            each = DeletedRows(each.file, distinct(found[path].positions, each.positions))
         found[path] = each
     return found
 
