@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
+import pyarrow as pa
+
 from icefield.abc import WorkRunner
 from icefield.errors import NoSuchSnapshot
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
@@ -153,24 +155,33 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a table that never had a partition field, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-        metadata, snapshot = self._target.metadata, self._snapshot(snapshot_id)
-        refuse_plain_files(metadata)
-        united = stats_file.united_partition(metadata)
-        if snapshot is None:
-            return None
-        known = nearest_known(metadata, snapshot) if incremental else None
-        if known is not None and known.snapshot_id == snapshot.snapshot_id:
-            return known
         io, runner = self._target.io, self._target.runner
-        found = None if known is None else computed_from(metadata, io, snapshot, united, known, runner)
-        if found is None:
-            found = computed_in_full(metadata, io, snapshot, united, runner)
-        rows = stats_file.stats_table(metadata, united, found)
+        refuse_plain_files(self._target.metadata)
+
+        def computed(
+            metadata: TableMetadata,
+        ) -> tuple[TableMetadata, Snapshot, pa.Table] | PartitionStatisticsFile | None:
+            snapshot, united = _snapshot(metadata, snapshot_id), stats_file.united_partition(metadata)
+            if snapshot is None:
+                return None
+            known = nearest_known(metadata, snapshot) if incremental else None
+            if known is not None and known.snapshot_id == snapshot.snapshot_id:
+                return known
+            found = None if known is None else computed_from(metadata, io, snapshot, united, known, runner)
+            if found is None:
+                found = computed_in_full(metadata, io, snapshot, united, runner)
+            return metadata, snapshot, stats_file.stats_table(metadata, united, found)
+
+        found = self._target.reading_version(computed)
+        if not isinstance(found, tuple):
+            return found
+        metadata, snapshot, rows = found
+        united = stats_file.united_partition(metadata)
         kind = (file_format or get_str(metadata.properties, WRITE_FORMAT_DEFAULT)).lower()
-        location = stats_file.new_location(self._target.io, metadata, snapshot.snapshot_id, kind)
+        location = stats_file.new_location(io, metadata, snapshot.snapshot_id, kind)
         with self._target.begin() as tx:
             tx.context.written.add(location)
-            size = stats_file.write_stats(self._target.io, metadata, location, kind, united, rows)
+            size = stats_file.write_stats(io, metadata, location, kind, united, rows)
             made = PartitionStatisticsFile(snapshot.snapshot_id, location, size)
             tx.update_statistics().set_partition_statistics(made).commit()
         return made
@@ -188,13 +199,19 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there or is nested, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-        metadata, snapshot = self._target.metadata, self._snapshot(snapshot_id)
-        refuse_plain_files(metadata)
-        schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
-        wanted = table_stats.sketched_columns(schema, columns)
+        refuse_plain_files(self._target.metadata)
+
+        def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.Column]]:
+            snapshot = _snapshot(metadata, snapshot_id)
+            schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
+            wanted = table_stats.sketched_columns(schema, columns)
+            if snapshot is not None:
+                table_stats.sketch(metadata, self._target.io, snapshot, wanted, self._target.runner)
+            return metadata, snapshot, wanted
+
+        metadata, snapshot, wanted = self._target.reading_version(sketched)
         if snapshot is None:
             return None
-        table_stats.sketch(metadata, self._target.io, snapshot, wanted, self._target.runner)
         location = table_stats.new_location(metadata, snapshot.snapshot_id)
         known = next((each for each in metadata.statistics if each.snapshot_id == snapshot.snapshot_id), None)
         with self._target.begin() as tx:
@@ -417,25 +434,26 @@ class MaintenanceTable:
         Raises ``InvalidArgument`` for prefixes that are the same, a file that is not below the source, and a version
         that the metadata log does not have; ``UnsupportedFeature`` for an encrypted table. Nothing stays of a failure.
         """
-        return rewrite_table_path(
+        rewrite = partial(
+            rewrite_table_path,
             self._target.io,
-            self._target.metadata,
-            self._target.metadata_location,
-            source_prefix,
-            target_prefix,
+            source_prefix=source_prefix,
+            target_prefix=target_prefix,
             start_version=start_version,
             end_version=end_version,
             staging_location=staging_location,
             create_file_list=create_file_list,
         )
+        return self._target.reading(self._target.metadata, self._target.metadata_location, rewrite)
 
-    def _snapshot(self, snapshot_id: int | None) -> Snapshot | None:
-        if snapshot_id is None:
-            return self._target.metadata.current_snapshot()
-        found = self._target.metadata.snapshot_by_id(snapshot_id)
-        if found is None:
-            raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
-        return found
+
+def _snapshot(metadata: TableMetadata, snapshot_id: int | None) -> Snapshot | None:
+    if snapshot_id is None:
+        return metadata.current_snapshot()
+    found = metadata.snapshot_by_id(snapshot_id)
+    if found is None:
+        raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
+    return found
 
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from icefield.maintenance.deletes import ConvertEqualityDeletesResult, RemoveDanglingDeletesResult, RewriteDeletesResult
 from icefield.maintenance.manifests import RewriteManifestsResult
 from icefield.maintenance.target import Target
+from icefield.metadata import TableMetadata
 from icefield.metadata.encryption import refuse_plain_files
 from icefield.transaction.action import Action
 from icefield.transaction.branch_head import Head
@@ -39,11 +40,14 @@ class Upkeep(Protocol[R]):
 def done(target: Target, begin: Callable[[Stage], Upkeep[R]], branch: str, *, dry_run: bool) -> R:
     """What the action did on the branch, or with ``dry_run`` would do; ``begin`` makes it."""
     if dry_run:
-        metadata = target.metadata
-        refuse_plain_files(metadata)
-        planned = begin(_not_staged)
-        planned.plan(Head(metadata, head_of(metadata, branch), target.io))
-        return replace(planned.result, snapshot_id=None, dry_run=True)
+        refuse_plain_files(target.metadata)
+
+        def planned(metadata: TableMetadata) -> R:
+            upkeep = begin(_not_staged)
+            upkeep.plan(Head(metadata, head_of(metadata, branch), target.io))
+            return upkeep.result
+
+        return replace(target.reading_version(planned), snapshot_id=None, dry_run=True)
     with target.begin() as tx:
         action = begin(tx.stage)
         action.commit()

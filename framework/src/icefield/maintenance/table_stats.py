@@ -43,7 +43,7 @@ _WITHOUT_VALUES = (UnknownType, VariantType, GeometryType, GeographyType)
 
 
 @dataclass(slots=True)
-class _Column:
+class Column:
     """A column that is looked at: its name in full, where it is, and the sketch of its values."""
 
     name: str
@@ -61,7 +61,7 @@ class _Column:
         self.sketch.update(to_bytes_array(self.kind, values))
 
 
-def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[_Column]:
+def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[Column]:
     """The columns of those names; by default every column that is no nested one.
 
     Raises ``InvalidArgument`` for a column that is not there or whose values cannot be counted: nested ones, those
@@ -69,8 +69,8 @@ def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[_Colum
     """
     if names is None:
         found = [each for each in schema.fields if _has_values(each)]
-        return [_Column(each.name, each.field_id, each.field_type, (each.name,)) for each in found]
-    columns: dict[int, _Column] = {}
+        return [Column(each.name, each.field_id, each.field_type, (each.name,)) for each in found]
+    columns: dict[int, Column] = {}
     for name in names:
         wanted = schema.find_field(name)
         path = _path(schema.fields, wanted.field_id)
@@ -80,14 +80,14 @@ def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[_Colum
                 f"'{name}' is {wanted.field_type if path is not None else 'inside one'}",
                 column=name,
             )
-        columns[wanted.field_id] = _Column(name, wanted.field_id, wanted.field_type, path)
+        columns[wanted.field_id] = Column(name, wanted.field_id, wanted.field_type, path)
     return list(columns.values())
 
 
 class SketchRows(Work[Sequence[FileScanTask], list[ThetaSketch]]):
     """Takes the values of columns into sketches, a list of files after another."""
 
-    def __init__(self, context: ScanContext, columns: Sequence[_Column]) -> None:
+    def __init__(self, context: ScanContext, columns: Sequence[Column]) -> None:
         self._context, self._columns = context, columns
 
     def do(self, item: Sequence[FileScanTask], attempt: Attempt) -> list[ThetaSketch]:
@@ -105,7 +105,7 @@ def sketch(
     metadata: TableMetadata,
     io: FileIO,
     snapshot: Snapshot,
-    columns: Sequence[_Column],
+    columns: Sequence[Column],
     runner: WorkRunner | None = None,
     done: Done | None = None,
 ) -> None:
@@ -129,7 +129,7 @@ def write_sketches(
     io: FileIO,
     location: str,
     snapshot: Snapshot,
-    columns: Sequence[_Column],
+    columns: Sequence[Column],
     known: StatisticsFile | None,
 ) -> StatisticsFile:
     """Write the file. What ``known``, the snapshot's file until now, holds of other columns or of other types is taken

@@ -49,3 +49,7 @@ class Target:
                     raise
                 metadata, location = newest
         return read(metadata, location)
+
+    def reading_version(self, read: Callable[[TableMetadata], T]) -> T:
+        """What ``read`` makes of this version, or of a newer one; see ``reading``."""
+        return self.reading(self.metadata, self.metadata_location, lambda metadata, _: read(metadata))

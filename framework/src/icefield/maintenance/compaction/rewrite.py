@@ -48,7 +48,8 @@ def rewrite_data_files(
     """
     rewrite = _Rewrite(target, policy, branch, snapshot_properties or {})
     if dry_run:
-        planned = [WrittenGroup(group, ()).result for group in rewrite.plan(target.metadata, only)]
+        groups = target.reading_version(lambda metadata: rewrite.plan(metadata, only))
+        planned = [WrittenGroup(group, ()).result for group in groups]
         return RewriteDataFilesResult(groups=tuple(planned), dry_run=True)
     rewrite.run(only)
     return rewrite.result
