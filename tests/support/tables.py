@@ -125,6 +125,7 @@ def stored_files(table: Table) -> set[str]:
 def live_files(table: Table) -> set[str]:
     """Every file that the current metadata refers to, itself and the log of its predecessors included."""
     found = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+    found |= {each.statistics_path for each in (*table.metadata.statistics, *table.metadata.partition_statistics)}
     for snapshot in table.snapshots():
         found.add(snapshot.manifest_list)
         for manifest in manifests(table, snapshot):

@@ -40,6 +40,20 @@ CHANGES: dict[str, tuple[Callable[[Table], Any], list[int]]] = {
         ),
         [77, 78],
     ),
+    "dry run of packing": (
+        lambda table: table.maintenance.rewrite_data_files(rewrite_all=True, dry_run=True),
+        [77, 78],
+    ),
+    "dry run of manifests": (lambda table: table.maintenance.rewrite_manifests(dry_run=True), [77, 78]),
+    "dry run of deletes": (lambda table: table.maintenance.rewrite_position_delete_files(dry_run=True), [77, 78]),
+    "distinct values": (lambda table: table.maintenance.compute_table_stats(["id"]), [77, 78]),
+    "partitions": (lambda table: table.maintenance.compute_partition_stats(), [77, 78]),
+    "paths": (
+        lambda table: table.maintenance.rewrite_table_path(
+            table.metadata.location, "memory://elsewhere/t", staging_location=f"{table.metadata.location}-copied"
+        ),
+        [77, 78],
+    ),
     "append with a merge": (lambda table: table.append(rows([5])), [5, 77, 78]),
 }
 
@@ -47,7 +61,8 @@ READS = [
     (change, reads)
     for change in CHANGES
     for reads in (".parquet", "-m0.avro", "/snap-")
-    if reads != ".parquet" or change in ("pack", "sort", "z-order", "pack in parts", "equality deletes")
+    if reads != ".parquet"
+    or change in ("pack", "sort", "z-order", "pack in parts", "equality deletes", "distinct values")
 ]
 
 
@@ -74,6 +89,8 @@ def lived_in(version: str) -> Table:
         if number % 2:
             table.delete(f"id = {number}")
     table.delete_by_equality(rows([2]).select(["id"]), ["id"])
+    with table.update_spec() as update:
+        update.add_identity("kind")
     return table
 
 
