@@ -113,6 +113,29 @@ def test_what_expires_while_it_is_read_is_planned_anew(change: str, reads: str, 
     assert orphans(table) == set()
 
 
+@pytest.mark.spec("REF-09")
+def test_what_an_expired_version_shares_with_the_newest_is_no_orphan() -> None:
+    table = new_table(["kind"])
+    table.append(rows([0]))
+    (first,) = table.inspect.manifests()["path"].to_pylist()
+    table.append(rows([1], "b"))
+    table.append(rows([2]))
+    other = again(table)
+
+    def goes_on() -> None:
+        other.delete("id = 0")
+        other.append(rows([7]))
+        other.maintenance.expire_snapshots(ALL)
+
+    icefield.clear_caches()
+    with meanwhile(first.rpartition("/")[2], goes_on):
+        table.maintenance.remove_orphan_files(time.time_ns() // 1_000_000 + 1, dry_run=False, allow_recent=True)
+    assert first not in MemoryFileSystem.files
+    icefield.clear_caches()
+    assert ids(table.refresh()) == [1, 2, 7]
+    assert orphans(table) == set()
+
+
 def test_a_file_that_is_missing_in_the_current_version_is_an_error() -> None:
     table = lived_in("2")
     lost = table.inspect.data_files()["file_path"][0].as_py()

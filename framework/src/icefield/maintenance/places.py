@@ -143,6 +143,12 @@ class PlaceSet:
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
+    def copy(self) -> PlaceSet:
+        """The same places, in a set that grows by itself."""
+        made = PlaceSet()
+        made._runs = [*self._runs]  # which are never changed
+        return made
+
     def has(self, hashes: Hashes) -> Mask:
         """Which are in the set."""
         found = np.zeros(len(hashes), np.bool_)

@@ -38,6 +38,8 @@ class Belonging:
     def add(self, metadata: TableMetadata, metadata_location: str | None) -> None:
         """Add all that a version refers to, whatever was added before. Raises where a manifest cannot be read.
 
+        After a failure another version can be added.
+
         Entries that are marked as deleted count: a snapshot that an expired one led to may still need their files.
         """
         metadata = with_what_is_stored(self.io, metadata, metadata_location)
@@ -46,13 +48,16 @@ class Belonging:
         named += [entry.statistics_path for entry in metadata.statistics]
         named += [entry.statistics_path for entry in metadata.partition_statistics]
         new = [each for each in metadata.snapshots if (each.manifest_list or str(each.snapshot_id)) not in self._lists]
-        manifests = manifests_of(self.io, metadata, new, self.places, self._manifests, lenient=False)
+        # Known only once their files are: whoever adds a newer version after a failure must find them there again.
+        seen = self._manifests.copy()
+        manifests = manifests_of(self.io, metadata, new, self.places, seen, lenient=False)
         named += [manifest.manifest_path for manifest in manifests]
         for locations, _ in files(self.io, manifests, live=False, lenient=False, runner=self.runner):
             self._note(locations)
         self._lists.update(each.manifest_list or str(each.snapshot_id) for each in new)
         named += [each.manifest_list for each in new if each.manifest_list]
         self._note(pa.array(named, pa.string()))
+        self._manifests = seen
 
     def orphans(self, batch: pa.RecordBatch, mismatch: PrefixMismatch) -> pa.RecordBatch:
         """The files of a listing that belong to no version. Raises ``InvalidArgument`` for one that may."""
