@@ -269,7 +269,7 @@ class StoreFaults(CommitFaults):
         with pytest.raises(StorageError, match="403") as failed:
             self.system(between).put(f"{root}/a", b"mine", PutMode.CREATE)
         assert not failed.value.retryable
-        assert len(between.asked) == 1
+        assert len(between.asked) == 1, [(each.method, each.path) for each in between.asked]
 
     @pytest.mark.parametrize("status", [429, 503])
     def test_throttling_is_met_with_growing_waits(self, between: Between, root: str, status: int) -> None:
