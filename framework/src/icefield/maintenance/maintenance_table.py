@@ -44,6 +44,7 @@ from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp
 from icefield.partitioning.sort_order import SortOrder
+from icefield.scan.united_partition import UnitedPartition
 from icefield.storage import FileIO
 from icefield.transaction import Transaction
 
@@ -156,12 +157,13 @@ class MaintenanceTable:
         ``UnsupportedFeature`` for an encrypted table.
         """
         io, runner = self._target.io, self._target.runner
-        refuse_plain_files(self._target.metadata)
 
         def computed(
             metadata: TableMetadata,
-        ) -> tuple[TableMetadata, Snapshot, pa.Table] | PartitionStatisticsFile | None:
-            snapshot, united = _snapshot(metadata, snapshot_id), stats_file.united_partition(metadata)
+        ) -> tuple[TableMetadata, Snapshot, UnitedPartition, pa.Table] | PartitionStatisticsFile | None:
+            snapshot = _snapshot(metadata, snapshot_id)
+            refuse_plain_files(metadata)
+            united = stats_file.united_partition(metadata)
             if snapshot is None:
                 return None
             known = nearest_known(metadata, snapshot) if incremental else None
@@ -170,13 +172,12 @@ class MaintenanceTable:
             found = None if known is None else computed_from(metadata, io, snapshot, united, known, runner)
             if found is None:
                 found = computed_in_full(metadata, io, snapshot, united, runner)
-            return metadata, snapshot, stats_file.stats_table(metadata, united, found)
+            return metadata, snapshot, united, stats_file.stats_table(metadata, united, found)
 
         found = self._target.reading_version(computed)
         if not isinstance(found, tuple):
             return found
-        metadata, snapshot, rows = found
-        united = stats_file.united_partition(metadata)
+        metadata, snapshot, united, rows = found
         kind = (file_format or get_str(metadata.properties, WRITE_FORMAT_DEFAULT)).lower()
         location = stats_file.new_location(io, metadata, snapshot.snapshot_id, kind)
         with self._target.begin() as tx:
@@ -199,10 +200,10 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there or is nested, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-        refuse_plain_files(self._target.metadata)
 
         def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.Column]]:
             snapshot = _snapshot(metadata, snapshot_id)
+            refuse_plain_files(metadata)
             schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
             wanted = table_stats.sketched_columns(schema, columns)
             if snapshot is not None:

@@ -40,9 +40,9 @@ class Upkeep(Protocol[R]):
 def done(target: Target, begin: Callable[[Stage], Upkeep[R]], branch: str, *, dry_run: bool) -> R:
     """What the action did on the branch, or with ``dry_run`` would do; ``begin`` makes it."""
     if dry_run:
-        refuse_plain_files(target.metadata)
 
         def planned(metadata: TableMetadata) -> R:
+            refuse_plain_files(metadata)
             upkeep = begin(_not_staged)
             upkeep.plan(Head(metadata, head_of(metadata, branch), target.io))
             return upkeep.result

@@ -35,21 +35,17 @@ _CONTENTS: Final = {
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _COUNTS: Final = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 _BOUNDS: Final = ("lower_bounds", "upper_bounds")
-_AS_LISTED: Final = (
-    "file_path",
-    "record_count",
-    "file_size_in_bytes",
-    "spec_id",
-    "split_offsets",
-    "equality_ids",
-    "sort_order_id",
-    "first_row_id",
-    "referenced_data_file",
-    "content_offset",
-    "content_size_in_bytes",
-)
+_AS_LISTED: Final = frozenset(ListedFile.__struct_fields__) - {
+    "content",
+    "file_format",
+    "partition",
+    *_COUNTS,
+    *_BOUNDS,
+}
 """The fields of a file that a service says as a manifest does."""
 
+_OF_ROWS: Final = frozenset({DataFileContent.DATA})
+_OF_DELETES: Final = frozenset(DataFileContent) - _OF_ROWS
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
@@ -153,8 +149,10 @@ class ListedReader:
     def _partitions(self, listed: Sequence[ListedFile]) -> list[tuple[Any, ...]]:
         """The partition of each file. What is looked at file by file is what few services list."""
         found: list[tuple[Any, ...]] = [()] * len(listed)
-        for spec_id in {each.spec_id for each in listed}:
-            rows = [row for row, each in enumerate(listed) if each.spec_id == spec_id]
+        by_spec: dict[int, list[int]] = {}
+        for row, each in enumerate(listed):
+            by_spec.setdefault(each.spec_id, []).append(row)
+        for spec_id, rows in by_spec.items():
             kinds = [kind for _, kind in self._types.get(spec_id, ())]
             given: list[Any] = [listed[row].partition for row in rows]
             if set(map(type, given)) != {tuple} or set(map(len, given)) != {len(kinds)} or not kinds:
@@ -208,17 +206,14 @@ def _check_partition(listed: ListedFile, kinds: Sequence[IcebergType], values: S
         ) from error
 
 
-def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent]:
+def _contents(listed: Sequence[ListedFile], of_rows: bool) -> list[DataFileContent | None]:
     """What each file holds. Raises ``InvalidMetadata`` for what a file cannot be, and for one of the other kind."""
     contents = [_CONTENTS.get(each.content) for each in listed]
-    if (
-        None in contents
-        or (set(contents) - {DataFileContent.DATA} if of_rows else DataFileContent.DATA in contents)
-        or min([each.file_size_in_bytes for each in listed], default=0) < 0
-    ):
+    sizes = [each.file_size_in_bytes for each in listed]
+    if not set(contents) <= (_OF_ROWS if of_rows else _OF_DELETES) or min(sizes, default=0) < 0:
         for each in listed:
             _check(each, of_rows)
-    return contents  # type: ignore[return-value]
+    return contents
 
 
 def _check(listed: ListedFile, of_rows: bool) -> None:

@@ -54,10 +54,13 @@ def manifest_groups(
 
 def in_lots(manifests: Sequence[ManifestFile], rows: int | None) -> Iterator[Sequence[ManifestFile]]:
     """The manifests in lots of about so many entries each, by the counts of their list; together without a number."""
+    if rows is None:
+        yield manifests
+        return
     begin = entries = 0
-    for end, manifest in enumerate(manifests if rows is not None else (), 1):
+    for end, manifest in enumerate(manifests, 1):
         entries += manifest.entry_count
-        if rows is not None and entries >= rows:
+        if entries >= rows:
             yield manifests[begin:end]
             begin, entries = end, 0
     if begin < len(manifests):

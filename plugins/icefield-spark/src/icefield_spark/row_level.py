@@ -190,7 +190,7 @@ def _mark(
     if table.format_version >= 3:
         old = _old_positions(target, marked)
         rows = [
-            DeletedRows(known[path].file, distinct(found, *([old[path]] if path in old else [])))
+            DeletedRows(known[path].file, distinct(found, old[path]) if path in old else found)
             for path, found in marked.items()
         ]
         delta.add_deletes(*write_deletion_vectors(context, rows, note=note))
