@@ -84,19 +84,19 @@ def combined(parts: Sequence[PartitionSums]) -> PartitionSums:
         [pa.array(spec_ids), *fields], names=[str(place) for place in range(len(fields) + 1)]
     )
     numbers, rows = tuple_groups(keyed)
-    # In each group the latest comes last.
-    order = np.lexsort((times, numbers))
-    starts = np.searchsorted(numbers[order], np.arange(len(rows)))
-    latest = order[np.append(starts[1:], len(order)) - 1]
-    if np.any(np.abs(np.add.reduceat(sums[order].astype(np.float64), starts)) > _LARGEST):
-        raise InvalidMetadata("manifests of the table state counts and sizes whose sums are beyond any table")
-    return PartitionSums(
-        partition.take(pa.array(rows)),
-        spec_ids[rows],
-        np.add.reduceat(sums[order], starts),
-        times[latest],
-        snapshot_ids[latest],
-    )
+    summed = np.zeros((len(rows), len(SUMS)), np.int64)
+    for place, column in enumerate(sums.T):
+        if column.any():
+            if np.abs(np.bincount(numbers, column)).max() > _LARGEST:
+                raise InvalidMetadata("manifests of the table state counts and sizes whose sums are beyond any table")
+            np.add.at(summed[:, place], numbers, column)
+    latest = np.full(len(rows), np.iinfo(np.int64).min)
+    np.maximum.at(latest, numbers, times)
+    last = np.zeros(len(rows), np.int64)
+    latest_rows = np.flatnonzero(times == latest[numbers])
+    # Where several rows are the latest of one partition, the last assignment stays.
+    last[numbers[latest_rows]] = snapshot_ids[latest_rows]
+    return PartitionSums(partition.take(pa.array(rows)), spec_ids[rows], summed, latest, last)
 
 
 def snapshot_times(metadata: TableMetadata) -> dict[int, int]:
@@ -161,27 +161,27 @@ class SummingUp:
         data = contents == DataFileContent.DATA
         positions = contents == DataFileContent.POSITION_DELETES
         equality = contents == DataFileContent.EQUALITY_DELETES
-        sums = np.zeros((count, len(SUMS)), np.int64)
-        one = np.ones(count, np.int64)
         columns = (
             (data, rows),
-            (data, one),
+            (data, 1),
             (data, sizes),
             (positions, rows),
-            (positions & ~vectors, one),
-            (positions & vectors, one),
+            (positions & ~vectors, 1),
+            (positions & vectors, 1),
             (equality, rows),
-            (equality, one),
+            (equality, 1),
         )
+        sums = np.zeros((len(SUMS), count), np.int64)
         for place, (mask, values) in enumerate(columns):
-            sums[mask, place] = (signs * values)[mask]
+            if mask.any():
+                sums[place] = signs * values * mask
         ids = np.asarray(part.column(f.SNAPSHOT_ID)).astype(np.int64)
         return combined(
             [
                 PartitionSums(
                     self._united.tuples(part.spec_id, part.partition),
                     np.full(count, part.spec_id, np.int64),
-                    sums,
+                    sums.T,
                     self._times_of(ids),
                     ids,
                 )
