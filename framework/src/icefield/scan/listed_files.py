@@ -146,26 +146,33 @@ class ListedReader:
                 f"the service lists {shown(listed)} with a bound that cannot be: {error}", location=shown(listed)
             ) from error
 
-    def _partitions(self, listed: Sequence[ListedFile]) -> list[tuple[Any, ...]]:
-        """The partition of each file. What is looked at file by file is what few services list."""
+    def _partitions(self, listed: Sequence[ListedFile]) -> Sequence[tuple[Any, ...]]:
+        """The partition of each file."""
+        specs = [each.spec_id for each in listed]
+        if len(set(specs)) == 1:
+            return self._partitions_of(specs[0], listed)
         found: list[tuple[Any, ...]] = [()] * len(listed)
         by_spec: dict[int, list[int]] = {}
-        for row, each in enumerate(listed):
-            by_spec.setdefault(each.spec_id, []).append(row)
+        for row, spec_id in enumerate(specs):
+            by_spec.setdefault(spec_id, []).append(row)
         for spec_id, rows in by_spec.items():
-            kinds = [kind for _, kind in self._types.get(spec_id, ())]
-            given: list[Any] = [listed[row].partition for row in rows]
-            if set(map(type, given)) != {tuple} or set(map(len, given)) != {len(kinds)} or not kinds:
-                given = [self._given(listed[row]) for row in rows]
-            try:
-                columns = [_values(kind, column) for kind, column in zip(kinds, zip(*given, strict=True), strict=True)]
-            except InvalidArgument:
-                for row, one in zip(rows, given, strict=True):
-                    _check_partition(listed[row], kinds, one)
-                raise
-            for row, partition in zip(rows, zip(*columns, strict=True), strict=False):
+            for row, partition in zip(rows, self._partitions_of(spec_id, [listed[row] for row in rows]), strict=True):
                 found[row] = partition
         return found
+
+    def _partitions_of(self, spec_id: int, listed: Sequence[ListedFile]) -> list[tuple[Any, ...]]:
+        """The partition of each file of one spec. What is looked at file by file is what few services list."""
+        kinds = [kind for _, kind in self._types.get(spec_id, ())]
+        given: list[Any] = [each.partition for each in listed]
+        if set(map(type, given)) != {tuple} or set(map(len, given)) != {len(kinds)} or not kinds:
+            given = [self._given(each) for each in listed]
+        try:
+            columns = [_values(kind, column) for kind, column in zip(kinds, zip(*given, strict=True), strict=True)]
+        except InvalidArgument:
+            for each, one in zip(listed, given, strict=True):
+                _check_partition(each, kinds, one)
+            raise
+        return list(zip(*columns, strict=True)) if kinds else given
 
     def _given(self, listed: ListedFile) -> tuple[Any, ...]:
         """The values of a partition in JSON, one for each field of its spec."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from icefield.abc import ListedFiles, ScanAsked, ScanListing, ScanService
+from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService
 from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.expressions import AlwaysFalse, AlwaysTrue, BooleanExpression
 from icefield.manifest import DataFile
@@ -72,14 +72,7 @@ class ServedScan:
         reader = ListedReader(self._metadata, self._schema, self._asked.row_filter, types)
         with closing(listing.parts) as parts:  # type: ignore[type-var]
             for part in parts:
-                for listed in part.files:
-                    path = listed.file_path
-                    if path in seen:
-                        raise InvalidMetadata(
-                            f"the service lists {shown(listed)} twice in one plan, and its rows would be read twice",
-                            location=shown(listed),
-                        )
-                    seen.add(path)
+                _refuse_again(part.files, seen)
                 yield ServedFiles(reader, part)
         report.files_planned = len(seen)
         report.emit(
@@ -125,6 +118,21 @@ class ServedScan:
             for number, kind, name in found
             if name is not None and isinstance(kind, PrimitiveType) and _means(schema, name, number)
         }
+
+
+def _refuse_again(files: Sequence[ListedFile], seen: set[str]) -> None:
+    """Note the locations of files. Raises ``InvalidMetadata`` for one that was seen, or is there twice."""
+    paths = [each.file_path for each in files]
+    if len(paths) == len(set(paths)) and seen.isdisjoint(paths):
+        seen.update(paths)
+        return
+    for each in files:
+        if each.file_path in seen:
+            raise InvalidMetadata(
+                f"the service lists {shown(each)} twice in one plan, and its rows would be read twice",
+                location=shown(each),
+            )
+        seen.add(each.file_path)
 
 
 def _means(schema: Schema, name: str, number: int) -> bool:
