@@ -12,6 +12,7 @@ from icefield import Catalog, Plugins, Provider, Table, hookimpl, load_catalog
 from icefield.abc import FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.testing import FaultyFileSystem
+from icefield.testing.processes import ended
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_sql.strategy import SqlStrategy
 
@@ -100,8 +101,8 @@ def dies_at(
     ``opened`` are the properties of a catalog, whose file systems then have steps, or a catalog. ``also`` are methods
     with steps, by their classes; ``counted`` the calls of file systems that have any.
     """
-    process = os.fork()
-    if process == 0:
+
+    def until_it_dies() -> None:
         try:
             for owner, name in also:
                 setattr(owner, name, stepping(getattr(owner, name)))
@@ -113,11 +114,11 @@ def dies_at(
             change(table)
         except BaseException:
             traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(process, 0)[1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the change failed by itself"
-    return os.WIFSIGNALED(status)
+            raise
+
+    status = ended(until_it_dies, 240.0)
+    assert status in (0, -signal.SIGKILL), "the change failed by itself"
+    return status != 0
 
 
 __all__ = [

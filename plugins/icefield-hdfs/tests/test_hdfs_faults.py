@@ -17,6 +17,7 @@ from icefield import Plugins
 from icefield.abc import Committed, FileSystem, Pointer, PutMode
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
 from icefield.testing import CommitStrategySuite
+from icefield.testing.processes import ended
 from icefield_hdfs.hadoop_file_system import TEMPORARY_SUFFIX, path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.web_file_system import WebHdfsFileSystem
@@ -231,12 +232,13 @@ def test_a_process_that_dies_while_writing_leaves_no_file_under_the_name(hdfs: H
     root = f"{hdfs.url if kind == 'hdfs' else hdfs.web_url}/{uuid4().hex}"
     system = HdfsFileSystem() if kind == "hdfs" else WebHdfsFileSystem()
     system.put(f"{root}/before", b"x", PutMode.OVERWRITE)
-    process = os.fork()
-    if process == 0:  # the child also shows that a fork connects anew
+
+    def write_and_die() -> None:  # which also shows that a fork connects anew
         sink = system.open_output(f"{root}/half")
         sink.write(b"x" * 3_000_000)
         os._exit(9)
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
+
+    assert ended(write_and_die, 60.0) == 9
     assert read_around(hdfs, path_of(f"{root}/half")) is None
     left = [info.location for info in system.list_files(root)]
     assert all(name.endswith((TEMPORARY_SUFFIX, "/before")) for name in left)
@@ -247,20 +249,17 @@ def test_the_child_of_a_fork_reads_writes_and_leaves_the_parents_streams_alone(h
     system = HdfsFileSystem()
     system.put(f"{root}/read", b"x", PutMode.OVERWRITE)
     assert system.open_input(f"{root}/read").read() == b"x"  # so that there is a connection to take along
-    sink = system.open_output(f"{root}/parent")
-    sink.write(b"from ")
-    process = os.fork()
-    if process == 0:
-        status = 1
-        try:
-            system.put(f"{root}/child", b"from the child", PutMode.OVERWRITE)
-            del sink
-            status = 0 if system.open_input(f"{root}/child").read() == b"from the child" else 2
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
-    sink.write(b"the parent")
-    sink.close()
+    held = [system.open_output(f"{root}/parent")]
+    held[0].write(b"from ")
+
+    def write_another() -> None:
+        system.put(f"{root}/child", b"from the child", PutMode.OVERWRITE)
+        held.clear()
+        assert system.open_input(f"{root}/child").read() == b"from the child"
+
+    assert ended(write_another, 60.0) == 0
+    held[0].write(b"the parent")
+    held[0].close()
     assert read_around(hdfs, path_of(f"{root}/parent")) == b"from the parent"
     assert read_around(hdfs, path_of(f"{root}/child")) == b"from the child"
 

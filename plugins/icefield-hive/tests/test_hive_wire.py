@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import socket
 import struct
@@ -16,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icefield import Catalog, FileIO, Plugins, load_catalog
 from icefield.errors import InvalidArgument, InvalidMetadata, StorageError, UnsupportedFeature
+from icefield.testing.processes import ended
 from icefield_hive import connection as connection_module
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore
@@ -267,12 +267,13 @@ def test_another_process_makes_connections_of_its_own(hive: str) -> None:
     metastore = Metastore("test", {"uri": hive})
     assert "default" in metastore.ask(GET_ALL_DATABASES)
     assert pickle.loads(pickle.dumps(metastore)).ask(GET_DATABASE, "default")["name"] == "default"
-    child = os.fork()
-    if not child:
+
+    def ask() -> None:
         inherited = set(metastore._idle)
-        fine = "default" in metastore.ask(GET_ALL_DATABASES) and not inherited & set(metastore._idle)
-        os._exit(0 if fine else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert "default" in metastore.ask(GET_ALL_DATABASES)
+        assert not inherited & set(metastore._idle)
+
+    assert ended(ask, 60.0) == 0
     assert "default" in metastore.ask(GET_ALL_DATABASES)
     metastore.close()
 

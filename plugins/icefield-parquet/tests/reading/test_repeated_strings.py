@@ -1,8 +1,6 @@
 """Strings that repeat are read through their dictionaries: that changes neither what they say nor what is refused."""
 
 import io
-import os
-import signal
 import struct
 import subprocess
 import sys
@@ -15,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
+from icefield.testing.processes import ended
 from icefield.toolkit import as_input_file
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.reading import decoding, repeated_strings
@@ -136,16 +135,12 @@ def test_columns_that_are_finished_apart_come_back_together(monkeypatch):
         list(batches(damaged))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_child_process_has_threads_of_its_own(monkeypatch):
     monkeypatch.setattr(decoding, "_SHARED_BYTES", 0)
     data = file(pa.table(COLUMNS))
     assert sum(map(len, batches(data))) == ROWS
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)  # a child that waits for its parent's threads waits for ever
-        os._exit(0 if threads().submit(int).result() == 0 else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    # A child that waits for its parent's threads waits for ever.
+    assert ended(lambda: threads().submit(int).result(), 60.0) == 0
 
 
 @pytest.mark.spec("PLT-59")
