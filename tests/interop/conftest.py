@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from catalogs import open_catalog
+from engines import ClickHouseEngine, DuckDBEngine
 from icefield.catalog import Catalog
 from servers.spark_runtime import SparkRuntime
 from shared_with_spark import Shared
@@ -20,23 +20,19 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 @pytest.fixture(scope="session")
-def duck() -> Iterator[Any]:
-    """A connection to DuckDB that reads Iceberg tables; skips where the peer is not installed."""
+def duck() -> Iterator[DuckDBEngine]:
+    """DuckDB, which reads Iceberg tables; skips where the peer is not installed."""
     pytest.importorskip("duckdb_extension_httpfs")
-    from peers import duckdb_connection
-
-    with duckdb_connection() as connection:
-        yield connection
+    with DuckDBEngine() as engine:
+        yield engine
 
 
 @pytest.fixture(scope="session")
-def click() -> Iterator[Any]:
-    """A connection to ClickHouse; skips where the peer is not installed."""
+def click() -> Iterator[ClickHouseEngine]:
+    """ClickHouse; skips where the peer is not installed."""
     pytest.importorskip("chdb")
-    from peers import chdb_connection
-
-    with chdb_connection() as connection:
-        yield connection
+    with ClickHouseEngine() as engine:
+        yield engine
 
 
 @pytest.fixture

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
-from peers import duckdb_connection, duckdb_rows
+from engines import DuckDBEngine
+from peers import duckdb_rows
 from tables import rows
 
 pytest.importorskip("duckdb")
 
 
 @pytest.fixture(scope="module")
-def duck() -> Any:
-    return duckdb_connection()
+def duck() -> Iterator[DuckDBEngine]:
+    with DuckDBEngine() as engine:
+        yield engine
 
 
 @pytest.mark.spec("DEL-20", "DEL-36", "DEL-45", "SCAN-33")

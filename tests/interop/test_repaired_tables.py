@@ -8,9 +8,10 @@ from typing import Any
 
 import icefield
 import pytest
+from engines import DuckDBEngine
 from icefield.health import Repair, Result, examine_table, repair_table
 from icefield.manifest import clear_caches
-from peers import duckdb_connection, duckdb_rows
+from peers import duckdb_rows
 from planted_breaches import bound, first, of_column, set_in
 from planted_faults import Planted
 from pyiceberg.table import StaticTable
@@ -45,9 +46,9 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def duckdb() -> Iterator[Any]:
-    with duckdb_connection() as connection:
-        yield connection
+def duckdb() -> Iterator[DuckDBEngine]:
+    with DuckDBEngine() as engine:
+        yield engine
 
 
 def rows(table: icefield.Table) -> list[dict[str, Any]]:

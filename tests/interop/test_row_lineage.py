@@ -24,7 +24,7 @@ def ours(table: Table) -> list[tuple[Any, ...]]:
 
 def theirs(duck: Any, table: Table) -> list[tuple[Any, ...]]:
     location = table.metadata_location.removeprefix("file://")
-    return sorted(duck.sql(f"SELECT {', '.join(COLUMNS)} FROM iceberg_scan('{location}')").fetchall())
+    return sorted(duck.execute(f"SELECT {', '.join(COLUMNS)} FROM iceberg_scan('{location}')").fetchall())
 
 
 @pytest.mark.spec("ROW-03", "ROW-04", "ROW-05", "ROW-06", "VER-13")

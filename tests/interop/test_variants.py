@@ -309,8 +309,7 @@ def test_clickhouse_reads_the_parts_of_a_variant_and_the_columns_next_to_it(tmp_
     data, _ = write_rows(JAVA.select_ids({1, 2}), [{"n": 1, "v": FIVE}, {"n": 2, "v": None}])
     path = tmp_path / "ours.parquet"
     path.write_bytes(data)
-    cursor = click.cursor()
-    cursor.execute(f"select n, hex(v.metadata), hex(v.value) from file('{path}', Parquet) order by n")
-    first, second = cursor.fetchall()
+    found = click.arrow(f"select n, hex(v.metadata), hex(v.value) from file('{path}', Parquet) order by n")
+    first, second = zip(*found.to_pydict().values(), strict=True)
     assert first == (1, "010000", "0C05")
     assert second[0] == 2

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pytest
+from engines import DuckDBEngine
 from icefield.catalog import Table
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
-from peers import altered, as_pyiceberg_reads, duckdb_connection, duckdb_rows, sorted_rows
+from peers import altered, as_pyiceberg_reads, duckdb_rows, sorted_rows
 
 
 def formats_of(table: Table) -> set[str]:
@@ -175,7 +175,7 @@ def gap_of_duckdb(table: Table, wanted: pa.Table) -> str | None:
 class PeerReadings:
     """The peers, what was compared and what was not."""
 
-    duck: Any
+    duck: DuckDBEngine
     compared: Counter[str] = field(default_factory=Counter)
     gaps: Counter[str] = field(default_factory=Counter)
 
@@ -185,8 +185,8 @@ class PeerReadings:
         """With DuckDB's engine running; skips where a peer is not installed."""
         pytest.importorskip("pyiceberg")
         pytest.importorskip("duckdb_extension_httpfs")
-        with duckdb_connection() as connection:
-            yield cls(connection)
+        with DuckDBEngine() as engine:
+            yield cls(engine)
 
     def start(self) -> None:
         """Count from zero."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from functools import partial
-from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ import icefield.expressions as our_expressions
 import pyarrow as pa
 import pyarrow.compute as pc
 from canonical import canonical_rows
+from engines import ClickHouseEngine, DuckDBEngine
 from icefield.catalog import Table
 from icefield.schema import Schema
 from icefield.types import IcebergType, ListType, MapType, StructType, TimeType, UUIDType
@@ -174,26 +174,14 @@ def our_filter(given: Filter) -> our_expressions.BooleanExpression:
 # -- DuckDB ---------------------------------------------------------------------------------------------------------
 
 
-def duckdb_connection() -> Any:
-    """A connection that can read Iceberg tables; the extensions come from PyPI, nothing is downloaded."""
-    import duckdb
-
-    connection = duckdb.connect()
-    for name in ("avro", "httpfs", "iceberg"):
-        folder = Path(str(files(f"duckdb_extension_{name}"))) / "extensions" / f"v{duckdb.__version__}"
-        connection.execute(f"LOAD '{folder / name}.duckdb_extension'")
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
-
-
 def duckdb_rows(
-    connection: Any, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
+    engine: DuckDBEngine, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
 ) -> pa.Table:
     """The rows that DuckDB reads from the metadata file; ``options`` go to ``iceberg_scan``."""
     more = "".join(f", {name} => {value}" for name, value in options.items())
     condition = "" if given is None else f" WHERE {given.for_sql(_duckdb_literal)}"
     query = f"SELECT {', '.join(columns)} FROM iceberg_scan('{table.metadata_location}'{more}){condition}"
-    return connection.execute(query).to_arrow_table()
+    return engine.execute(query).to_arrow_table()
 
 
 def _duckdb_literal(value: Any) -> str:
@@ -213,21 +201,8 @@ def _sql_literal(value: Any) -> str:
 _ARROW = "output_format_arrow_string_as_string = 0, output_format_arrow_fixed_string_as_fixed_byte_array = 1"
 
 
-@contextmanager
-def chdb_connection() -> Iterator[Any]:
-    """A connection to ClickHouse. A process has one engine; it reads no file outside of its working directory."""
-    import chdb
-
-    with chdir("/"):
-        connection = chdb.connect()
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
 def chdb_rows(
-    connection: Any, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
+    engine: ClickHouseEngine, table: Table, columns: Sequence[str] = ("*",), given: Filter | None = None, **options: Any
 ) -> pa.Table:
     """The rows that ClickHouse reads from the metadata file; ``options`` are settings of the query."""
     folder = table.location().removeprefix("file://")
@@ -238,10 +213,7 @@ def chdb_rows(
         kind = str(table.schema().find_field(given.column).field_type)
         condition = f" WHERE {given.for_sql(partial(_chdb_literal, kind))}"
     source = f"icebergLocal('{folder}', SETTINGS iceberg_metadata_file_path = '{file}')"
-    query = f"SELECT {', '.join(columns)} FROM {source}{condition} SETTINGS {settings}"
-    with chdir("/"):
-        result = connection.query(query, "Arrow")
-    return pa.ipc.open_file(result.bytes()).read_all()
+    return engine.arrow(f"SELECT {', '.join(columns)} FROM {source}{condition} SETTINGS {settings}")
 
 
 _CHDB_LITERALS = {

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import chdir
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
+from engines import ClickHouseEngine, DuckDBEngine
 from icefield.schema import Schema
 from peers import fitted
 from plain_rows import Rows, plain_rows
@@ -32,20 +32,20 @@ def pyiceberg_client(served: Served, **properties: str) -> Any:
     return load_catalog("lake", type="rest", uri=served.uri, token=served.token, **properties)
 
 
-def duckdb_catalog(connection: Any, served: Served) -> str:
+def duckdb_catalog(engine: DuckDBEngine, served: Served) -> str:
     """Attach the server to DuckDB."""
     name = f"lake{next(_numbers)}"
-    connection.execute(f"CREATE SECRET {name} (TYPE iceberg, TOKEN '{served.token}')")
+    engine.execute(f"CREATE SECRET {name} (TYPE iceberg, TOKEN '{served.token}')")
     options = f"TYPE iceberg, ENDPOINT '{served.uri}', SECRET {name}, ACCESS_DELEGATION_MODE 'none'"
-    connection.execute(f"ATTACH 'lake' AS {name} ({options})")
+    engine.execute(f"ATTACH 'lake' AS {name} ({options})")
     return name
 
 
 class ClickHouse:
     """A database of ClickHouse whose tables are those of the server."""
 
-    def __init__(self, connection: Any, served: Served) -> None:
-        self._connection = connection
+    def __init__(self, engine: ClickHouseEngine, served: Served) -> None:
+        self._engine = engine
         self.name = f"lake{next(_numbers)}"
         for setting in ("allow_database_iceberg", "allow_insert_into_iceberg"):
             self.run(f"SET {setting} = 1")
@@ -59,14 +59,11 @@ class ClickHouse:
 
     def run(self, statement: str) -> str:
         """What a statement answers, separated by tabs."""
-        with chdir("/"):
-            return str(self._connection.query(statement, "TSV"))
+        return self._engine.query(statement, "TSV").decode()
 
     def arrow(self, statement: str) -> pa.Table:
         """The rows of a query."""
-        with chdir("/"):
-            result = self._connection.query(f"{statement} SETTINGS output_format_arrow_string_as_string = 1", "Arrow")
-        return pa.ipc.open_file(result.bytes()).read_all()
+        return self._engine.arrow(f"{statement} SETTINGS output_format_arrow_string_as_string = 1")
 
 
 def readers(

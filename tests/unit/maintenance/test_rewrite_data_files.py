@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from delete_files import commit, data_files, position_deletes
+from engines import DuckDBEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icefield import load_catalog
@@ -25,7 +26,7 @@ from icefield.metadata.snapshots import Operation
 from icefield.partitioning.parse import sort_order_of
 from icefield.partitioning.sort_order import sort_indices
 from icefield.types.reserved import DELETE_FILE_PATH
-from peers import duckdb_connection, duckdb_rows
+from peers import duckdb_rows
 from pickling_runner import PicklingRunner
 from pyiceberg.table import StaticTable
 from tables import again, ids, meddled, new_table, orphans, rows
@@ -375,6 +376,7 @@ def test_pyiceberg_and_duckdb_read_the_same_rows_afterwards(
     table.delete("id in (3, 14, 15)")
     assert compacted(table, **strategy).rewritten_data_files == 4
     wanted = [one for one in range(40) if one not in (3, 14, 15)]
-    assert sorted(duckdb_rows(duckdb_connection(), table)["id"].to_pylist()) == wanted
+    with DuckDBEngine() as engine:
+        assert sorted(duckdb_rows(engine, table)["id"].to_pylist()) == wanted
     theirs = StaticTable.from_metadata(table.metadata_location)
     assert sorted(theirs.scan().to_arrow()["id"].to_pylist()) == wanted
