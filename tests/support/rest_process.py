@@ -18,7 +18,7 @@ from icefield import Plugins, load_catalog
 from icefield_rest_server import Settings, app
 from killing import Steps, killing_plugins, stepping
 from rest_judged import Judged
-from servers.process import answers
+from servers.process import answers, listening, uri_of
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SECONDS = 60
@@ -26,19 +26,6 @@ _SECONDS = 60
 _PRELOADED = ("rest_process", "icefield_sql.backend", "icefield_sql.strategy")
 
 Methods = tuple[tuple[type, str], ...]
-
-
-def listening() -> socket.socket:
-    """A socket of the loopback address with a port of its own: clients wait at it until somebody serves it."""
-    made = socket.socket()
-    made.bind(("127.0.0.1", 0))
-    made.listen(128)
-    return made
-
-
-def uri_of(address: socket.socket) -> str:
-    """What clients are told of it."""
-    return f"http://127.0.0.1:{address.getsockname()[1]}"
 
 
 def begin(

@@ -7,28 +7,32 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import uvicorn
 from icefield import Catalog, Table, load_catalog
-from servers.process import free_port
+from servers.process import listening, uri_of
+
+_SECONDS_TO_END: Final = 10
 
 
 @contextmanager
-def served(application: Any) -> Iterator[str]:
-    """Its address, until the block ends."""
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(application, port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
+def served(application: Any, **options: Any) -> Iterator[str]:
+    """Its address, until the block ends. ``options`` are uvicorn's."""
+    with listening() as address:
+        config = uvicorn.Config(application, log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END, **options)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([address],))
+        thread.start()
+        while not server.started:
+            assert thread.is_alive(), "the server ended before it began"
+            time.sleep(0.01)
+        try:
+            yield uri_of(address)
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 @contextmanager

@@ -19,8 +19,9 @@ from icefield import Table, load_catalog
 from icefield.errors import CommitStateUnknown
 from killing import SWAP
 from many_writers import RETRIES, SCHEMA
-from rest_process import begin, end, listening, uri_of
+from rest_process import begin, end
 from servers.postgres import new_database
+from servers.process import listening, uri_of
 from sqlalchemy.engine.default import DefaultDialect
 
 STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import uvicorn
 from icefield import Catalog, load_catalog
 from icefield_rest_server import app
+from rest_served import served
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 
@@ -28,19 +25,10 @@ def opened(folder: Path) -> Catalog:
 @pytest.fixture
 def uri(tmp_path: Path) -> Iterator[str]:
     """A running server over SQLite."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     catalog = opened(tmp_path)
     catalog.create_namespace("db")
-    server = uvicorn.Server(uvicorn.Config(app(catalog), port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    with served(app(catalog)) as uri:
+        yield uri
 
 
 @pytest.fixture

@@ -8,16 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pyarrow as pa
 import pytest
-import uvicorn
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -27,8 +26,9 @@ from icefield.errors import InvalidArgument, LocationRefused, StorageError, Unsa
 from icefield_rest_server import Options, StaticTokens, StsCredentials, app, check
 from icefield_rest_server.serving import served_catalog
 from icefield_rest_server.wire import BoundedHttp
-from rest_process import begin, listening, uri_of
-from servers.process import answers, free_port
+from rest_process import begin
+from rest_served import served
+from servers.process import answers, free_port, listening, uri_of
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -111,6 +111,7 @@ def test_a_server_that_is_told_to_stop_answers_what_is_under_way(tmp_path: Path)
     with listening() as there:
         process = begin(place, there)
         while not answers(f"{uri_of(there)}/health/live"):
+            assert process.is_alive(), "the server ended before it answered"
             time.sleep(0.05)
         where = there.getsockname()
     with socket.create_connection(where, timeout=30) as wire:
@@ -131,16 +132,12 @@ def test_a_server_that_is_told_to_stop_answers_what_is_under_way(tmp_path: Path)
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
     """Where an application is served as the command serves it."""
-    port = free_port()
     catalog = load_catalog("served", type="sql", uri="sqlite://", warehouse="memory://serving")
-    server = uvicorn.Server(uvicorn.Config(app(catalog), port=port, log_level="warning", http=BoundedHttp))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield "127.0.0.1", port
-    server.should_exit = True
-    thread.join()
+    with served(app(catalog), http=BoundedHttp) as uri:
+        parts = urlsplit(uri)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        yield parts.hostname, parts.port
 
 
 def test_who_comes_through_a_proxy_of_this_machine_is_no_program_of_it(address: tuple[str, int]) -> None:

@@ -30,8 +30,8 @@ from icefield_rest_server.processes import Counts, OneProcess, Processes, shared
 from icefield_rest_server.routes import ENDPOINTS
 from icefield_rest_server.shared_keys import SharedKeys
 from killing import SWAP
-from rest_process import begin, end, listening, uri_of
-from servers.process import free_port
+from rest_process import begin, end
+from servers.process import free_port, listening, uri_of
 from sqlalchemy.engine.default import DefaultDialect
 from starlette.testclient import TestClient
 

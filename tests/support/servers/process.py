@@ -69,6 +69,19 @@ def free_port() -> int:
             return port
 
 
+def listening() -> socket.socket:
+    """A socket of the loopback address with a port of its own: clients wait at it until somebody serves it."""
+    made = socket.socket()
+    made.bind(("127.0.0.1", 0))
+    made.listen(128)
+    return made
+
+
+def uri_of(address: socket.socket) -> str:
+    """What clients are told of it."""
+    return f"http://127.0.0.1:{address.getsockname()[1]}"
+
+
 def listens(port: int) -> bool:
     """Whether something accepts connections on the port of the loopback address."""
     with socket.socket() as probe:
