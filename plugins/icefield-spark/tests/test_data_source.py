@@ -98,11 +98,13 @@ def test_the_other_modes_get_what_spark_gives(spark: Any, people: icefield.Table
     assert ids(people) == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_columns_that_do_not_fit_are_stated_before_the_job(spark: Any, people: icefield.Table, write: Any) -> None:
     with pytest.raises(AnalysisException, match="'nosuch' cannot be written: the table has no such column"):
         write(spark.sql("select cast(raise_error('computed') as bigint) as id, 1 as nosuch"), "append")
 
 
+@pytest.mark.slow
 def test_what_a_task_meets_is_cause_alone_alone(read: Any, people: icefield.Table, tmp_path: Path) -> None:
     frame = read()
     (data_file,) = (tmp_path / "warehouse").rglob("*.parquet")
@@ -242,6 +244,7 @@ def test_one_frame_used_with_other_filters_and_with_none_gives_each_its_rows(spa
         spark.conf.unset(SWITCH)
 
 
+@pytest.mark.slow
 def test_a_table_without_rows_gives_none(catalog: icefield.Catalog, read: Any) -> None:
     catalog.create_table("db.empty", pa.schema([("id", pa.int64())]))
     assert read("db.empty").collect() == []

@@ -39,6 +39,7 @@ def test_a_task_whose_rows_cannot_all_be_computed_takes_back_its_files_itself(
     assert people.refresh().scan().count() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_failed_write_of_the_data_source_leaves_no_file(
     spark: Any, people: icefield.Table, options: dict[str, str], data_files: Found

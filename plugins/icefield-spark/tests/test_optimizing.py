@@ -191,6 +191,7 @@ def test_a_frame_stays_at_its_snapshot_and_keeps_its_own_filter(ice: Any, number
     assert files(ice, found) == [2]
 
 
+@pytest.mark.slow
 def test_what_is_optimized_can_be_optimized_no_further_and_other_frames_stay(
     spark: Any, ice: Any, numbers: icefield.Table
 ) -> None:

@@ -292,6 +292,7 @@ def test_filters_of_spark_on_a_column_that_took_the_name_of_another(catalog: Cat
     assert {str(each.road) for each in ice.explain("db.swapped").files} == {"spark"}
 
 
+@pytest.mark.slow
 def test_the_roads_give_one_schema_unless_sparks_reader_is_asked_for(ice: Any, people: Table) -> None:
     for columns in (None, ["name", "home"], ["id"], ["_file", "_pos", "_spec_id", "_deleted", "id"]):
         frame = ice.table("db.people", columns=columns)

@@ -317,6 +317,7 @@ def test_rows_go_to_the_partitions_that_the_tables_spec_says(ice: Any, catalog: 
     assert ice.table("db.parted", where="day >= '2024-02-01' and id < 10").count() == 4
 
 
+@pytest.mark.slow
 def test_rows_are_replaced_by_a_filter_or_all_together_and_may_be_computed_from_the_table_itself(
     ice: Any, people: icefield.Table
 ) -> None:
@@ -426,6 +427,7 @@ def test_a_commit_that_fails_leaves_no_file(
     assert data_files() == before
 
 
+@pytest.mark.slow
 def test_days_before_the_gregorian_calendar_are_written_and_read_as_they_are(
     ice: Any, catalog: icefield.Catalog
 ) -> None:

@@ -216,6 +216,7 @@ def test_procedures_are_called_by_position_and_by_name(ice: Any, catalog: icefie
             ice.sql(refused)
 
 
+@pytest.mark.slow
 def test_a_copy_is_made_by_a_procedure(ice: Any, catalog: icefield.Catalog, tmp_path: Path) -> None:
     ice.sql("CREATE TABLE db.t (id bigint) TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
     ice.sql("INSERT INTO db.t SELECT id FROM range(10)")
@@ -236,6 +237,7 @@ def test_a_copy_is_made_by_a_procedure(ice: Any, catalog: icefield.Catalog, tmp_
     assert quiet.file_list_location == "N/A"
 
 
+@pytest.mark.slow
 def test_a_with_clause_stands_in_front_of_changes(ice: Any) -> None:
     ice.sql("CREATE TABLE db.t (id bigint, name string)")
     ice.sql("WITH v AS (SELECT id FROM range(4)) INSERT INTO db.t SELECT id, 'old' FROM v")

@@ -63,6 +63,7 @@ def test_values_are_stored_by_a_frame_as_the_policy_says(spark: Any, ice: Any, t
     assert sorted(table.refresh().scan().to_arrow()["i"].to_pylist()) == [1, 2, 7]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_what_does_not_fit_is_an_error_and_never_a_null(spark: Any, ice: Any, table: icefield.Table) -> None:
     with pytest.raises(InvalidArgument, match="cannot be stored"):
