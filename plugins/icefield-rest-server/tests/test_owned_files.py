@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, load_catalog
+from icefield.metadata import updates_from_json
 from icefield_rest_server import Settings, app, owned, tables
 from starlette.testclient import TestClient
 
@@ -72,21 +73,24 @@ def location(victim: str, below: str = "") -> Attack:
 
     def attack(catalog: Catalog, client: TestClient) -> None:
         manifests(victim)(catalog, client)
-        place = catalog.load_table(victim).location()
-        commit(client, {"action": "set-location", "location": place + below})
+        move(catalog, "db.mine", catalog.load_table(victim).location() + below)
 
     return attack
 
 
+def move(catalog: Catalog, name: str, place: str) -> None:
+    """Give a table a location that the server takes from no client: past it, as other engines may."""
+    catalog.commit_table(name, updates_from_json([{"action": "set-location", "location": place}]), ())
+
+
 def namespace_place(catalog: Catalog, client: TestClient) -> None:
     location("db.other")(catalog, client)
-    place = catalog.load_table("db.other").location().rpartition("/")[0]
-    commit(client, {"action": "set-location", "location": place})
+    move(catalog, "db.mine", catalog.load_table("db.other").location().rpartition("/")[0])
 
 
 def warehouse(catalog: Catalog, client: TestClient) -> None:
     location("theirs.t")(catalog, client)
-    commit(client, {"action": "set-location", "location": catalog.properties["warehouse"]})
+    move(catalog, "db.mine", catalog.properties["warehouse"])
 
 
 def path_property(victim: str, name: str, below: str) -> Attack:
@@ -182,9 +186,9 @@ def test_a_name_that_was_another_tables_does_not_make_its_files_ones_own(catalog
     catalog.rename_table("db.other", "db.moved")
     place = catalog.load_table("db.moved").location()
     there = files_of(catalog, "db.moved")
-    body = {"name": "stranger", "location": place, "schema": json_schema()}
-    assert client.post("/v1/namespaces/db/tables", json=body).status_code == 200
-    catalog.load_table("db.stranger").add_files([f"file://{path}" for path in there if path.suffix == ".parquet"])
+    catalog.create_table("db.stranger", SCHEMA, location=place).add_files(
+        [f"file://{path}" for path in there if path.suffix == ".parquet"]
+    )
     answer = client.delete("/v1/namespaces/db/tables/stranger", params={"purgeRequested": "true"})
     assert answer.status_code == 204
     assert all(path.exists() for path in there)
@@ -274,6 +278,14 @@ def test_too_many_tables_to_look_through_are_a_refusal_before_anything_is_done(
     assert catalog.load_table("db.mine").scan().to_arrow().num_rows == 3
 
 
-def json_schema() -> dict[str, Any]:
-    field = {"id": 1, "name": "id", "required": False, "type": "long"}
-    return {"type": "struct", "schema-id": 0, "fields": [field]}
+def test_a_namespace_whose_place_is_in_anothers_keeps_its_files(catalog: Catalog) -> None:
+    """As in Hive, where the place of ``default`` holds all others."""
+    catalog.create_namespace("around", {"location": catalog.properties["warehouse"]})
+    place = catalog.load_table("theirs.t").location()
+    there = files_of(catalog, "theirs.t")
+    table = catalog.create_table("around.mine", SCHEMA, location=place)
+    table.add_files([f"file://{path}" for path in there if path.suffix == ".parquet"])
+    client = TestClient(app(catalog, Settings(authorizer=lambda who, operation, target: target[:1] == ("around",))))
+    answer = client.delete("/v1/namespaces/around/tables/mine", params={"purgeRequested": "true"})
+    assert answer.status_code == 204, answer.text
+    assert all(path.exists() for path in there)

@@ -18,6 +18,7 @@ from icefield.errors import InvalidArgument
 from icefield_rest_server.answers import Answer, Refused
 from icefield_rest_server.aws_signature import HASH, S3Keys, signed_headers
 from icefield_rest_server.calls import Call, typed
+from icefield_rest_server.places import is_plain
 from icefield_rest_server.settings import RequestSigner
 from icefield_rest_server.state import State
 
@@ -122,7 +123,7 @@ def sign_request(state: State, call: Call) -> Answer:
     name = call.name("table")
     location = state.loaded(name).metadata.location
     if not state.may_open(name, location):
-        raise _forbidden("the table is not in its namespace's place")
+        raise _forbidden("the table is not in a place of its own")
     if asked.provider not in _S3 or asked.region != signer.region:
         raise InvalidArgument(f"requests are signed for S3 in {signer.region}")
     if asked.method not in _OBJECT:
@@ -157,16 +158,9 @@ def _place(location: str) -> tuple[str, str]:
     """The bucket of a table's location, and what its keys begin with."""
     scheme, _, rest = location.partition("://")
     bucket, _, folder = rest.strip("/").partition("/")
-    if scheme not in _S3 or not re.fullmatch(r"[a-z0-9.-]{3,63}", bucket) or not _is_plain(folder):
+    if scheme not in _S3 or not re.fullmatch(r"[a-z0-9.-]{3,63}", bucket) or not is_plain(folder):
         raise _forbidden("the table's location is no folder of a bucket of S3")
     return bucket, f"{folder}/"
-
-
-def _is_plain(key: str) -> bool:
-    """Whether nothing of a key could be taken for another, by whatever is on the way to the store."""
-    parts = key.split("/")
-    printable = all(character.isprintable() for character in key) and "\\" not in key
-    return bool(key) and printable and all(parts) and not {".", ".."} & set(parts)
 
 
 def _address(signer: RequestSigner, uri: str, bucket: str) -> _Address:
@@ -213,7 +207,7 @@ def _check(asked: _Asked, address: _Address, prefix: str) -> bytes | None:
         raise InvalidArgument("a parameter of the request's address is given twice")
     given = dict(address.query)
     if address.key:
-        if not _is_plain(address.key) or not address.key.startswith(prefix):
+        if not is_plain(address.key) or not address.key.startswith(prefix):
             raise _forbidden("the object is not below the table's location")
         allowed = _OBJECT[asked.method]
         fits = any(set(names) <= each and (asked.method in ("GET", "HEAD") or set(names) == each) for each in allowed)
@@ -222,13 +216,13 @@ def _check(asked: _Asked, address: _Address, prefix: str) -> bytes | None:
         return None
     if asked.method == "GET" and set(names) <= _LISTING:
         wanted = given.get("prefix", "")
-        if not wanted.startswith(prefix) or not (wanted == prefix or _is_plain(wanted.rstrip("/"))):
+        if not wanted.startswith(prefix) or not (wanted == prefix or is_plain(wanted.rstrip("/"))):
             raise _forbidden("what is listed is not below the table's location")
         return None
     if asked.method == "POST" and names == ["delete"] and not given["delete"]:
         body = (asked.body or "").encode()
         for key in _deleted(body):
-            if not _is_plain(key) or not key.startswith(prefix):
+            if not is_plain(key) or not key.startswith(prefix):
                 raise _forbidden("an object that is to be deleted is not below the table's location")
         return body
     raise _forbidden("requests for a whole bucket are not signed")
@@ -275,7 +269,7 @@ def _headers(given: Mapping[str, Sequence[str]], body: bytes | None, bucket: str
         found[lower] = value
     if (source := found.get(_SOURCE)) is not None:
         of, _, key = _plain(source).removeprefix("/").partition("/")
-        if "?" in source or of != bucket or not _is_plain(key) or not key.startswith(prefix):
+        if "?" in source or of != bucket or not is_plain(key) or not key.startswith(prefix):
             raise _forbidden("the object that is copied is not below the table's location")
     if body is not None:
         digest = sha256(body).hexdigest()

@@ -16,6 +16,7 @@ from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
 from icefield.metadata import TableMetadata, decode_metadata, encode_metadata, inflated
 
 from icefield_rest_server.calls import Call
+from icefield_rest_server.places import TablePlaces
 from icefield_rest_server.settings import Settings
 
 _TRIES = 5
@@ -68,6 +69,7 @@ class State:
         self.catalog = catalog
         self.settings = settings
         self.cache = MetadataCache(settings.cached_bytes)
+        self.places = TablePlaces(catalog, settings, lambda table: self.loaded(table).metadata)
 
     def loaded(self, table: tuple[str, ...]) -> Loaded:
         """A table at its current version. Raises ``NoSuchTable``, ``InvalidMetadata``."""
@@ -102,8 +104,8 @@ class State:
     def vended(self, call: Call, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
         """The credentials that open a table's files; none without a vendor.
 
-        Where not everybody may do everything, none for a location outside its namespace's either: who may make tables
-        in one namespace would get those for the tables of another by naming their place.
+        Where not everybody may do everything, none for a location that is not the table's own either: who may make
+        tables would get those for another table by naming its place.
         """
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
@@ -112,11 +114,15 @@ class State:
 
     def may_open(self, table: tuple[str, ...], location: str) -> bool:
         """Whether clients may be given what opens a table's location; see ``vended``."""
-        if self.settings.authorizer is None:
-            return True
-        place = self.catalog.backend.table_location((*table[:-1], "x"))
-        home = place[: place.rindex("/") + 1]
-        return location.startswith(home) and ".." not in location.split("/")
+        return self.settings.authorizer is None or self.places.is_own(table, location)
+
+    def check_place(self, table: tuple[str, ...], location: str | None) -> None:
+        """Raise ``Refused`` for a location that a client states for a table or view, and that is not its own to take.
+
+        None is the place of its name. Where everybody may do everything, it may be anywhere.
+        """
+        if self.settings.authorizer is not None:
+            self.places.check(table, location)
 
 
 def table_body(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog,
 from icefield.metadata import (
     TableRequirement,
     TableUpdate,
+    decode_metadata,
     new_table_metadata,
     requirements_from_json,
     updates_from_json,
@@ -59,6 +61,7 @@ def create_table(state: State, call: Call) -> Answer:
             "properties": strings(document.get("properties"), "properties"),
             "location": None if not location else typed(location, str, "location"),
         }
+    state.check_place(name, given["location"])
     if typed(document.get("stage-create") or False, bool, "stage-create"):
         return _staged(state, call, name, schema, given)
     table = state.catalog.create_table(name, schema, **given)
@@ -119,7 +122,20 @@ def _keeping_old_metadata(state: State) -> AbstractContextManager[None]:
 
 
 def _committed(state: State, name: tuple[str, ...], document: dict[str, Any]) -> Table:
-    return state.catalog.commit_table(name, *_change(document))
+    updates, requirements = _change(document)
+    _check_places(state, name, updates)
+    return state.catalog.commit_table(name, updates, requirements)
+
+
+def _check_places(state: State, name: tuple[str, ...], updates: Iterable[TableUpdate]) -> None:
+    """Raise ``Refused`` for a location that a change gives a table, is not its own to take, and is new to it."""
+    if state.settings.authorizer is None:
+        return
+    for location in [str(update.location) for update in updates if update.action == "set-location"]:  # type: ignore[attr-defined]
+        with suppress(NoSuchTable):
+            if state.loaded(name).metadata.location == location:
+                continue
+        state.check_place(name, location)
 
 
 def _change(document: dict[str, Any]) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
@@ -157,6 +173,9 @@ def register_table(state: State, call: Call) -> Answer:
         raise NotSupportedByCatalog("a table cannot be registered over another: drop that one first")
     location = typed(document.get("metadata-location"), str, "metadata-location")
     with stated_by_the_client():
+        if state.settings.authorizer is not None:
+            state.check_place(name, location.rpartition("/")[0])  # before it is read
+            state.check_place(name, decode_metadata(state.catalog.io.read_metadata(location), location).location)
         table = state.catalog.register_table(name, location)
     return _answer(state, call, name, state.committed(table.metadata_location, table.metadata))
 
@@ -188,6 +207,8 @@ def commit_transaction(state: State, call: Call) -> Answer:
         raise InvalidArgument("'table-changes' is empty")
     check_updates(*(change.get("updates") for change in changes))
     given = [(identifier(change.get("identifier"), "identifier"), *_change(change)) for change in changes]
+    for name, updates, _ in given:
+        _check_places(state, name, updates)
     with _keeping_old_metadata(state):
         state.catalog.commit_tables(given)
     return no_content()

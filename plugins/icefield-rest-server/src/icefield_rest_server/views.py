@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from icefield import View
 from icefield.abc import ViewProposal
 from icefield.errors import InvalidArgument, NoSuchView, ViewExists
 from icefield.metadata import (
+    ViewUpdate,
     ViewVersion,
     decode_view_metadata,
     encode_view_metadata,
@@ -39,11 +42,13 @@ def create_view(state: State, call: Call) -> Answer:
     version = typed(document.get("view-version"), ViewVersion, "view-version")
     with stated_by_the_client():
         schema = schema_from_json(document.get("schema"))
-    place = document.get("location") or state.catalog.backend.table_location(name)
+    place = document.get("location")
+    if place:
+        state.check_place(name, typed(place, str, "location"))
+    else:
+        place = state.catalog.backend.table_location(name)
     with stated_by_the_client():
-        metadata = new_view_metadata(
-            schema, version, typed(place, str, "location"), strings(document.get("properties"), "properties")
-        )
+        metadata = new_view_metadata(schema, version, place, strings(document.get("properties"), "properties"))
     committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
         raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
@@ -65,7 +70,17 @@ def replace_view(state: State, call: Call) -> Answer:
     with stated_by_the_client():
         updates = view_updates_from_json(document.get("updates"))
         requirements = view_requirements_from_json(document.get("requirements") or [])
+    _check_places(state, call.name("view"), updates)
     return _answer(state.catalog.commit_view(call.name("view"), updates, requirements))
+
+
+def _check_places(state: State, name: tuple[str, ...], updates: Iterable[ViewUpdate]) -> None:
+    """Raise ``Refused`` for a location that a change gives a view, is not its own to take, and is new to it."""
+    if state.settings.authorizer is None:
+        return
+    for location in [str(update.location) for update in updates if update.action == "set-location"]:  # type: ignore[attr-defined]
+        if state.catalog.load_view(name).metadata.location != location:
+            state.check_place(name, location)
 
 
 def drop_view(state: State, call: Call) -> Answer:
@@ -98,8 +113,10 @@ def register_view(state: State, call: Call) -> Answer:
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "view")
     location = typed(document.get("metadata-location"), str, "metadata-location")
+    state.check_place(name, location.rpartition("/")[0])  # before it is read
     with stated_by_the_client():
         metadata = decode_view_metadata(state.catalog.io.read_metadata(location), location)
+    state.check_place(name, metadata.location)
     committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
         raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)

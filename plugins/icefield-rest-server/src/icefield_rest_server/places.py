@@ -1,0 +1,228 @@
+"""Where the files of a table may be, as far as not everybody may do everything: where no other table's are."""
+
+# See docs/decisions/0217.
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from icefield import Catalog, FileIO
+from icefield.abc import CatalogAbility
+from icefield.errors import IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable
+from icefield.maintenance import OwnedFiles, folders_of
+from icefield.metadata import TableMetadata
+
+from icefield_rest_server.answers import Refused
+from icefield_rest_server.settings import Settings
+
+Name = tuple[str, ...]
+
+_MOST_SECONDS: Final = 10.0
+_HELD: Final = 60.0
+_METADATA: Final = ".metadata.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The place of a namespace, and whether the catalog takes its names in lower case."""
+
+    place: str
+    folds: bool
+
+    def of(self, table: Name) -> str:
+        """The place that a table has of its name."""
+        return f"{self.place}/{table[-1].lower() if self.folds else table[-1]}"
+
+    def is_same(self, one: Name, other: Name) -> bool:
+        """Whether two names are of one table."""
+        if self.folds:
+            return [level.lower() for level in one] == [level.lower() for level in other]
+        return one == other
+
+
+class TablePlaces:
+    """Says which locations are a table's own, by the tables and namespaces of a catalog.
+
+    ``metadata`` gives that of a table. A table's own place is below that of its namespace, or one of
+    ``Settings.owned_folders``; it is in no folder of another table or namespace, and none is in it.
+    """
+
+    def __init__(self, catalog: Catalog, settings: Settings, metadata: Callable[[Name], TableMetadata]) -> None:
+        self._catalog, self._settings, self._metadata = catalog, settings, metadata
+        self._known: dict[tuple[Name, str], tuple[float, bool]] = {}
+        self._lock = threading.Lock()
+
+    # -- locations --------------------------------------------------------------------------------------------------
+
+    def is_own(self, table: Name, location: str) -> bool:
+        """Whether a table that is there, at a location, is in its own place.
+
+        The place of its name is, without a look at the others: no client got another table in there. What was found
+        of any other place is taken to be so for a minute.
+        """
+        home = self._home(table[:-1])
+        if home is not None and location.rstrip("/") == home.of(table):
+            return not self._shares_its_name(table)
+        with self._lock:
+            until, known = self._known.get((table, location), (0.0, False))
+        if until < time.monotonic():
+            known = self._is_free(home, table, location)
+            now = time.monotonic()
+            with self._lock:
+                self._known = {key: held for key, held in self._known.items() if held[0] > now}
+                self._known[table, location] = (now + _HELD, known)
+        return known
+
+    def check(self, table: Name, location: str | None) -> None:
+        """Raise ``Refused`` for a location that a table cannot take; None is the place of its name."""
+        home = self._home(table[:-1])
+        by_name = None if home is None else home.of(table)
+        place = by_name if location is None else location.rstrip("/")
+        if place is None:
+            return  # the catalog says that a location is to be given
+        if place != by_name:
+            free = self._is_free(home, table, place)
+        else:
+            begun = self._has_metadata(place)
+            free = not self._shares_its_name(table) and (not begun or self._is_free(home, table, place))
+        if not free:
+            raise Refused(
+                403,
+                "ForbiddenException",
+                f"{'.'.join(table):.300} cannot be at {place:.500}: a location is below the place of its namespace, in "
+                "no folder of another table or namespace, and around none; give another location",
+            )
+
+    def _is_free(self, home: _Home | None, table: Name, location: str) -> bool:
+        """Whether a location may be this table's, and nothing is there of others."""
+        roots = [*([] if home is None else [home.place]), *(each.rstrip("/") for each in self._settings.owned_folders)]
+        place = location.rstrip("/")
+        root = next((each for each in roots if place.startswith(f"{each}/")), None)
+        if root is None or not is_plain(place[len(root) + 1 :]):
+            return False
+        end = time.monotonic() + _MOST_SECONDS
+        io = self._catalog.io.relative_to(place)
+        namespaces = list(self._namespaces())
+        homes = [other.place for name, other in namespaces if other is not None and name != table[:-1]]
+        others = set[str]()
+        if home is not None:  # a namespace around this one is no other: its place holds this one's
+            others.update(each for each in homes if _is_in(io, each, home.place) and not _is_in(io, home.place, each))
+        for folders in self.of_others(table, near=home is not None and root == home.place, namespaces=namespaces):
+            others.update(folders)
+            if time.monotonic() > end:
+                return False
+        return not _any_in(io, [place], sorted(others)) and not _any_in(io, sorted({*homes, *others}), [place])
+
+    def _has_metadata(self, folder: str) -> bool:
+        """Whether a table may have been made in a folder. One that has only been written to has none yet."""
+        try:
+            return any(_METADATA in each.location.rpartition("/")[2] for each in self._catalog.io.list_files(folder))
+        except IcefieldError:
+            return True
+
+    def _shares_its_name(self, table: Name) -> bool:
+        """Whether a namespace has the name of a table, or a table that of its namespace: their places are one."""
+        catalog = self._catalog
+        if CatalogAbility.NESTED_NAMESPACES not in catalog.backend.abilities:
+            return False
+        above = (table[:depth] for depth in range(2, len(table)))
+        return catalog.namespace_exists(table) or any(catalog.table_exists(each) for each in above)
+
+    # -- the others -------------------------------------------------------------------------------------------------
+
+    def home(self, namespace: Name) -> str | None:
+        """The place of a namespace's tables; None where the catalog has none for it. Raises ``NoSuchNamespace``."""
+        found = self._home(namespace)
+        return None if found is None else found.place
+
+    def of_others(
+        self, table: Name, *, near: bool, namespaces: Iterable[tuple[Name, _Home | None]] | None = None
+    ) -> Iterator[tuple[str, ...]]:
+        """The folders of each other table and view, one after another: of those near a table, or of all there are.
+
+        Near are those of the namespaces whose places are in that of the table's, or around it. The steps in between
+        are without folders: how long they take is for the caller to watch.
+        """
+        home = self._home(table[:-1])
+        for namespace, other in self._namespaces() if namespaces is None else namespaces:
+            yield ()
+            if near and not self._is_near(home, other):
+                continue
+            for each in self._tables(namespace):
+                if home is None or not home.is_same(each, table):
+                    yield self._folders(each, other)
+
+    def _namespaces(self) -> Iterator[tuple[Name, _Home | None]]:
+        """All there are, with their places."""
+        catalog = self._catalog
+        nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
+        left: list[Name] = list(catalog.list_namespaces())
+        while left:
+            namespace = left.pop()
+            with suppress(NoSuchNamespace):
+                yield namespace, self._home(namespace)
+                if nested:
+                    left += catalog.list_namespaces(namespace)
+
+    def _is_near(self, home: _Home | None, other: _Home | None) -> bool:
+        if home is None or other is None:
+            return True
+        io = self._catalog.io
+        return _is_in(io, other.place, home.place) or _is_in(io, home.place, other.place)
+
+    def _home(self, namespace: Name) -> _Home | None:
+        try:
+            place = self._catalog.backend.table_location((*namespace, "X"))
+        except InvalidArgument:  # neither the namespace nor the catalog has a place
+            return None
+        folder, _, name = place.rpartition("/")
+        return _Home(folder, folds=name == "x")
+
+    def _tables(self, namespace: Name) -> Iterator[Name]:
+        listings: list[Callable[[Name], list[Name]]] = [self._catalog.list_tables]
+        if CatalogAbility.VIEWS in self._catalog.backend.abilities:
+            listings.append(self._catalog.list_views)
+        for listing in listings:
+            with suppress(NoSuchNamespace):
+                yield from listing(namespace)
+
+    def _folders(self, table: Name, home: _Home | None) -> tuple[str, ...]:
+        """Where the files of a table are; of one that cannot be read, and of a view, where they ought to be."""
+        ought = () if home is None else (home.of(table),)
+        try:
+            return stated_folders(self._metadata(table))
+        except NoSuchTable:
+            return ought
+        except IcefieldError:
+            found = self._catalog.backend.strategy(table).load()
+            location = "" if found is None else getattr(found, "location", "")
+            return (*ought, *([location.rpartition("/")[0].rpartition("/")[0]] if location.count("/") > 4 else []))
+
+
+def stated_folders(metadata: TableMetadata) -> tuple[str, ...]:
+    """Where a table's files go by its own word."""
+    try:
+        return folders_of(metadata)
+    except InvalidArgument:  # properties that cannot be used
+        return (metadata.location,)
+
+
+def is_plain(path: str) -> bool:
+    """Whether nothing of a path could be taken for another, by whatever is on the way to the store."""
+    parts = path.split("/")
+    printable = all(character.isprintable() for character in path) and "\\" not in path
+    return bool(path) and printable and all(parts) and not {".", ".."} & set(parts)
+
+
+def _is_in(io: FileIO, place: str, folder: str) -> bool:
+    return _any_in(io, [place], [folder])
+
+
+def _any_in(io: FileIO, places: Sequence[str], folders: Sequence[str]) -> bool:
+    """Whether any of some places is one of some folders, or in one, however they are written."""
+    return bool(OwnedFiles(io, [f"{place.rstrip('/')}/x" for place in places], folders).below)
