@@ -241,6 +241,32 @@ def test_a_request_that_cannot_be_is_answered_by_the_error_model(
     assert catalog.list_namespaces() == [("db",)]
 
 
+@pytest.mark.parametrize("name", ["b/secret", "b\\secret", "/b", "b/", ".", "..", "b\0", " "])
+def test_a_name_that_is_no_name_of_a_folder_is_refused_with_the_reason(
+    client: TestClient, catalog: Catalog, name: str
+) -> None:
+    catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    other = {"namespace": ["db"], "name": name}
+    change = {"requirements": [], "updates": [], "identifier": other}
+    escaped = "".join(f"%{byte:02x}" for byte in name.encode())
+    answers = [
+        client.post("/v1/namespaces/db/tables", json={"name": name}),
+        client.post("/v1/namespaces/db/views", json={"name": name, "view-version": VERSION}),
+        client.post("/v1/namespaces/db/register", json={"name": name, "metadata-location": "memory://x/y"}),
+        client.post("/v1/namespaces", json={"namespace": [name]}),
+        client.post("/v1/namespaces", json={"namespace": ["a", name]}),
+        client.post("/v1/tables/rename", json={"source": {"namespace": ["db"], "name": "t"}, "destination": other}),
+        client.post("/v1/transactions/commit", json={"table-changes": [change]}),
+        client.get(f"/v1/namespaces/db/tables/{escaped}"),
+        client.get(f"/v1/namespaces/{escaped}/tables"),
+        client.get(f"/v1/namespaces?parent={escaped}"),
+    ]
+    for answer in answers:
+        message = failed(answer, 400, "IllegalArgumentException")
+        assert "level" in message
+        assert ("slash" in message) == ("/" in name or "\\" in name)
+
+
 def test_a_body_beyond_the_limit_is_refused_unread(catalog: Catalog) -> None:
     client = TestClient(app(catalog, Settings(max_body=1000)))
     assert client.post("/v1/namespaces", content=b" " * 1001).status_code == 413

@@ -61,13 +61,19 @@ class Call:
 
 
 def levels(given: Any, what: str) -> tuple[str, ...]:
-    """The levels of a name. Raises ``InvalidArgument`` for what no catalog could hold."""
+    """The levels of a name. Raises ``InvalidArgument`` for what no catalog could hold, or is no name of a folder."""
+    # See docs/decisions/0217.
     if not isinstance(given, (list, tuple)) or not 0 < len(given) <= _MAX_LEVELS:
         raise InvalidArgument(f"a {what}'s name has 1 to {_MAX_LEVELS} levels")
     for level in given:
         good = isinstance(level, str) and 0 < len(level) <= _MAX_NAME and level.isprintable()
         if not good or not level.strip() or level in (".", ".."):
             raise InvalidArgument(f"a {what}'s name has a level that is empty, only dots, too long or not printable")
+        if "/" in level or "\\" in level:
+            raise InvalidArgument(
+                f"a {what}'s name has a level with a slash: levels are folders where the files are, and '{level:.100}' "
+                "would be several, which may be another's"
+            )
     return tuple(given)
 
 
