@@ -117,6 +117,31 @@ def test_who_may_not_do_everything_gets_no_credentials_by_naming_anothers_place(
     failed(client.post("/v1/namespaces", json=body), 403, "ForbiddenException")
 
 
+def test_who_may_not_use_a_namespace_neither_lists_it_nor_makes_one_in_it(catalog: Catalog) -> None:
+    for name in ("secret", "secret.sub", "open"):
+        catalog.create_namespace(name)
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def may(who: Any, operation: str, target: tuple[str, ...]) -> bool:
+        asked.append((operation, target))
+        return target[:1] != ("secret",)
+
+    client = TestClient(app(catalog, Settings(authorizer=may)))
+    for parent in ("secret", "secret%1Fsub", "secret%1Fno"):
+        failed(client.get(f"/v1/namespaces?parent={parent}"), 403, "ForbiddenException")
+    for made in (["secret", "mine"], ["secret", "sub", "mine"]):
+        failed(client.post("/v1/namespaces", json={"namespace": made}), 403, "ForbiddenException")
+    assert not catalog.namespace_exists(("secret", "mine"))
+    asked.clear()
+    assert client.get("/v1/namespaces").json()["namespaces"] == [["db"], ["open"], ["secret"]]
+    assert client.get("/v1/namespaces?parent=open").json()["namespaces"] == []
+    assert asked == [("listNamespaces", ()), ("listNamespaces", ("open",))]
+    asked.clear()
+    for made in (["open", "mine"], ["new"]):
+        assert client.post("/v1/namespaces", json={"namespace": made}).status_code == 200
+    assert set(asked) == {("createNamespace", each) for each in (("open", "mine"), ("open",), ("new",), ())}
+
+
 @pytest.mark.parametrize(
     ("count", "update"),
     [

@@ -258,7 +258,7 @@ def _answered(endpoint: Endpoint, state: State, call: Call) -> Answer:
 
 
 def _named_in(call: Call) -> set[tuple[str, ...]]:
-    """The tables and views that a body names, which the path does not."""
+    """What a body names, which the path does not: tables and views, and what a new namespace is in."""
     if not isinstance(call.body, dict):
         return set()
     given = [call.body.get("source"), call.body.get("destination")]
@@ -271,6 +271,8 @@ def _named_in(call: Call) -> set[tuple[str, ...]]:
             found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
     if call.operation in ("createTable", "createView", "registerTable", "registerView") and "namespace" in call.parts:
         found.add((*call.namespace, str(call.body.get("name"))))
+    if call.operation == "createNamespace":
+        found.add(call.target[:-1])
     return found
 
 

@@ -37,7 +37,11 @@ class Call:
 
     @property
     def target(self) -> tuple[str, ...]:
-        """What the path names: a namespace, or what is in one; empty where it names nothing."""
+        """What the path names, or else the body or the query: a namespace, or what is in one; empty for neither."""
+        if self.operation == "createNamespace":
+            return levels(self.document().get("namespace"), "namespace")
+        if self.operation == "listNamespaces" and (parent := self.query.get("parent")):
+            return levels(parent.split(SEPARATOR), "namespace")
         if "namespace" not in self.parts:
             return ()
         return self.name(next((part for part in ("table", "view") if part in self.parts), None))

@@ -10,7 +10,7 @@ from icefield.abc import Page
 from icefield.errors import InvalidArgument, NoSuchNamespace
 
 from icefield_rest_server.answers import Answer, Refused, no_content
-from icefield_rest_server.calls import SEPARATOR, Call, levels, strings, typed
+from icefield_rest_server.calls import Call, strings, typed
 from icefield_rest_server.state import State, page_size
 
 Name = tuple[str, ...]
@@ -37,8 +37,7 @@ def named(namespace: Name, items: Sequence[Name]) -> msgspec.Raw:
 
 def list_namespaces(state: State, call: Call) -> Answer:
     """Those directly below another, or at the top."""
-    string = call.query.get("parent", "")
-    parent = levels(string.split(SEPARATOR), "namespace") if string else ()
+    parent = call.target
     backend, catalog = state.catalog.backend, state.catalog
     page = listed(
         state, call, lambda: catalog.list_namespaces(parent), lambda **asked: backend.list_namespaces(parent, **asked)
@@ -48,9 +47,8 @@ def list_namespaces(state: State, call: Call) -> Answer:
 
 def create_namespace(state: State, call: Call) -> Answer:
     """A new one, with properties."""
-    document = call.document()
-    name = levels(document.get("namespace"), "namespace")
-    properties = strings(document.get("properties"), "properties")
+    name = call.target
+    properties = strings(call.document().get("properties"), "properties")
     _check_location(state, properties)
     state.catalog.create_namespace(name, properties)
     return Answer(body={"namespace": name, "properties": properties})

@@ -41,7 +41,9 @@ Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
 """Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels.
 
 The names are the operations' of the protocol's description; all requests of a plan are ``planTableScan``. Requests to
-sign are ``loadTable``, and those that write ``updateTable`` as well.
+sign are ``loadTable``, and those that write ``updateTable`` as well. Whoever makes something must be allowed to both
+there and by its name: ``createNamespace`` of ``("a", "b")`` is asked about with ``("a",)`` as well, and of ``("a",)``
+with ``()``. ``listNamespaces`` is asked about with the namespace whose own are listed, ``()`` at the top.
 """
 
 
