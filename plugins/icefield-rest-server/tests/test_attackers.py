@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield import Catalog, load_catalog
-from icefield_rest_server import JwtTokens, Settings, StaticCredentials, app
+from icefield_rest_server import JwtTokens, Settings, StaticCredentials, StsCredentials, app
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.idempotency import Begun, IdempotencyKeys
 from icefield_rest_server.namespaces import named
@@ -140,6 +141,44 @@ def test_who_may_not_use_a_namespace_neither_lists_it_nor_makes_one_in_it(catalo
     for made in (["open", "mine"], ["new"]):
         assert client.post("/v1/namespaces", json={"namespace": made}).status_code == 200
     assert set(asked) == {("createNamespace", each) for each in (("open", "mine"), ("open",), ("new",), ())}
+
+
+class Sts:
+    """Gives keys, and holds the policies that they were asked for with."""
+
+    def __init__(self) -> None:
+        self.policies: list[dict[str, Any]] = []
+
+    def assume_role(self, **given: Any) -> Any:
+        self.policies.append(json.loads(given["Policy"]))
+        keys = {"AccessKeyId": "a", "SecretAccessKey": "b", "SessionToken": "c"}
+        return {"Credentials": {**keys, "Expiration": datetime.now(UTC) + timedelta(hours=1)}}
+
+
+@pytest.mark.parametrize(
+    ("folder", "written"),
+    [
+        ("wh/*/orders", "wh/${*}/orders"),
+        ("wh/db/t?", "wh/db/t${?}"),
+        ("wh/${aws:username}/t", "wh/${$}{aws:username}/t"),
+        ("wh/$*?", "wh/${$}${*}${?}"),
+        ("wh/db/t/", "wh/db/t"),
+    ],
+)
+def test_a_sign_of_policies_in_a_location_opens_no_other(folder: str, written: str) -> None:
+    sts = Sts()
+    assert StsCredentials(sts, "role").credentials(None, ("db", "t"), f"s3://lake/{folder}")
+    objects, listing = sts.policies[0]["Statement"]
+    assert objects["Resource"] == f"arn:aws:s3:::lake/{written}/*"
+    assert listing["Resource"] == "arn:aws:s3:::lake"
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": [f"{written}/*"]}}
+
+
+@pytest.mark.parametrize("place", ["lake", "lake/", "lake//", "*/wh/t", "la?e/wh/t", "", "/", "/wh/t"])
+def test_keys_of_sts_open_no_whole_bucket_and_none_by_a_sign(place: str) -> None:
+    sts = Sts()
+    assert StsCredentials(sts, "role").credentials(None, ("db", "t"), f"s3://{place}") == []
+    assert sts.policies == []
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from icefield.errors import StorageError
 
 from icefield_rest_server.tokens import Principal
+
+_FOLDER: Final = re.compile(r"[A-Za-z0-9._-]{3,255}/.*[^/].*", re.DOTALL)
+_MEANT: Final = str.maketrans({letter: f"${{{letter}}}" for letter in "*?$"})
 
 VendedCredentials = list[tuple[str, dict[str, str]]]
 """Prefixes of locations, each with the client's properties for it."""
@@ -44,9 +48,12 @@ class StsCredentials:
         self._lock = threading.Lock()
 
     def credentials(self, principal: Principal | None, table: tuple[str, ...], location: str) -> VendedCredentials:
-        """Keys that open what is below the table's location. Raises ``StorageError`` where STS gives none."""
+        """Keys that open what is below the table's location; none for a whole bucket, or where STS has no say.
+
+        Raises ``StorageError`` where STS gives none.
+        """
         scheme, _, rest = location.partition("://")
-        if scheme not in ("s3", "s3a", "s3n"):
+        if scheme not in ("s3", "s3a", "s3n") or not _FOLDER.fullmatch(rest):
             return []
         who = principal.name if principal is not None else "anonymous"
         with self._lock:
@@ -81,8 +88,12 @@ class StsCredentials:
 
 
 def _policy(path: str) -> str:
-    """What the keys are restricted to: the objects below the table's location."""
-    bucket, _, prefix = path.partition("/")
+    """What the keys are restricted to: the objects below the table's location.
+
+    A policy's own signs in it stand for themselves: a location may have them.
+    """
+    bucket, _, folder = path.partition("/")
+    prefix = folder.translate(_MEANT)
     objects = {
         "Effect": "Allow",
         "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
