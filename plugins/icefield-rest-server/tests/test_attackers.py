@@ -14,7 +14,7 @@ from uuid import uuid4
 import jwt
 import pyarrow as pa
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield import Catalog, load_catalog
@@ -61,6 +61,29 @@ class Issuer:
     def token(self, name: str) -> str:
         claims = {"sub": "alice", "iss": "me", "aud": "ice", "exp": time.time() + 60}
         return jwt.encode(claims, self._key, "ES256", headers={"kid": name})
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key"),
+    [
+        ("RS256", lambda: rsa.generate_private_key(65537, 2048)),
+        ("PS512", lambda: rsa.generate_private_key(65537, 2048)),
+        ("EdDSA", ed25519.Ed25519PrivateKey.generate),
+        ("HS256", lambda: "a" * 32),
+        ("ES256", lambda: ec.generate_private_key(ec.SECP256R1())),
+    ],
+)
+def test_a_token_that_the_issuers_key_cannot_have_signed_is_not_valid(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, algorithm: str, key: Any
+) -> None:
+    issuer = Issuer(monkeypatch)
+    claims = {"sub": "alice", "iss": "me", "aud": "ice", "exp": time.time() + 60}
+    token = jwt.encode(claims, key(), algorithm, headers={"kid": "1"})
+    client = TestClient(app(catalog, Settings(authenticator=issuer.tokens)))
+    headers = {"Authorization": f"Bearer {token}"}
+    failed(client.get("/v1/namespaces", headers=headers), 401, "NotAuthorizedException")
+    headers = {"Authorization": f"Bearer {issuer.token('1')}"}
+    assert client.get("/v1/namespaces", headers=headers).status_code == 200
 
 
 def test_an_issuer_is_not_asked_for_each_key_that_somebody_makes_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,12 @@ from icefield.errors import InvalidArgument, StorageError
 _MAX_TOKEN = 16 * 1024
 _KEPT, _AGAIN, _PAUSE = 300, 10.0, 2.0
 _NO_KEYS = "the issuer of tokens does not give its keys"
-_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_ALGORITHMS = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""What each type of key may sign by: of any other type there are no keys that an issuer shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class JwtTokens:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key.key,
-                algorithms=list(_ALGORITHMS),
+                algorithms=_ALGORITHMS.get(key.key_type, ()),  # which of them is the token's to say
                 issuer=self._issuer,
                 audience=self._audience,
                 options={"require": ["exp", "iss", "aud"]},
