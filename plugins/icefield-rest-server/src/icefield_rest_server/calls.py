@@ -88,6 +88,15 @@ def identifier(given: Any, what: str) -> tuple[str, ...]:
     return levels((*given["namespace"], given.get("name")), what)
 
 
+def renaming(call: Call) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The name that a table or view has, and the one that it is to get."""
+    document = call.document()
+    source, target = (identifier(document.get(key), key) for key in ("source", "destination"))
+    if min(len(source), len(target)) < 2:
+        raise InvalidArgument("the name of a table or view has a namespace")
+    return source, target
+
+
 def strings(given: Any, what: str) -> dict[str, str]:
     """An object of strings; empty where it is absent."""
     return typed(given, dict[str, str], what) if given is not None else {}

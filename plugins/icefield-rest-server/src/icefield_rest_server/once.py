@@ -11,7 +11,7 @@ from icefield_rest_server.idempotency import Begun, IdempotencyStore
 from icefield_rest_server.state import State
 from icefield_rest_server.tables import committed_before, vended_again, without_credentials
 
-_DOUBTFUL = (404, 409)
+_DOUBTFUL = (404, 409, 500, 503)
 
 
 class Once:
@@ -27,7 +27,7 @@ class Once:
         begun = self._keys.begin(who, key, asked, self._timeout)
         if isinstance(begun, Answer):
             return vended_again(self._state, call, begun)
-        answer: Answer | None = Answer(500)
+        answer = Answer(500) if begun is Begun.NEW else None  # of what fails, where a process may have done it
         try:
             answer = do() if begun is Begun.NEW else self._done_again(call, do, commits=commits)
         finally:

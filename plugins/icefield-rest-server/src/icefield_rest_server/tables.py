@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
@@ -23,14 +24,27 @@ from icefield.schema import schema_from_json
 from icefield.toolkit import deleting_only
 
 from icefield_rest_server.answers import Answer, no_content
-from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
+from icefield_rest_server.calls import (
+    Call,
+    check_updates,
+    identifier,
+    levels,
+    renaming,
+    stated_by_the_client,
+    strings,
+    typed,
+)
 from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.owned import owned_files
 from icefield_rest_server.signing import signing_properties
 from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, only_of_refs, table_body
 
+_log = logging.getLogger(__name__)
+
 _DELEGATION = "x-iceberg-access-delegation"
 _WITH_CREDENTIALS = frozenset({"createTable", "registerTable", "updateTable"})
+
+_Opening = tuple[list[tuple[str, dict[str, str]]], dict[str, str]]
 
 
 class _Located(msgspec.Struct):
@@ -65,7 +79,7 @@ def create_table(state: State, call: Call) -> Answer:
     if typed(document.get("stage-create") or False, bool, "stage-create"):
         return _staged(state, call, name, schema, given)
     table = state.catalog.create_table(name, schema, **given)
-    return _answer(state, call, name, state.committed(table.metadata_location, table.metadata))
+    return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 
 def _staged(state: State, call: Call, name: tuple[str, ...], schema: Any, given: dict[str, Any]) -> Answer:
@@ -76,7 +90,8 @@ def _staged(state: State, call: Call, name: tuple[str, ...], schema: Any, given:
         schema, given["partition_spec"], given["sort_order"], given["location"] or default, given["properties"]
     )
     loaded = state.committed("", metadata)
-    return Answer(body=table_body(loaded, _vended(state, call, name, loaded), staged=True))
+    vended, _ = _opening(state, call, name, metadata.location)
+    return Answer(body=table_body(loaded, vended, staged=True))
 
 
 def load_table(state: State, call: Call) -> Answer:
@@ -113,7 +128,7 @@ def commit_table(state: State, call: Call) -> Answer:
     loaded = state.committed(table.metadata_location, table.metadata)
     if not state.catalog.backend.strategy(name).reuses_locations:
         state.cache.put(loaded)
-    return _answer(state, call, name, loaded)
+    return _answer_to_change(state, call, name, loaded)
 
 
 def _keeping_old_metadata(state: State) -> AbstractContextManager[None]:
@@ -177,17 +192,12 @@ def register_table(state: State, call: Call) -> Answer:
             state.check_place(name, location.rpartition("/")[0])  # before it is read
             state.check_place(name, decode_metadata(state.catalog.io.read_metadata(location), location).location)
         table = state.catalog.register_table(name, location)
-    return _answer(state, call, name, state.committed(table.metadata_location, table.metadata))
+    return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 
 def rename_table(state: State, call: Call) -> Answer:
-    """It gets another name."""
-    document = call.document()
-    source, target = (
-        identifier(document.get("source"), "source"),
-        identifier(document.get("destination"), "destination"),
-    )
-    state.catalog.rename_table(source, target)
+    """It gets another name; it is not read, so that nothing fails that was done."""
+    state.catalog.backend.rename_table(*renaming(call))
     return no_content()
 
 
@@ -238,7 +248,9 @@ def committed_before(state: State, call: Call) -> tuple[Answer | None, bool]:
         done = done and last is not None and all(last.metadata.snapshot_by_id(each) is not None for each in added)
     if not done or last is None:
         return None, True
-    return (no_content() if call.operation != "updateTable" else _answer(state, call, changes[0][0], last)), True
+    if call.operation != "updateTable":
+        return no_content(), True
+    return _answer_to_change(state, call, changes[0][0], last), True
 
 
 def without_credentials(answer: Answer) -> Answer:
@@ -260,21 +272,37 @@ def vended_again(state: State, call: Call, answer: Answer) -> Answer:
     body = msgspec.json.decode(answer.encoded(), type=dict[str, msgspec.Raw])
     name = call.name("table") if "table" in call.parts else (*call.namespace, str(call.document().get("name")))
     location = msgspec.json.decode(body["metadata"], type=_Located).location
-    asked = call.headers.get(_DELEGATION, "")
-    vended = state.vended(call, name, location) if "vended-credentials" in asked else []
-    signing = signing_properties(state, call, name, location)
-    return replace(answer, body=msgspec.json.encode({**body, **credentials_body(vended, signing)}))
+    opening = _opening_if_any(state, call, name, location)
+    return replace(answer, body=msgspec.json.encode({**body, **credentials_body(*opening)}))
 
 
 def _answer(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:
-    signing = signing_properties(state, call, name, loaded.metadata.location)
-    body = table_body(loaded, _vended(state, call, name, loaded), signing)
-    return Answer(body=body, headers={"ETag": etag_of(loaded.location, "all")})
+    return _with_opening(loaded, _opening(state, call, name, loaded.metadata.location))
 
 
-def _vended(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> list[tuple[str, dict[str, str]]]:
+def _answer_to_change(state: State, call: Call, name: tuple[str, ...], loaded: Loaded) -> Answer:
+    """The answer to a change that was made, and which may not be taken for one that was not, whatever fails now."""
+    return _with_opening(loaded, _opening_if_any(state, call, name, loaded.metadata.location))
+
+
+def _with_opening(loaded: Loaded, opening: _Opening) -> Answer:
+    return Answer(body=table_body(loaded, *opening), headers={"ETag": etag_of(loaded.location, "all")})
+
+
+def _opening(state: State, call: Call, name: tuple[str, ...], location: str) -> _Opening:
+    """What opens a table's files, as far as the client asked for it: credentials, and how requests are signed."""
     asked = call.headers.get(_DELEGATION, "")
-    return state.vended(call, name, loaded.metadata.location) if "vended-credentials" in asked else []
+    vended = state.vended(call, name, location) if "vended-credentials" in asked else []
+    return vended, signing_properties(state, call, name, location)
+
+
+def _opening_if_any(state: State, call: Call, name: tuple[str, ...], location: str) -> _Opening:
+    """The same, or nothing where that fails: the client can ask for credentials again, and does not repeat a change."""
+    try:
+        return _opening(state, call, name, location)
+    except Exception:
+        _log.exception("%s of %s is answered without what opens its files", call.operation, ".".join(name))
+        return [], {}
 
 
 def _object(given: Any) -> dict[str, Any]:

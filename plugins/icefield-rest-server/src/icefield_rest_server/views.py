@@ -9,6 +9,7 @@ from icefield import View
 from icefield.abc import ViewProposal
 from icefield.errors import InvalidArgument, NoSuchView, ViewExists
 from icefield.metadata import (
+    ViewMetadata,
     ViewUpdate,
     ViewVersion,
     decode_view_metadata,
@@ -21,7 +22,16 @@ from icefield.metadata import (
 from icefield.schema import schema_from_json
 
 from icefield_rest_server.answers import Answer, no_content
-from icefield_rest_server.calls import Call, check_updates, identifier, levels, stated_by_the_client, strings, typed
+from icefield_rest_server.calls import (
+    Call,
+    check_updates,
+    identifier,
+    levels,
+    renaming,
+    stated_by_the_client,
+    strings,
+    typed,
+)
 from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.state import State
 
@@ -49,10 +59,7 @@ def create_view(state: State, call: Call) -> Answer:
         place = state.catalog.backend.table_location(name)
     with stated_by_the_client():
         metadata = new_view_metadata(schema, version, place, strings(document.get("properties"), "properties"))
-    committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
-    if committed is None:
-        raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
-    return _answer(state.catalog.load_view(name))
+    return _created(state, name, metadata)
 
 
 def load_view(state: State, call: Call) -> Answer:
@@ -98,13 +105,8 @@ def view_exists(state: State, call: Call) -> Answer:
 
 
 def rename_view(state: State, call: Call) -> Answer:
-    """It gets another name."""
-    document = call.document()
-    source, target = (
-        identifier(document.get("source"), "source"),
-        identifier(document.get("destination"), "destination"),
-    )
-    state.catalog.rename_view(source, target)
+    """It gets another name; it is not read, so that nothing fails that was done."""
+    state.catalog.backend.rename_view(*renaming(call))
     return no_content()
 
 
@@ -117,10 +119,16 @@ def register_view(state: State, call: Call) -> Answer:
     with stated_by_the_client():
         metadata = decode_view_metadata(state.catalog.io.read_metadata(location), location)
     state.check_place(name, metadata.location)
-    committed = state.catalog.backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
+    return _created(state, name, metadata)
+
+
+def _created(state: State, name: tuple[str, ...], metadata: ViewMetadata) -> Answer:
+    """The answer with a view that is made here; it is not read again, so that nothing fails that was done."""
+    backend = state.catalog.backend
+    committed = backend.commit_view(name, None, ViewProposal(metadata, view_creation_updates(metadata)))
     if committed is None:
         raise ViewExists(f"view {'.'.join(name)} exists already in catalog '{state.catalog.name}'", view=name)
-    return _answer(state.catalog.load_view(name))
+    return _answer(View(backend, name, committed))
 
 
 def _answer(view: View) -> Answer:

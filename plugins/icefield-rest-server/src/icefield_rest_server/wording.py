@@ -17,7 +17,7 @@ from icefield.errors import (
     ViewExists,
 )
 
-from icefield_rest_server.calls import Call, identifier
+from icefield_rest_server.calls import Call, renaming
 
 _REQUIREMENTS = {
     "assert-table-uuid": "UUID does not match",
@@ -69,8 +69,7 @@ def _taken(error: TableExists | ViewExists, call: Call) -> str:
     is_view = isinstance(error, ViewExists) or "view" in error.data
     what = "View" if is_view else "Table"
     if call.operation in ("renameTable", "renameView"):
-        document = call.document()
-        source, target = (".".join(identifier(document.get(key), key)) for key in ("source", "destination"))
+        source, target = (".".join(name) for name in renaming(call))
         return f"Cannot rename {source} to {target}. {what} already exists"
     if not is_view and call.operation in ("updateTable", "commitTransaction"):
         return f"Requirement failed: table already exists: {_name(error, call)}"
