@@ -64,3 +64,19 @@ def test_what_no_file_can_be_called_is_refused_and_nothing_is_written(call: str,
         CALLS[call](location)
     assert caught.value.data["location"] == location
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["open_input", "put", "overwrite", "stat", "list_files", "delete_many", "rename from"])
+def test_a_name_that_is_too_long_is_refused_and_nothing_is_written(call: str, tmp_path: Path) -> None:
+    location = f"file://{tmp_path}/{'n' * 300}"
+    with pytest.raises(LocationRefused, match="no file can have so long a name") as caught:
+        CALLS[call](location)
+    assert caught.value.data["location"] == location
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_to_a_name_that_is_too_long_publishes_nothing(tmp_path: Path) -> None:
+    stream = SYSTEM.open_output(f"file://{tmp_path}/{'n' * 300}")
+    with pytest.raises(LocationRefused, match="no file can have so long a name"):
+        stream.close()
+    assert list(tmp_path.iterdir()) == []

@@ -153,7 +153,7 @@ def _look(location: str) -> FileInfo | None:
 
 @contextmanager
 def translated(location: str, target: str | None = None) -> Iterator[None]:
-    """Turn ``OSError`` into the contract's errors."""
+    """Turn ``OSError`` into the contract's errors, and into ``LocationRefused`` for what no file can be called."""
     try:
         yield
     except IcefieldError:
@@ -166,7 +166,9 @@ def translated(location: str, target: str | None = None) -> Iterator[None]:
         raise _failure(f"cannot use {location}", error, location) from error
 
 
-def _failure(what: str, error: OSError, location: str) -> StorageError:
+def _failure(what: str, error: OSError, location: str) -> IcefieldError:
+    if error.errno == errno.ENAMETOOLONG:
+        return LocationRefused(f"{what}: no file can have so long a name", location=location)
     kind = AccessDenied if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else StorageError
     return kind(f"{what}: {os.strerror(error.errno) if error.errno else error}", location=location)
 

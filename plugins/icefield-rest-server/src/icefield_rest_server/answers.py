@@ -18,6 +18,7 @@ from icefield.errors import (
     InvalidArgument,
     InvalidMetadata,
     LocationRefused,
+    MissingPlugin,
     NamespaceExists,
     NamespaceNotEmpty,
     NoSuchNamespace,
@@ -48,6 +49,7 @@ _STATUS: tuple[tuple[type[IcefieldError], int, str], ...] = (
     (UnsupportedFeature, 400, "UnsupportedOperationException"),
     (InvalidArgument, 400, "IllegalArgumentException"),
     (LocationRefused, 400, "BadRequestException"),
+    (MissingPlugin, 400, "BadRequestException"),
     (AccessDenied, 500, "ServiceFailureException"),
     (FileMissing, 500, "ServiceFailureException"),
     (InvalidMetadata, 500, "ServiceFailureException"),
@@ -92,12 +94,11 @@ def error_answer(error: BaseException, message: str | None = None, *, nothing_do
     if isinstance(error, Refused):
         return _error(error.status, error.kind, error.message, error.headers)
     if isinstance(error, IcefieldError):
-        for kind, status, name in _STATUS:
-            if isinstance(error, kind):
-                if nothing_done and status == 500 and not isinstance(error, CommitStateUnknown):
-                    status, name = 400, "BadRequestException"
-                return _error(status, name, message or error.message)
-        return _error(500, "ServiceFailureException", error.message)
+        found = ((status, name) for kind, status, name in _STATUS if isinstance(error, kind))
+        status, name = next(found, (500, "ServiceFailureException"))
+        if nothing_done and status == 500 and not isinstance(error, CommitStateUnknown):
+            status, name = 400, "BadRequestException"
+        return _error(status, name, message or error.message)
     return _error(500, "InternalServerError", f"the server failed: {type(error).__name__}; see its log")
 
 

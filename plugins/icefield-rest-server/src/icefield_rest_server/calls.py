@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from icefield.errors import FileMissing, InvalidArgument, InvalidMetadata, MissingPlugin
+from icefield.errors import FileMissing, InvalidArgument, InvalidMetadata, MissingPlugin, StorageError
 
 from icefield_rest_server.tokens import Principal
 
@@ -127,10 +127,12 @@ def check_updates(*given: Any) -> None:
 
 @contextmanager
 def stated_by_the_client() -> Iterator[None]:
-    """Metadata that is wrong or missing here is the request's fault: it raises ``InvalidArgument``."""
+    """Metadata that is wrong here, and a place that cannot be used, are the request's fault: ``InvalidArgument``."""
     try:
         yield
-    except (InvalidMetadata, FileMissing, MissingPlugin) as error:
+    except (InvalidMetadata, FileMissing, MissingPlugin, StorageError) as error:
+        if error.retryable:
+            raise
         raise InvalidArgument(error.message) from error
 
 

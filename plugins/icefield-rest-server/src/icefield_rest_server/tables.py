@@ -78,7 +78,8 @@ def create_table(state: State, call: Call) -> Answer:
     state.check_place(name, given["location"])
     if typed(document.get("stage-create") or False, bool, "stage-create"):
         return _staged(state, call, name, schema, given)
-    table = state.catalog.create_table(name, schema, **given)
+    with stated_by_the_client() if location else nullcontext():
+        table = state.catalog.create_table(name, schema, **given)
     return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 

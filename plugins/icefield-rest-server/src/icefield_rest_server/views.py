@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 
 import msgspec
 from icefield import View
@@ -52,14 +53,14 @@ def create_view(state: State, call: Call) -> Answer:
     version = typed(document.get("view-version"), ViewVersion, "view-version")
     with stated_by_the_client():
         schema = schema_from_json(document.get("schema"))
-    place = document.get("location")
-    if place:
-        state.check_place(name, typed(place, str, "location"))
-    else:
-        place = state.catalog.backend.table_location(name)
+    stated = document.get("location")
+    if stated:
+        state.check_place(name, typed(stated, str, "location"))
+    place = stated or state.catalog.backend.table_location(name)
     with stated_by_the_client():
         metadata = new_view_metadata(schema, version, place, strings(document.get("properties"), "properties"))
-    return _created(state, name, metadata)
+    with stated_by_the_client() if stated else nullcontext():
+        return _created(state, name, metadata)
 
 
 def load_view(state: State, call: Call) -> Answer:
