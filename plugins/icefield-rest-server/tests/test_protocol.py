@@ -150,6 +150,40 @@ def test_only_snapshots_that_a_ref_names_are_sent_where_that_is_asked_for(client
     failed(client.get(TABLE, params={"snapshots": "some"}), 400, "IllegalArgumentException")
 
 
+@pytest.mark.parametrize("kind", ["sql", "directory"])
+def test_a_table_that_is_made_anew_in_the_place_of_another_is_not_taken_for_it(tmp_path: Path, kind: str) -> None:
+    with opened(tmp_path, kind) as catalog:
+        catalog.create_namespace("db")
+        client = TestClient(app(catalog))
+        made = client.post("/v1/namespaces/db/tables", json={"name": "t", "schema": SCHEMA})
+        held = {"If-None-Match": made.headers["etag"]}
+        assert client.get(TABLE, headers=held).status_code == 304
+        assert client.delete(TABLE, params={"purgeRequested": "true"}).status_code == 204
+        other = {**SCHEMA, "fields": [{**SCHEMA["fields"][0], "name": "other"}]}  # type: ignore[index, dict-item]
+        posted(client, "/v1/namespaces/db/tables", {"name": "t", "schema": other})
+        found = client.get(TABLE, headers=held)
+        assert found.status_code == 200
+        assert found.json()["metadata"]["schemas"][0]["fields"][0]["name"] == "other"
+
+
+@pytest.mark.parametrize("kind", ["sql", "directory"])
+def test_a_version_has_one_etag_for_each_mode_whoever_asks(tmp_path: Path, kind: str) -> None:
+    with opened(tmp_path, kind) as catalog:
+        catalog.create_namespace("db")
+        catalog.create_table("db.t", pa.schema([("id", pa.int64())])).append(ROWS)
+        change = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"c": "d"}}]}
+        first, second = TestClient(app(catalog)), TestClient(app(catalog))
+        etag = first.post(TABLE, json=change).headers["etag"]
+        assert [each.get(TABLE).headers["etag"] for each in (first, second, second)] == [etag] * 3
+        of_refs = {each.get(TABLE, params={"snapshots": "refs"}).headers["etag"] for each in (first, second)}
+        assert len(of_refs) == 1
+        assert etag not in of_refs
+        for held in (f"W/{etag}", f'"x", W/{etag}', "*", " * "):
+            assert first.get(TABLE, headers={"If-None-Match": held}).status_code == 304, held
+        for other in ("W/", '"*"', '"x"', f"x{etag}"):
+            assert first.get(TABLE, headers={"If-None-Match": other}).status_code == 200, other
+
+
 def test_several_tables_change_in_one_step_or_not_at_all(client: TestClient, catalog: Catalog, tmp_path: Path) -> None:
     for name in ("a", "b"):
         posted(client, "/v1/namespaces/db/tables", {"name": name, "schema": SCHEMA})

@@ -25,12 +25,23 @@ _NONE: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A table at one version: where its metadata file is, what it holds, and its own configuration."""
+    """A table at one version: where its metadata file is, what it holds, and its own configuration.
+
+    ``version`` distinguishes it from every other. It is of the contents, too: where there is no metastore, another
+    table may come to be at the same location.
+    """
 
     location: str
     metadata: TableMetadata
     json: bytes = field(repr=False)
     config: dict[str, str] = field(default_factory=dict, repr=False)
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.version:  # once, as long as it is cached
+            digest = sha256(f"{self.location}\n".encode())
+            digest.update(self.json)
+            object.__setattr__(self, "version", digest.hexdigest())
 
 
 class MetadataCache:
@@ -159,9 +170,15 @@ def only_of_refs(loaded: Loaded) -> Loaded:
     return replace(loaded, metadata=fewer, json=encode_metadata(fewer))
 
 
-def etag_of(location: str, mode: str) -> str:
+def etag_of(loaded: Loaded, mode: str) -> str:
     """What distinguishes a version of a table, as it is sent in a mode, from every other."""
-    return f'"{sha256(f"{mode} {location}".encode()).hexdigest()[:32]}"'
+    return f'"{sha256(f"{mode} {loaded.version}".encode()).hexdigest()[:32]}"'
+
+
+def is_held(call: Call, etag: str) -> bool:
+    """Whether the client says that it has what the ETag is of; a proxy may have made the ETag a weak one."""
+    given = call.headers.get("if-none-match", "")
+    return given.strip() == "*" or etag in (tag.strip().removeprefix("W/") for tag in given.split(","))
 
 
 def page_size(call: Call, most: int) -> int:

@@ -37,7 +37,7 @@ from icefield_rest_server.calls import (
 from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.owned import owned_files
 from icefield_rest_server.signing import signing_properties
-from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, only_of_refs, table_body
+from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, is_held, only_of_refs, table_body
 
 _log = logging.getLogger(__name__)
 
@@ -102,8 +102,8 @@ def load_table(state: State, call: Call) -> Answer:
         raise InvalidArgument(f"the parameter snapshots is all or refs, not '{mode:.40}'")
     name = call.name("table")
     loaded = state.loaded(name)
-    etag = etag_of(loaded.location, mode)
-    if etag in (tag.strip() for tag in call.headers.get("if-none-match", "").split(",")):
+    etag = etag_of(loaded, mode)
+    if is_held(call, etag):
         return Answer(304, headers={"ETag": etag})
     answer = _answer(state, call, name, only_of_refs(loaded) if mode == "refs" else loaded)
     return Answer(answer.status, answer.body, {"ETag": etag})
@@ -287,7 +287,7 @@ def _answer_to_change(state: State, call: Call, name: tuple[str, ...], loaded: L
 
 
 def _with_opening(loaded: Loaded, opening: _Opening) -> Answer:
-    return Answer(body=table_body(loaded, *opening), headers={"ETag": etag_of(loaded.location, "all")})
+    return Answer(body=table_body(loaded, *opening), headers={"ETag": etag_of(loaded, "all")})
 
 
 def _opening(state: State, call: Call, name: tuple[str, ...], location: str) -> _Opening:
