@@ -11,6 +11,7 @@ import pytest
 from icefield import Catalog, Plugins, load_catalog
 from icefield.abc import MetricsReported
 from icefield_rest_server import Principal, Settings, app
+from icefield_rest_server.observing import Metrics
 from rest_description import check_answer, check_request
 from starlette.testclient import TestClient
 from tables import Listener
@@ -95,7 +96,12 @@ def test_reports_reach_listeners_and_the_metrics(catalog: Catalog, listener: Lis
         {"metrics": {"a": {"count": 1, "time-unit": "parsec", "total-duration": 1}}},
         {"metrics": {str(number): {"unit": "count", "value": 1} for number in range(201)}},
         {"metrics": {"a" * 201: {"unit": "count", "value": 1}}},
+        {"metrics": {"result-data-files": {"unit": "count", "value": 2**63}}},
+        {"metrics": {"result-data-files": {"unit": "count", "value": 10**400}}},
+        {"metrics": {"total-planning-duration": {"count": 1, "time-unit": "days", "total-duration": 2**62}}},
+        {"metrics": {"total-planning-duration": {"count": 1, "time-unit": "nanoseconds", "total-duration": 10**400}}},
         {"snapshot-id": "7"},
+        {"snapshot-id": 10**400},
         {"projected-field-ids": 1},
     ],
 )
@@ -105,6 +111,27 @@ def test_a_report_that_cannot_be_is_refused(catalog: Catalog, listener: Listener
     answered(client.post(f"{TABLE}/metrics", json=SCAN | change), 400, "IllegalArgumentException")
     assert not listener.events
     answered(client.post("/v1/namespaces/db/tables/none/metrics", json=SCAN), 404, "NoSuchTableException")
+
+
+def test_the_greatest_numbers_of_a_report_are_counted(catalog: Catalog) -> None:
+    client = TestClient(app(catalog))
+    metrics = {
+        "result-data-files": {"unit": "count", "value": 2**63 - 1},
+        "total-planning-duration": {"count": 1, "time-unit": "nanoseconds", "total-duration": 2**63 - 1},
+    }
+    answered(client.post(f"{TABLE}/metrics", json=SCAN | {"metrics": metrics}), 204)
+    assert 'metric="result-data-files"} 9.22337203685e+18' in client.get("/metrics").text
+
+
+def test_a_request_that_cannot_be_counted_has_its_answer(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(Metrics, "ended", fails)
+    answered(TestClient(app(catalog)).get(TABLE), 200)
+    assert "loadTable is not counted" in caplog.text
 
 
 def test_a_table_without_its_metadata_file_is_a_fault_and_not_a_missing_table(catalog: Catalog) -> None:

@@ -131,13 +131,19 @@ class _Service:
             answer = error_answer(error)
         finally:
             seconds = time.perf_counter() - began
-            status = 499 if answer is None else answer.status
-            self.metrics.ended(operation, status, seconds, None if call is None else call.more.get("report"))
+            self._count(operation, 499 if answer is None else answer.status, seconds, call)
         response = _response(answer, without_body=request.method == "HEAD")
         who = None if call is None or call.principal is None else call.principal.name
         target = "" if call is None else call.more.get("target", "")
         log_access(operation, request.method, path, answer.status, seconds, len(response.body), who, target)
         return response
+
+    def _count(self, operation: str, status: int, seconds: float, call: Call | None) -> None:
+        """Add a request to the metrics. Whatever fails there, the request has its answer."""
+        try:
+            self.metrics.ended(operation, status, seconds, None if call is None else call.more.get("report"))
+        except Exception:
+            _log.exception("%s is not counted", operation)
 
     async def _call(
         self, request: Request, path: str, principal: Principal | None

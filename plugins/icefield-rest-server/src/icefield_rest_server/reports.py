@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from icefield.abc import MetricsReported
@@ -14,6 +14,8 @@ from icefield_rest_server.state import State
 
 _MAX_METRICS: Final = 200
 _MAX_NAME: Final = 200
+_MAX_LONG: Final = 2**63 - 1
+_MAX_SECONDS: Final = _MAX_LONG * 1e-9
 _SECONDS: Final = {
     "nanoseconds": 1e-9,
     "microseconds": 1e-6,
@@ -25,12 +27,15 @@ _SECONDS: Final = {
 }
 
 
+_Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=_MAX_LONG)]
+
+
 class _Metric(msgspec.Struct, rename="kebab", frozen=True):
     """A counter, which has a value, or a timer, which has a duration."""
 
-    value: int | None = None
+    value: _Long | None = None
     time_unit: str = ""
-    total_duration: int | None = None
+    total_duration: _Long | None = None
 
 
 class _Report(msgspec.Struct, rename="kebab", frozen=True):
@@ -38,19 +43,19 @@ class _Report(msgspec.Struct, rename="kebab", frozen=True):
 
     report_type: str
     table_name: str
-    snapshot_id: int
+    snapshot_id: _Long
     metrics: dict[str, _Metric]
 
 
 class _ScanReport(_Report, rename="kebab", frozen=True):
     filter: Any
-    schema_id: int
-    projected_field_ids: list[int]
+    schema_id: _Long
+    projected_field_ids: list[_Long]
     projected_field_names: list[str]
 
 
 class _CommitReport(_Report, rename="kebab", frozen=True):
-    sequence_number: int
+    sequence_number: _Long
     operation: str
 
 
@@ -85,4 +90,7 @@ def _number(name: str, metric: _Metric) -> float:
         return metric.value
     if metric.total_duration is None or metric.total_duration < 0 or metric.time_unit.lower() not in _SECONDS:
         raise InvalidArgument(f"the metric '{name:.40}' has neither a value nor a duration in a unit of time")
-    return metric.total_duration * _SECONDS[metric.time_unit.lower()]
+    seconds = metric.total_duration * _SECONDS[metric.time_unit.lower()]
+    if seconds > _MAX_SECONDS:
+        raise InvalidArgument(f"the metric '{name:.40}' is longer than {_MAX_SECONDS:,.0f} seconds")
+    return seconds
