@@ -12,7 +12,7 @@ from zlib import compress
 import pyarrow as pa
 import pytest
 from icefield import Catalog, Table, clear_caches, load_catalog
-from icefield_rest_server import Settings, StaticCredentials, StaticTokens, app
+from icefield_rest_server import Settings, StaticCredentials, StaticTokens, app, plans
 from rest_description import check_answer, check_request
 from starlette.testclient import TestClient
 
@@ -303,3 +303,57 @@ def test_a_filter_that_cannot_be_is_refused(catalog: Catalog, table: Table, give
     answer = client.post(f"{TABLE}/plan", json={"filter": given})
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["code"] == 400
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"type": "not-in", "term": "id", "values": list(range(1_000_000, 1_150_000))}, "1,048,576 bytes"),
+        ({"type": "in", "term": "name", "values": ["x" * 2**20]}, "1,048,576 bytes"),
+    ],
+)
+def test_a_filter_that_is_too_long_is_refused(catalog: Catalog, table: Table, given: Any, said: str) -> None:
+    answer = TestClient(app(catalog)).post(f"{TABLE}/plan", json={"filter": given})
+    refused(answer, 400, "IllegalArgumentException")
+    assert said in answer.json()["error"]["message"]
+
+
+def test_a_filter_of_too_many_parts_is_refused(catalog: Catalog, table: Table) -> None:
+    def joined(count: int) -> Any:
+        if count == 1:
+            return {"type": "is-null", "term": "id"}
+        return {"type": "or", "left": joined(count // 2), "right": joined(count - count // 2)}
+
+    client = TestClient(app(catalog))
+    answer = client.post(f"{TABLE}/plan", json={"filter": joined(5_001)})
+    refused(answer, 400, "IllegalArgumentException")
+    assert "10,000" in answer.json()["error"]["message"]
+    assert client.post(f"{TABLE}/plan", json={"filter": joined(5_000)}).status_code == 200
+
+
+def test_an_answer_has_as_many_files_as_it_has_room_for(
+    catalog: Catalog, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "_MAX_ANSWER", 20_000)
+    client, short = asking(catalog), {"type": "not-eq", "term": "id", "value": 7}
+    longer = {"type": "not-in", "term": "id", "values": list(range(1_000, 2_000))}
+    longest = {"type": "not-in", "term": "id", "values": list(range(10_000, 20_000))}
+    for given, most in ((short, 5), (longer, 3), (longest, 1)):
+        page = client.post(f"{TABLE}/plan", json={"filter": given}).json()
+        assert len(page["file-scan-tasks"]) == most
+        assert {len(each["residual-filter"].get("values", [7])) for each in page["file-scan-tasks"]} <= {
+            1,
+            1_000,
+            10_000,
+        }
+        assert paths(planned(client, {"filter": given})) == [task.file.file_path for task in table.scan().plan_files()]
+    asked = {"stats-fields": ["id", "day", "name", "raw"] * 2}
+    monkeypatch.setattr(plans, "_MAX_ANSWER", 1_300)
+    assert len(client.post(f"{TABLE}/plan", json=asked).json()["file-scan-tasks"]) == 2
+
+
+def test_a_plan_of_the_longest_filter_goes_on(catalog: Catalog, table: Table) -> None:
+    client = TestClient(app(catalog, Settings(max_plan_page=2)))
+    given = {"type": "not-in", "term": "name", "values": [f"x{number}" * 20 for number in range(8_500)]}
+    given["values"] += ["y" * (2**20 - 30 - len(json.dumps(given, separators=(",", ":"))))]  # type: ignore[operator]
+    assert len(planned(client, {"filter": given})) == 4  # all but that of nulls

@@ -48,7 +48,20 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], BooleanExpression]]] = {
     "not-starts-with": NotStartsWith,
 }
 _SETS: Final[dict[str, Callable[[Any, Any], BooleanExpression]]] = {"in": In, "not-in": NotIn}
+_MAX_PARTS: Final = 10_000
 _TURNED: Final = {"lt": "gt", "lt-eq": "gt-eq", "gt": "lt", "gt-eq": "lt-eq", "eq": "eq", "not-eq": "not-eq"}
+
+
+def check_size(given: Any) -> None:
+    """Raise ``InvalidArgument`` for a filter of more parts than one may have, before any is read."""
+    count, left = 0, [given]
+    while left:
+        each = left.pop()
+        count += 1
+        if count > _MAX_PARTS:
+            raise InvalidArgument(f"a filter has up to {_MAX_PARTS:,} predicates and what joins them; test with 'in'")
+        if isinstance(each, dict):
+            left += [each[name] for name in ("left", "right", "child") if isinstance(each.get(name), dict)]
 
 
 def filter_from_json(given: Any, schema: Schema, case_sensitive: bool = True) -> BooleanExpression:

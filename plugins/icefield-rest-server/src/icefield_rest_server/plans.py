@@ -1,6 +1,6 @@
 """The endpoints of scan planning. Nothing is kept between requests: a token says what it continues."""
 
-# See docs/decisions/0111 and docs/decisions/0113.
+# See docs/decisions/0111, docs/decisions/0113 and docs/decisions/0216.
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from typing import Any, Final
 
 import msgspec
 from icefield.errors import InvalidArgument, NoSuchSnapshot
-from icefield.expressions import AlwaysTrue
+from icefield.expressions import AlwaysTrue, BooleanExpression, bind
 from icefield.metadata import TableMetadata
 from icefield.scan import IncrementalAppendScan, PlannedManifest, SnapshotRange, TableScan
 from icefield.schema import Schema
+from icefield.toolkit import filter_to_json
 
 from icefield_rest_server.answers import Answer, Refused, no_content
 from icefield_rest_server.calls import Call, too_deep, typed
-from icefield_rest_server.filters import filter_from_json
+from icefield_rest_server.filters import check_size, filter_from_json
 from icefield_rest_server.scan_tasks import TaskWriter
 from icefield_rest_server.state import Loaded, State
 
 _MAX_REQUEST: Final = 1024 * 1024
+_MAX_TASK: Final = _MAX_REQUEST + 1024
+_MAX_ANSWER: Final = 32 * 1024 * 1024
+_OF_STATISTICS: Final = 150
 _MAX_PLAN_ID: Final = 8000
 _MAX_PLACE: Final = 2**31
 _DELEGATION: Final = "x-iceberg-access-delegation"
@@ -46,11 +50,12 @@ class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=Tru
     min_rows_requested: int | None = None
 
     def check(self) -> None:
-        """Raise ``InvalidArgument`` for versions that do not go together."""
+        """Raise ``InvalidArgument`` for versions that do not go together, and for a filter of too many parts."""
         if (self.start_snapshot_id is None) != (self.end_snapshot_id is None):
             raise InvalidArgument("an incremental plan has both 'start-snapshot-id' and 'end-snapshot-id'")
         if self.snapshot_id is not None and self.start_snapshot_id is not None:
             raise InvalidArgument("a plan is of 'snapshot-id', or from 'start-snapshot-id' to 'end-snapshot-id'")
+        check_size(self.filter)
 
 
 class PlanTask(msgspec.Struct, frozen=True):
@@ -64,21 +69,13 @@ class PlanTask(msgspec.Struct, frozen=True):
     request: ScanRequest
 
     def token(self) -> str:
-        """The task as a string for the client. Raises ``InvalidArgument`` for too long a filter."""
-        data = msgspec.json.encode(self)
-        if len(data) > _MAX_REQUEST:
-            raise InvalidArgument(
-                f"the plan has more files than an answer, and its filter more than {_MAX_REQUEST:,} bytes"
-            )
-        return urlsafe_b64encode(zlib.compress(data)).rstrip(b"=").decode()
+        """The task as a string for the client."""
+        return urlsafe_b64encode(zlib.compress(msgspec.json.encode(self))).rstrip(b"=").decode()
 
     def plan_id(self) -> str:
         """The plan's name: its token, where that fits into a path."""
-        try:
-            token = self.token()
-        except InvalidArgument:
-            token = ""
-        return token if 0 < len(token) <= _MAX_PLAN_ID else sha256(msgspec.json.encode(self)).hexdigest()
+        token = self.token()
+        return token if len(token) <= _MAX_PLAN_ID else sha256(msgspec.json.encode(self)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -107,6 +104,9 @@ def plan_table_scan(state: State, call: Call) -> Answer:
     """A plan, done at once: its first files, and what to ask for the others with."""
     request: ScanRequest = typed(call.document(), ScanRequest, "the request")
     request.check()
+    if len(msgspec.json.encode(request)) > _MAX_REQUEST:
+        message = f"a request for a plan has up to {_MAX_REQUEST:,} bytes"
+        raise InvalidArgument(f"{message}: leave out a part of the filter, and apply it to the rows")
     name = call.name("table")
     loaded = state.loaded(name)
     plan = _pinned(call, loaded.metadata, request)
@@ -165,8 +165,8 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
     """The task of a token that was given to whoever asks, for this table, whose version and schema are still there."""
     try:
         reader = zlib.decompressobj()
-        data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_REQUEST + 1)
-        if len(data) > _MAX_REQUEST or not reader.eof or too_deep(data, 100):
+        data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_TASK + 1)
+        if len(data) > _MAX_TASK or not reader.eof or too_deep(data, 100):
             return None
         task = msgspec.json.decode(data, type=PlanTask)
         task.request.check()
@@ -201,11 +201,24 @@ def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
         appended = SnapshotRange(from_exclusive=request.start_snapshot_id, to_inclusive=request.end_snapshot_id)
         scan = _Appends(metadata, io, range=appended, **common)
     _ = scan.projection  # names that are not there are refused here
-    found, more = _page(scan, plan, state.settings.max_plan_page, include_stats=bool(statistics))
+    most = min(state.settings.max_plan_page, _room(request, bind(schema, row_filter, sensitive), len(statistics)))
+    found, more = _page(scan, plan, most, include_stats=bool(statistics))
     body = TaskWriter(metadata, schema, statistics).body(found)
     if more is not None:
         body["plan-tasks"] = [more.token()]
     return body
+
+
+def _room(request: ScanRequest, row_filter: BooleanExpression, statistics: int) -> int:
+    """How many files an answer has room for, each with what is left of the filter, and so many statistics.
+
+    What is left may be the whole filter. It is sent all the same: PyIceberg counts all rows of a file without it.
+    """
+    try:
+        whole = msgspec.json.encode(filter_to_json(row_filter))
+    except InvalidArgument:  # with a value that JSON cannot hold
+        whole = msgspec.json.encode(request.filter)
+    return max(1, _MAX_ANSWER // (len(whole) + statistics * _OF_STATISTICS))
 
 
 def _page(
