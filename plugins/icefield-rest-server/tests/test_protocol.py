@@ -398,6 +398,19 @@ def test_a_request_with_the_same_idempotency_key_is_done_once(client: TestClient
     failed(bad, 400, "IllegalArgumentException")
 
 
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/v1/config", "/health/live", "/health/ready", "/metrics", "/v1/namespaces"])
+def test_a_path_that_is_there_says_which_methods_it_has(client: TestClient, path: str, method: str) -> None:
+    answer = client.request(method, path)
+    allowed = {"/v1/config": "GET", "/v1/namespaces": "GET, POST"}.get(path, "GET, HEAD")
+    if method in allowed.split(", "):
+        assert answer.status_code != 405
+        return
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == allowed
+    assert client.get(path).status_code == 200
+
+
 def test_it_says_how_it_is_and_what_it_did(client: TestClient) -> None:
     client.get("/v1/namespaces")
     assert client.get("/health/ready").status_code == 200

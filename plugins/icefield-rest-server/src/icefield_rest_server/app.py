@@ -39,6 +39,9 @@ _log = logging.getLogger(__name__)
 
 _METHODS = ["GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"]
 _MAX_PATH = 16 * 1024
+_CONFIG = "/v1/config"
+_BESIDES = {_CONFIG: ["GET"], **{path: ["GET", "HEAD"] for path in ("/health/live", "/health/ready", "/metrics")}}
+"""What other paths have than those of the router."""
 
 
 def app(catalog: Catalog, settings: Settings | None = None) -> Starlette:
@@ -150,7 +153,7 @@ class _Service:
     ) -> tuple[str, Callable[[Call], Answer], Call]:
         headers = {name.lower(): value for name, value in request.headers.items()}
         query = dict(request.query_params)
-        if path == "/v1/config" and request.method == "GET":
+        if path == _CONFIG and request.method == "GET":
             return "getConfig", lambda _: self._config(), Call("getConfig", {}, query, headers, None, principal)
         found = self.router.find(request.method, path) if len(path) <= _MAX_PATH else None
         if found is None:
@@ -164,7 +167,7 @@ class _Service:
     def _unknown(self, method: str, path: str) -> Refused:
         if len(path) > _MAX_PATH:
             return Refused(414, "BadRequestException", f"the path has more than {_MAX_PATH:,} characters")
-        if methods := self.router.methods(path):
+        if methods := _BESIDES.get(path) or self.router.methods(path):
             return Refused(
                 405, "BadRequestException", f"this path has {', '.join(methods)}", {"Allow": ", ".join(methods)}
             )
