@@ -394,8 +394,16 @@ def test_a_request_with_the_same_idempotency_key_is_done_once(client: TestClient
         400,
         "BadRequestException",
     )
-    bad = client.post("/v1/namespaces", json={"namespace": ["x"]}, headers={"Idempotency-Key": "x"})
+
+
+@pytest.mark.parametrize("form", ["x", "", "{%s}", "urn:uuid:%s", "%s ,%s", "%s-", "undashed"])
+def test_an_idempotency_key_is_a_uuid_in_its_one_form(client: TestClient, catalog: Catalog, form: str) -> None:
+    key = str(uuid4())
+    given = key.replace("-", "") if form == "undashed" else form.replace("%s", key)
+    bad = client.post("/v1/namespaces", json={"namespace": ["x"]}, headers={"Idempotency-Key": given})
     failed(bad, 400, "IllegalArgumentException")
+    assert catalog.list_namespaces() == [("db",)]
+    posted(client, "/v1/namespaces", {"namespace": ["x"]}, headers={"Idempotency-Key": key.upper()})
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import zlib
@@ -9,7 +10,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Protocol
-from uuid import UUID
 
 from icefield.errors import InvalidArgument
 
@@ -18,6 +18,7 @@ from icefield_rest_server.answers import Answer, Refused
 MOST_KEYS: Final = 10_000
 MOST_BYTES: Final = 256 * 1024 * 1024
 _PACKED_FROM: Final = 4096
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 class Begun(Enum):
@@ -46,11 +47,9 @@ class IdempotencyStore(Protocol):
 
 
 def check_key(key: str) -> None:
-    """Raise ``InvalidArgument`` for what is no key."""
-    try:
-        UUID(key)
-    except ValueError as error:
-        raise InvalidArgument("the header Idempotency-Key must be a UUID") from error
+    """Raise ``InvalidArgument`` for what is no key: a UUID, in the one form that RFC 9562 gives it."""
+    if not _UUID.fullmatch(key):
+        raise InvalidArgument("the header Idempotency-Key must be a UUID, such as 01978a3c-7d7e-7c8f-9a4b-3f6d2c1b0a99")
 
 
 def other_request() -> Refused:
