@@ -151,6 +151,21 @@ def test_only_snapshots_that_a_ref_names_are_sent_where_that_is_asked_for(client
 
 
 @pytest.mark.parametrize("kind", ["sql", "directory"])
+def test_a_table_is_registered_over_nothing_and_never_over_another(tmp_path: Path, kind: str) -> None:
+    with opened(tmp_path, kind) as catalog:
+        catalog.create_namespace("db")
+        source = catalog.create_table("db.s", pa.schema([("id", pa.int64())]))
+        client = TestClient(app(catalog))
+        given = {"name": "t", "metadata-location": source.metadata_location, "overwrite": True}
+        made = posted(client, "/v1/namespaces/db/register", given)
+        assert made["metadata"]["table-uuid"] == source.metadata.table_uuid
+        before = catalog.load_table("db.t").metadata_location
+        answer = client.post("/v1/namespaces/db/register", json=given)
+        assert "drop db.t first" in failed(answer, 406, "UnsupportedOperationException")
+        assert catalog.load_table("db.t").metadata_location == before
+
+
+@pytest.mark.parametrize("kind", ["sql", "directory"])
 def test_a_table_that_is_made_anew_in_the_place_of_another_is_not_taken_for_it(tmp_path: Path, kind: str) -> None:
     with opened(tmp_path, kind) as catalog:
         catalog.create_namespace("db")
@@ -159,7 +174,7 @@ def test_a_table_that_is_made_anew_in_the_place_of_another_is_not_taken_for_it(t
         held = {"If-None-Match": made.headers["etag"]}
         assert client.get(TABLE, headers=held).status_code == 304
         assert client.delete(TABLE, params={"purgeRequested": "true"}).status_code == 204
-        other = {**SCHEMA, "fields": [{**SCHEMA["fields"][0], "name": "other"}]}  # type: ignore[index, dict-item]
+        other = {**SCHEMA, "fields": [{**SCHEMA["fields"][0], "name": "other"}]}  # type: ignore[index]
         posted(client, "/v1/namespaces/db/tables", {"name": "t", "schema": other})
         found = client.get(TABLE, headers=held)
         assert found.status_code == 200

@@ -185,14 +185,19 @@ def register_table(state: State, call: Call) -> Answer:
     """A table whose metadata file is there already."""
     document = call.document()
     name = levels((*call.namespace, document.get("name")), "table")
-    if typed(document.get("overwrite") or False, bool, "overwrite"):
-        raise NotSupportedByCatalog("a table cannot be registered over another: drop that one first")
+    overwrite = typed(document.get("overwrite") or False, bool, "overwrite")
     location = typed(document.get("metadata-location"), str, "metadata-location")
-    with stated_by_the_client():
-        if state.settings.authorizer is not None:
-            state.check_place(name, location.rpartition("/")[0])  # before it is read
-            state.check_place(name, decode_metadata(state.catalog.io.read_metadata(location), location).location)
-        table = state.catalog.register_table(name, location)
+    try:
+        with stated_by_the_client():
+            if state.settings.authorizer is not None:
+                state.check_place(name, location.rpartition("/")[0])  # before it is read
+                state.check_place(name, decode_metadata(state.catalog.io.read_metadata(location), location).location)
+            table = state.catalog.register_table(name, location)
+    except TableExists as error:
+        if not overwrite:
+            raise
+        message = f"a table cannot be registered over another: drop {'.'.join(name)} first, without purging it"
+        raise NotSupportedByCatalog(message, table=name) from error
     return _answer_to_change(state, call, name, state.committed(table.metadata_location, table.metadata))
 
 
