@@ -161,7 +161,7 @@ class SummingUp:
         data = contents == DataFileContent.DATA
         positions = contents == DataFileContent.POSITION_DELETES
         equality = contents == DataFileContent.EQUALITY_DELETES
-        columns = (
+        columns: tuple[tuple[npt.NDArray[np.bool_], Ints | int], ...] = (
             (data, rows),
             (data, 1),
             (data, sizes),
