@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from types import TracebackType
@@ -146,8 +147,9 @@ class CatalogTransaction:
         try:
             outcome = self._backend.commit_tables(changes)
         except CommitStateUnknown:
-            if all(part.is_there() for part in parts if part.proposal is not None):
-                return True
+            with suppress(IcefieldError):  # who cannot look does not know either
+                if all(part.is_there() for part in parts if part.proposal is not None):
+                    return True
             raise
         except IcefieldError as error:
             _expose(parts, False)

@@ -25,6 +25,7 @@ from icefield.abc import (
 )
 from icefield.errors import (
     CommitStateUnknown,
+    IcefieldError,
     InvalidArgument,
     NoSuchNamespace,
     NoSuchTable,
@@ -157,9 +158,10 @@ class RestBackend(CatalogBackend):
             return tuple(found for found in outcomes if isinstance(found, Committed))
         if any(isinstance(found, Conflict) for found in outcomes) and lost is not None:
             return Conflict()
+        said = f"the reply to {what} was lost ({lost})" if lost is not None else f"{what} was acknowledged"
         raise CommitStateUnknown(
-            f"the reply to {what} was lost ({lost}), and the catalog does not show whether it happened; no file was "
-            "deleted: load the tables again and look for the changes",
+            f"{said}, and the catalog does not show whether it happened; no file was deleted: load the tables again "
+            "and look for the changes",
         ) from lost
 
     # -- views
@@ -208,5 +210,8 @@ class RestBackend(CatalogBackend):
         """What became of one table's part of a transaction."""
         strategy = RestStrategy(change.table, "", self.io.storage(), self.properties, self._tables)
         if lost is None:
-            return strategy.made()
+            try:
+                return strategy.made()
+            except IcefieldError:  # the change is made all the same, and is no failure
+                return None
         return strategy.outcome_of(change.base, change.proposal)

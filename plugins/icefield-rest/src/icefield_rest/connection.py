@@ -54,6 +54,30 @@ class Answer:
             raise StorageError(f"{what}: the service's answer cannot be read: {shortened(str(error))}") from error
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A request, however often it is made."""
+
+    unsigned: Unsigned
+    what: str
+    changes: bool
+    token: str | None = field(repr=False)
+    limit: int
+    doubt: str | None = None
+    """What left open whether a change was made, the first time that something did."""
+
+    def doubted(self, said: str) -> Uncertain | None:
+        """Take note of an outcome that is not known; None where that does not matter, since nothing is changed."""
+        if not self.changes:
+            return None
+        self.doubt = self.doubt or said
+        return Uncertain(said)
+
+
+class _TooLong(StorageError):
+    """An answer that is not read to its end."""
+
+
 class Connection:
     """The service at one address, for the threads of this process and of those that are forked from it."""
 
@@ -109,43 +133,55 @@ class Connection:
         if query:
             # With "%20" for a space: a signature holds for the query as it is written, and "+" is read as either.
             url = f"{url}{'&' if '?' in url else '?'}{urlencode(query, quote_via=quote)}"
-        again = not changes or self.repeats_changes
+        asked = _Asked(Unsigned(method, url, sent, content), what, changes, token, limit)
+        try:
+            return self._answered(asked)
+        except (Refused, IcefieldError) as problem:
+            # Whatever is said of a request that was sent again, it is not said of the one before.
+            if asked.doubt is None:
+                raise
+            then = problem if isinstance(problem, Refused) else None
+            raise Uncertain(f"{asked.doubt}; then: {then.said if then else problem}", then) from problem
+
+    def _answered(self, asked: _Asked) -> Answer:
+        """Make a request as often as may be. Raises ``Refused`` and ``IcefieldError``; ``asked`` knows of doubts."""
         limits, began = self.settings.limits, time.monotonic()
-        waits, renewed, lost = Backoff(limits.min_wait, limits.max_wait), False, None
-        attempt = 0
+        waits, renewed, attempt = Backoff(limits.min_wait, limits.max_wait), False, 0
+        again = not asked.changes or self.repeats_changes
         while True:
             attempt += 1
             wait: float | None = None
-            unsigned = Unsigned(method, url, sent, content)
-            signed = {"Authorization": f"Bearer {token}"} if token else self.authenticator.headers(unsigned)
+            signed = self._signed(asked)
             try:
-                answer = self._once(unsigned, signed, limit)
+                answer = self._once(asked.unsigned, signed, asked.limit)
             except _NEVER_SENT as error:
-                problem: Exception = self._no_answer(what, error)
+                problem: Exception = self._no_answer(asked.what, error)
             except _LOST_WHILE_READING as error:
-                lost = error
-                problem = self._no_answer(what, error) if not changes else Uncertain(self._shown(error))
+                problem = asked.doubted(self._shown(error)) or self._no_answer(asked.what, error)
                 if not again:
                     raise problem from error
+            except _TooLong as error:
+                raise asked.doubted(str(error)) or error from error
             else:
                 if answer.status < 300 or answer.status == 304:
                     return answer
                 refused = self._refused(answer)
-                if answer.status in _RENEW and not renewed and token is None:
+                if answer.status in _RENEW and not renewed and asked.token is None:
                     renewed = True
                     if self.authenticator.renew(signed):
                         attempt -= 1
                         continue
-                problem, may = self._judged(refused, changes=changes, again=again)
-                if not may:
+                problem = (_is_failure(answer.status) and asked.doubted(refused.said)) or refused
+                if not _may_pass(answer.status, changes=asked.changes) or not (again or answer.status == 429):
                     raise problem
                 wait = _retry_after(answer)
             pause = max(waits.wait(attempt), wait or 0.0)
             if attempt > limits.retries or time.monotonic() + pause - began > limits.total:
-                if lost is not None and changes and not isinstance(problem, Uncertain):
-                    raise Uncertain(self._shown(lost)) from lost
                 raise problem
             time.sleep(pause)
+
+    def _signed(self, asked: _Asked) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {asked.token}"} if asked.token else self.authenticator.headers(asked.unsigned)
 
     def close(self) -> None:
         """Release connections."""
@@ -184,17 +220,6 @@ class Connection:
                 "credentials would go there: set 'uri' to where it is"
             )
         return error_model(answer.status, answer.body)
-
-    def _judged(self, refused: Refused, *, changes: bool, again: bool) -> tuple[Exception, bool]:
-        """The error of an answer, and whether the request may be made again."""
-        status = refused.status
-        if status == 429:  # nothing was done
-            return refused, True
-        if status < 500 or status == 501:
-            return refused, False
-        if changes:
-            return Uncertain(refused.said), again
-        return refused, status in _PASSES
 
     def _no_answer(self, what: str, error: Exception) -> StorageError:
         return StorageError(
@@ -261,9 +286,19 @@ def _read(response: httpx.Response, most: int) -> bytes:
     for piece in response.iter_bytes():
         come += len(piece)
         if come > most:
-            raise StorageError(f"the service's answer has more than {most:,} bytes, the most that is read of it")
+            raise _TooLong(f"the service's answer has more than {most:,} bytes, the most that is read of it")
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def _is_failure(status: int) -> bool:
+    """Whether an error leaves open what was done: of those from 500 on, 501 alone says that it was nothing."""
+    return status >= 500 and status != 501
+
+
+def _may_pass(status: int, *, changes: bool) -> bool:
+    """Whether another request may be answered otherwise; one that changes something is known by its key."""
+    return status == 429 or status in _PASSES or (changes and _is_failure(status))
 
 
 def _retry_after(answer: Answer) -> float | None:

@@ -45,7 +45,19 @@ class Refused(Exception):
 
 
 class Uncertain(Exception):
-    """A request was sent and its outcome is not known: the reply was lost, or says so."""
+    """A request was sent and its outcome is not known: the reply was lost, or says so.
+
+    ``then`` is what was answered when it was sent again, which tells nothing of the first.
+    """
+
+    def __init__(self, said: str, then: Refused | None = None) -> None:
+        super().__init__(said)
+        self.then = then
+
+    @property
+    def conflicts(self) -> bool:
+        """Whether the service, asked again, saw a conflict: with somebody else's change, or with this very one."""
+        return self.then is not None and self.then.modelled and self.then.status == 409
 
 
 def shortened(string: str) -> str:

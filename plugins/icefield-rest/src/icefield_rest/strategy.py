@@ -14,7 +14,7 @@ from icefield.errors import (
     NoSuchTable,
     TableExists,
 )
-from icefield.metadata import apply_updates
+from icefield.metadata import Snapshot, apply_updates
 from icefield.toolkit import Backoff, SharedClients
 
 from icefield_rest.answers import Loaded, as_committed
@@ -72,10 +72,7 @@ class RestStrategy(CommitStrategy):
 
     def outcome_of(self, base: Pointer | None, proposal: Proposal) -> Committed | Conflict | None:
         """What the table shows of a proposal whose reply was lost; None where it shows nothing."""
-        try:
-            found = self._tables.load(self.table)
-        except IcefieldError:
-            return None
+        found = self._tables.looked_for(self.table)
         return None if found is None else _outcome(base, proposal, found)
 
     def drop(self) -> None:
@@ -97,9 +94,12 @@ class RestStrategy(CommitStrategy):
     def _settled(self, base: Pointer | None, proposal: Proposal, lost: Uncertain) -> Committed | Conflict:
         """Find out by looking what became of a commit whose reply was lost."""
         for look in range(1, _LOOKS + 1):
-            outcome = self.outcome_of(base, proposal)
+            found = self._tables.looked_for(self.table)
+            outcome = None if found is None else _outcome(base, proposal, found)
             if outcome is not None:
                 return outcome
+            if found is not None and lost.conflicts and base is not None and not _added(proposal):
+                return Conflict()  # no files are at stake, and to make the change twice makes no difference
             if look < _LOOKS:
                 time.sleep(_LOOK_AGAIN.wait(look))
         raise CommitStateUnknown(
@@ -129,8 +129,7 @@ def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committ
     assert metadata is not None
     if base is None:
         return as_committed(found) if metadata.table_uuid == proposal.metadata.table_uuid else Conflict()
-    added = [update.snapshot for update in proposal.updates if update.action == "add-snapshot"]  # type: ignore[attr-defined]
-    if added:
+    if added := _added(proposal):
         if all(metadata.snapshot_by_id(snapshot.snapshot_id) is not None for snapshot in added):
             return as_committed(found)
         # A branch that has moved on refuses the request for good, whenever it arrives.
@@ -142,6 +141,11 @@ def _outcome(base: Pointer | None, proposal: Proposal, found: Loaded) -> Committ
     except IcefieldError:
         holds = False
     return as_committed(found) if holds else None
+
+
+def _added(proposal: Proposal) -> list[Snapshot]:
+    """The snapshots that a proposal adds."""
+    return [update.snapshot for update in proposal.updates if update.action == "add-snapshot"]  # type: ignore[attr-defined]
 
 
 def _moved(proposal: Proposal, found: Loaded) -> bool:

@@ -66,6 +66,13 @@ class Tables:
         self._remember(table, found)
         return found
 
+    def looked_for(self, table: TableName) -> Loaded | None:
+        """The table; None where it is not there, or cannot be loaded."""
+        try:
+            return self.load(table)
+        except IcefieldError:
+            return None
+
     def exists(self, table: TableName) -> bool:
         """Whether there is a table of a name."""
         service, what = self.service, f"looking for {_shown(table)}"
@@ -112,7 +119,14 @@ class Tables:
             if refused.status == 404 and refused.modelled:
                 raise missing_namespace(table[:-1], refused) from refused
             raise error_of(refused, what) from refused
-        made = loaded(service, table, answer)
+        try:
+            made = loaded(service, table, answer)
+        except IcefieldError as error:
+            if staged:
+                raise
+            raise CommitStateUnknown(
+                f"{_shown(table)} was created, but the answer cannot be read ({error}): load it", table=table
+            ) from error
         if not staged:
             self._remember(table, made)
         return made
@@ -131,7 +145,7 @@ class Tables:
         )
         try:
             made = committed(service, table, answer, before)
-        except StorageError as error:
+        except IcefieldError as error:
             raise Uncertain(str(error)) from error
         self._remember(table, made)
         return made
@@ -179,7 +193,7 @@ class Tables:
                 "POST", service.namespace_path(table[:-1], "register"), what, body=body, limit=MAX_TABLE
             )
         except Uncertain as lost:
-            found = self._looked_for(table)
+            found = self.looked_for(table)
             if found is None or found.current.pointer.location != metadata_location:
                 raise outcome(what, lost) from lost
         except Refused as refused:
@@ -200,7 +214,7 @@ class Tables:
         try:
             service.connection.ask("POST", service.path("tables", "rename"), what, body=body)
         except Uncertain as lost:
-            if not (self._gone(source) and self._looked_for(target) is not None):
+            if not (self._gone(source) and self.looked_for(target) is not None):
                 raise outcome(what, lost) from lost
         except Refused as refused:
             if refused.status == 409:
@@ -238,12 +252,6 @@ class Tables:
             return self.load(table) is None
         except IcefieldError:
             return False
-
-    def _looked_for(self, table: TableName) -> Loaded | None:
-        try:
-            return self.load(table)
-        except IcefieldError:
-            return None
 
     def _remembered(self, table: TableName) -> Loaded | None:
         with self._lock:

@@ -77,9 +77,8 @@ class Views:
             path, body = service.view_path(view), _change_body(view, base, proposal)
         try:
             answer = service.connection.ask("POST", path, what, body=body, limit=MAX_TABLE)
-            return self._current(answer, what)
         except Uncertain as lost:
-            return self._settled(view, proposal, lost)
+            return self._settled(view, base, proposal, lost)
         except Refused as refused:
             if refused.status == 409:
                 if base is None:
@@ -90,6 +89,10 @@ class Views:
                     raise missing_namespace(view[:-1], refused) from refused
                 raise self._missing(view) from refused
             raise error_of(refused, what) from refused
+        try:
+            return self._current(answer, what)
+        except IcefieldError as error:
+            return self._settled(view, base, proposal, Uncertain(str(error)))
 
     def drop(self, view: TableName) -> None:
         """Drop a view. Raises ``NoSuchView``."""
@@ -128,7 +131,9 @@ class Views:
         metadata = decode_view_metadata(bytes(found.metadata), found.metadata_location)
         return CurrentView(found.metadata_location, metadata, may_say(found.config or {}))
 
-    def _settled(self, view: TableName, proposal: ViewProposal, lost: Uncertain) -> CurrentView:
+    def _settled(
+        self, view: TableName, base: CurrentView | None, proposal: ViewProposal, lost: Uncertain
+    ) -> CurrentView | None:
         """Find out by looking what became of a commit whose reply was lost."""
         found, wanted = self._looked_for(view), proposal.metadata
         if (
@@ -137,6 +142,10 @@ class Views:
             and dict(found.metadata.properties) == dict(wanted.properties)
         ):
             return found
+        if found is not None and lost.then is not None and lost.conflicts:
+            if base is None:
+                raise self._taken(view, lost.then) from lost
+            return None
         raise CommitStateUnknown(
             f"the reply to committing view {'.'.join(view)} was lost ({lost}), and the catalog does not show whether "
             "it happened: load the view again and look for the change",
