@@ -1,6 +1,6 @@
 """The service as it presents itself: its configuration laid over the user's, its endpoints, its paths."""
 
-# See docs/decisions/0214.
+# See docs/decisions/0214 and docs/decisions/0218.
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from icefield_rest.settings import (
     SNAPSHOTS,
     TRUSTED_HOSTS,
     URI,
+    WAREHOUSE,
     Settings,
     check_planning,
     checked_uri,
@@ -42,9 +43,28 @@ _USERS_OWN: Final = (
     "oauth2-server-uri",
     "ssl.",
     "rest.client.",
+    # Tickets and tokens of Hadoop follow its settings, and none of them is a service's to give.
+    "hadoop.",
+    "hdfs.",
+    "webhdfs.",
 )
 _USERS_NAMES: Final = frozenset(
-    {"type", "token", "credential", "scope", "io-impl", "catalog-impl", "py-io-impl", SNAPSHOTS}
+    {
+        "type",
+        "token",
+        "credential",
+        "scope",
+        "io-impl",
+        "catalog-impl",
+        "py-io-impl",
+        SNAPSHOTS,
+        WAREHOUSE,  # a location that is named by it is one that credentials may go to
+        # What requests pass through, and which of the secrets of this machine they are signed with.
+        "s3.proxy-uri",
+        "s3.profile-name",
+        "client.profile-name",
+        "gcs.session-kwargs",
+    }
 )
 _IN_A_PATH: Final = "/%:@!$&'()*+,;=-._~"
 _MOST_OF_A_TOKEN: Final = 1024 * 1024
@@ -91,8 +111,8 @@ class Service:
 
     @property
     def given_by_service(self) -> dict[str, str]:
-        """The properties that come from the service, as far as they go before the user's or fill what these leave."""
-        return {key: self.properties[key] for key in (*self.defaults, *self.overrides)}
+        """What the service says: its defaults where the user says nothing, and what it lays over the user's."""
+        return {**{key: value for key, value in self.defaults.items() if key not in self.given}, **self.overrides}
 
     def has(self, endpoint: Endpoint) -> bool:
         """Whether the service offers an endpoint."""

@@ -16,6 +16,7 @@ from icefield.toolkit import SharedClients, is_true
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
 from icefield_rest.held import HELD, Held
+from icefield_rest.places import Guarded, RefusedAccess, guarded, without_other_places
 from icefield_rest.service import Service, may_say
 from icefield_rest.settings import REFS
 
@@ -94,7 +95,7 @@ class VendedAccess(FileAccess):
         if given is None and path == self.path:
             raise AccessDenied(f"{what}: the service gives none for {self.prefix} any more")
         stated = {**may_say(found.config or {}), **(given or {})}
-        return stated if given is None else given, ends_of(stated)
+        return without_other_places(dict(self.given), stated if given is None else given), ends_of(stated)
 
 
 def vended(
@@ -104,7 +105,7 @@ def vended(
     credentials: Sequence[VendedCredential],
     location: str,
     now: float,
-) -> tuple[dict[str, str], tuple[VendedAccess, ...], float | None]:
+) -> tuple[dict[str, str], tuple[FileAccess, ...], float | None]:
     """What opens the files at a table's location, what opens those below prefixes, and when the first of it ends."""
     stated = may_say(config)
     best = _fitting(credentials, location)
@@ -113,7 +114,10 @@ def vended(
     ]
     if best is None and ends_of(stated) is not None:
         access.append(_access(service, table, location, {}, stated, now))
-    return best or {}, tuple(access), ends_of({**stated, **(best or {})})
+    whole = _guarded(service, {**stated, **(best or {})})
+    # These are the shortest prefixes, so that they are for what nothing else opens.
+    access += [RefusedAccess(scheme, said) for scheme, said in whole.refused.items()]
+    return whole.over(best or {}), tuple(access), ends_of({**stated, **(best or {})})
 
 
 def ends_of(properties: Mapping[str, str]) -> float | None:
@@ -128,8 +132,11 @@ def ends_of(properties: Mapping[str, str]) -> float | None:
 
 def _access(
     service: Service, table: TableName, prefix: str, stated: Mapping[str, str], given: Mapping[str, str], now: float
-) -> VendedAccess:
+) -> FileAccess:
     ends = ends_of(given)
+    own = _guarded(service, {**stated, **given})
+    if said := own.refuses(prefix):
+        return RefusedAccess(prefix, said)
     settings = {**service.properties, **stated, **given}
     kind = next((other for own, other in _KINDS.items() if any(key.startswith(own) for key in given)), "client.")
     path = settings.get(kind + _ENDPOINT)
@@ -140,12 +147,18 @@ def _access(
         prefix,
         table,
         service.name,
-        tuple(sorted(given.items())),
+        tuple(sorted(own.over(given).items())),
         now,
         ends,
         path,
         tuple(sorted(service.given.items())) if renews else (),
     )
+
+
+def _guarded(service: Service, stated: Mapping[str, str]) -> Guarded:
+    """What of the user's secrets stays here, beside what the service says of a table and of itself."""
+    served = {**service.given_by_service, **stated}
+    return guarded(service.name, service.given, served, service.settings.trusts)
 
 
 def _fitting(credentials: Sequence[VendedCredential], location: str) -> dict[str, str] | None:
