@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -204,6 +205,7 @@ def test_a_token_that_cannot_be_sent_is_not_shown(between: Between, token: str) 
         {"access_token": 7, "token_type": "bearer"},
         {"access_token": SECRET, "token_type": "bearer", "expires_in": -5},
         {"access_token": SECRET, "token_type": "bearer", "expires_in": "soon"},
+        {"access_token": SECRET, "token_type": "bearer", "expires_in": "nan"},
         [],
     ],
 )
@@ -222,6 +224,9 @@ def test_a_token_service_that_gives_what_is_no_token_is_one_error(between: Betwe
         {"expires_in": 10**30},
         {"expires_in": None},
         {"expires_in": 3600.5},
+        {"expires_in": "3600"},
+        {"token_type": None},
+        {"issued_token_type": 5},
         {"token_type": "N_A"},
         {"refresh_token": None, "issued_token_type": None, "scope": None},
         {"unknown": {"a": []}},
@@ -232,6 +237,34 @@ def test_a_token_with_odd_company_is_a_token(between: Between, more: dict[str, A
     replying(between, "/tokens", lambda asked, forward: said(answer))
     with opened(between, credential="a:b", **{"oauth2-server-uri": "v1/oauth/tokens"}) as catalog:
         works(catalog)
+
+
+def shown_back(asked: Asked, status: int, modelled: bool) -> Answered:
+    shown = f"bad request {'x' * 400 if modelled else ''}{asked.headers}"
+    return said({"error": {"message": shown, "type": shown, "code": status}} if modelled else shown.encode(), status)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 500])
+@pytest.mark.parametrize("modelled", [True, False])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"token": SECRET},
+        {"header.Authorization": f"Bearer {SECRET}", "rest.auth.type": "none"},
+        {"header.X-Api-Key": SECRET},
+        {"rest.auth.type": "basic", "rest.auth.basic.username": "a", "rest.auth.basic.password": SECRET},
+    ],
+)
+def test_a_request_that_is_shown_back_shows_no_credential(
+    between: Between, given: dict[str, str], modelled: bool, status: int
+) -> None:
+    replying(between, "/tables/t", lambda asked, forward: shown_back(asked, status, modelled))
+    with opened(between, **given) as catalog, pytest.raises(IcefieldError) as raised:
+        catalog.load_table("db.t")
+    chain = f"{raised.value!r} {raised.value.__cause__!r}"
+    assert SECRET not in chain
+    assert SECRET[:12] not in chain
+    assert b64encode(f"a:{SECRET}".encode()).decode() not in chain
 
 
 # -- listings
@@ -275,6 +308,20 @@ def test_empty_pages_without_an_end_are_one_error(between: Between) -> None:
     with opened(between) as catalog, pytest.raises(StorageError, match="empty pages"):
         catalog.list_tables("db")
     assert time.monotonic() - began < 60
+
+
+def test_pages_of_the_same_names_without_an_end_are_one_error(between: Between) -> None:
+    count = iter(range(10**9))
+    page = {"identifiers": [{"namespace": ["db"], "name": "t"}]}
+    replying(between, TABLES, lambda asked, forward: said({**page, "next-page-token": f"t{next(count)}"}), "GET")
+    with opened(between) as catalog, pytest.raises(StorageError, match="old names"):
+        catalog.list_tables("db")
+    namespaces = {"namespaces": [["db"]]}
+    replying(
+        between, NAMESPACES, lambda asked, forward: said({**namespaces, "next-page-token": f"n{next(count)}"}), "GET"
+    )
+    with opened(between) as catalog, pytest.raises(StorageError, match="old names"):
+        catalog.list_namespaces()
 
 
 @pytest.mark.parametrize("token", ["", None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import ssl
 import threading
@@ -20,7 +21,8 @@ from icefield.metadata import MAX_METADATA_BYTES
 from icefield.toolkit import Backoff, without_credentials, without_userinfo
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
-from icefield_rest.failures import Refused, Uncertain, error_model, error_of, shortened
+from icefield_rest.failures import ErrorModel, Refused, Uncertain, error_model, error_of, shortened
+from icefield_rest.reading import ENCODINGS, NotRead, read
 from icefield_rest.settings import Settings, is_header_value
 
 MAX_ANSWER: Final = 64 * 1024 * 1024
@@ -35,6 +37,8 @@ _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeou
 _RENEW: Final = (401, 419)
 _PASSES: Final = (502, 503, 504)
 _SAFE: Final = ("GET", "HEAD")
+_SECRET: Final = re.compile(r"authori[sz]ation|cookie|token|secret|passw|key|credential|signature", re.IGNORECASE)
+_LEAST_SECRET: Final = 5  # what is shorter is in ordinary words
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -72,10 +76,6 @@ class _Asked:
             return None
         self.doubt = self.doubt or said
         return Uncertain(said)
-
-
-class _TooLong(StorageError):
-    """An answer that is not read to its end."""
 
 
 class Connection:
@@ -160,12 +160,14 @@ class Connection:
                 problem = asked.doubted(self._shown(error)) or self._no_answer(asked.what, error)
                 if not again:
                     raise problem from error
-            except _TooLong as error:
-                raise asked.doubted(str(error)) or error from error
+            except NotRead as error:
+                if (lost := asked.doubted(str(error))) is not None:
+                    raise lost from error
+                raise
             else:
                 if answer.status < 300 or answer.status == 304:
                     return answer
-                refused = self._refused(answer)
+                refused = self._refused(answer, signed)
                 if answer.status in _RENEW and not renewed and asked.token is None:
                     renewed = True
                     if self.authenticator.renew(signed):
@@ -200,7 +202,7 @@ class Connection:
         content = unsigned.body or None
         with self._client().stream(unsigned.method, unsigned.url, content=content, headers=headers) as response:
             most = limit if response.status_code < 300 else _MAX_ERROR
-            return Answer(response.status_code, response.headers, _read(response, most))
+            return Answer(response.status_code, response.headers, read(response, most, self.settings.read_timeout))
 
     def _client(self) -> httpx.Client:
         here = os.getpid()
@@ -212,14 +214,28 @@ class Connection:
                     client = self._clients[here] = client_of(self.settings)
         return client
 
-    def _refused(self, answer: Answer) -> Refused:
+    def _refused(self, answer: Answer, signed: Mapping[str, str]) -> Refused:
         if 300 <= answer.status < 400:
             where = without_userinfo(answer.headers.get("location", "nowhere")).split("?")[0]
             raise StorageError(
                 f"the service of catalog '{self.name}' redirects to {shortened(where)}, which is not followed, since "
                 "credentials would go there: set 'uri' to where it is"
             )
-        return error_model(answer.status, answer.body)
+        refused = error_model(answer.status, answer.body)
+        return refused.with_hidden(self._secrets(signed))
+
+    def hidden(self, model: ErrorModel, token: str | None = None) -> ErrorModel:
+        """An error in the body of an answer, without the credentials of the requests: some services show these."""
+        asked = Unsigned("GET", self.settings.uri, {}, b"")
+        return model.with_hidden(
+            self._secrets({"Authorization": token} if token else self.authenticator.headers(asked))
+        )
+
+    def _secrets(self, signed: Mapping[str, str]) -> list[str]:
+        """What nobody is to be shown of the headers of a request: those that were added, and the user's own."""
+        values = [value for key, value in self.settings.headers.items() if _SECRET.search(key) is not None]
+        found = {part for value in (*values, *signed.values()) for part in (value, value.partition(" ")[2])}
+        return sorted((each for each in found if len(each) >= _LEAST_SECRET), key=len, reverse=True)
 
     def _no_answer(self, what: str, error: Exception) -> StorageError:
         return StorageError(
@@ -243,7 +259,7 @@ def client_of(settings: Settings) -> httpx.Client:
             limits=limits,
             timeout=timeout,
             follow_redirects=False,
-            headers={"User-Agent": "icefield-rest", "X-Client-Version": "icefield"},
+            headers={"User-Agent": "icefield-rest", "X-Client-Version": "icefield", "Accept-Encoding": ENCODINGS},
         )
     except (OSError, ValueError, httpx.InvalidURL) as error:
         raise InvalidArgument(
@@ -279,16 +295,6 @@ def outcome(what: str, error: Refused | Uncertain) -> IcefieldError:
 
 def _segment(part: str) -> str:
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
-
-
-def _read(response: httpx.Response, most: int) -> bytes:
-    pieces, come = [], 0
-    for piece in response.iter_bytes():
-        come += len(piece)
-        if come > most:
-            raise _TooLong(f"the service's answer has more than {most:,} bytes, the most that is read of it")
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _is_failure(status: int) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
+from icefield.secrets import HIDDEN
 
 _MOST_SHOWN = 500
+_MOST_LOOKED_AT = 65_536
 
 
 class ErrorModel(msgspec.Struct):
@@ -14,6 +18,10 @@ class ErrorModel(msgspec.Struct):
     message: str | None = None
     type: str | None = None
     code: int | str | None = None
+
+    def with_hidden(self, secrets: Sequence[str]) -> ErrorModel:
+        """The same without some strings: a service, or a proxy, may show the headers of a request."""
+        return ErrorModel(_hidden(self.message, secrets), _hidden(self.type, secrets), self.code)
 
 
 class _Answer(msgspec.Struct):
@@ -32,6 +40,10 @@ class Refused(Exception):
     def __init__(self, status: int, model: ErrorModel, *, modelled: bool) -> None:
         super().__init__(f"{status} {model.type}")
         self.status, self.model, self.modelled = status, model, modelled
+
+    def with_hidden(self, secrets: Sequence[str]) -> Refused:
+        """The same without some strings."""
+        return Refused(self.status, self.model.with_hidden(secrets), modelled=self.modelled)
 
     @property
     def kind(self) -> str:
@@ -66,12 +78,19 @@ def shortened(string: str) -> str:
     return line if len(line) <= _MOST_SHOWN else line[:_MOST_SHOWN] + "..."
 
 
+def _hidden(string: str | None, secrets: Sequence[str]) -> str | None:
+    for secret in secrets if string else ():
+        string = (string or "").replace(secret, HIDDEN)
+    return string
+
+
 def error_model(status: int, body: bytes) -> Refused:
     """The error that an answer holds, whatever it looks like."""
     try:
         return Refused(status, _decoder.decode(body).error, modelled=True)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        string = body[: 2 * _MOST_SHOWN].decode(errors="replace")
+        # More than is shown: half of what is to be hidden could be at the end.
+        string = body[:_MOST_LOOKED_AT].decode(errors="replace")
         return Refused(status, ErrorModel(string, "", status), modelled=False)
 
 

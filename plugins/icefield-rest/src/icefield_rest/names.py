@@ -1,6 +1,6 @@
 """Names in requests and answers, and listings of all their pages."""
 
-# See docs/decisions/0214.
+# See docs/decisions/0214 and docs/decisions/0218.
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from icefield_rest.failures import Uncertain
 from icefield_rest.service import Service
 
 _MOST_EMPTY: Final = 1_000
+_MOST_NAMES: Final = 10_000_000
 N = TypeVar("N", bound="tuple[str, ...]")
 
 
@@ -24,10 +25,9 @@ class Names(msgspec.Struct):
     identifiers: list[Identifier] | None
     next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
 
-    @property
-    def has_names(self) -> bool:
-        """Whether there are any."""
-        return bool(self.identifiers)
+    def keys(self) -> Iterator[Any]:
+        """What tells the names apart."""
+        return (found.name for found in self.identifiers or ())
 
 
 class Identifier(msgspec.Struct):
@@ -46,7 +46,7 @@ def listed(
     service: Service, path: str, what: str, decoder: msgspec.json.Decoder[Any], query: Mapping[str, str] | None = None
 ) -> Iterator[Any]:
     """The pages of a listing, to the last. Raises ``Refused``."""
-    token, seen, empty = "", set[str](), 0
+    token, seen, empty, names = "", set[str](), 0, set[Any]()
     while True:
         asked = {**(query or {}), "pageToken": token, "pageSize": str(service.settings.page_size)}
         try:
@@ -54,9 +54,15 @@ def listed(
         except Uncertain as error:
             raise StorageError(f"{what}: {error}", retryable=True) from error
         yield page
-        empty = 0 if page.has_names else empty + 1
+        before = len(names)
+        names.update(page.keys())
+        empty = 0 if len(names) > before else empty + 1
         if empty > _MOST_EMPTY:
-            raise StorageError(f"{what}: the service gives more than {_MOST_EMPTY:,} empty pages in a row")
+            raise StorageError(
+                f"{what}: the service gives more than {_MOST_EMPTY:,} empty pages, or of old names, in a row"
+            )
+        if len(names) > _MOST_NAMES:
+            raise StorageError(f"{what}: the service gives more than {_MOST_NAMES:,} names, the most that are listed")
         token = page.next_page_token
         if not token:
             return

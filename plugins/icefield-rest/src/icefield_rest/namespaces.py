@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from icefield.abc import NamespaceName
@@ -20,9 +20,9 @@ class _ListNamespaces(msgspec.Struct):
     namespaces: list[list[str]] | None
     next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
 
-    @property
-    def has_names(self) -> bool:
-        return bool(self.namespaces)
+    def keys(self) -> Iterator[tuple[str, ...]]:
+        """What tells the names apart."""
+        return (tuple(name) for name in self.namespaces or ())
 
 
 class _Namespace(msgspec.Struct):

@@ -190,7 +190,8 @@ class RestScans(ScanService):
 
     def _failed(self, plan: _Plan, what: str) -> IcefieldError:
         if plan.status == "failed" and plan.error is not None:
-            return error_of(Refused(_status(plan.error), plan.error, modelled=True), what)
+            shown = self.service.connection.hidden(plan.error, self.token)
+            return error_of(Refused(_status(plan.error), shown, modelled=True), what)
         if plan.status in ("failed", "cancelled"):
             return StorageError(f"{what}: the service says that the plan is {plan.status}", retryable=True)
         return StorageError(f"{what}: the service gives a plan of the unknown status '{plan.status[:40]}'")

@@ -19,6 +19,7 @@ from icefield_rest.connection import Connection, client_of, joined
 from icefield_rest.endpoints import Endpoint, offered
 from icefield_rest.failures import Refused, Uncertain, error_of
 from icefield_rest.hearing import HEARERS
+from icefield_rest.reading import read
 from icefield_rest.reporting import ENABLED, Reporter
 from icefield_rest.settings import (
     SEPARATOR,
@@ -220,12 +221,7 @@ def _post(settings: Settings, address: str, form: Mapping[str, str], headers: Ma
     with client_of(settings) as client:
         try:
             with client.stream("POST", address, data=dict(form), headers=dict(headers)) as response:
-                body = b""
-                for piece in response.iter_bytes():
-                    body += piece
-                    if len(body) > _MOST_OF_A_TOKEN:
-                        raise StorageError("the answer of the token service is too long to be one")
-                return response.status_code, body
+                return response.status_code, read(response, _MOST_OF_A_TOKEN, settings.read_timeout)
         except httpx.HTTPError as error:
             raise StorageError(
                 f"the token service at {host_of(address)} gives no answer: {type(error).__name__}", retryable=True

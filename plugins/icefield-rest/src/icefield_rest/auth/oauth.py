@@ -28,9 +28,10 @@ _MOST_AHEAD: Final = 300.0
 
 class _Token(msgspec.Struct):
     access_token: str
-    token_type: str = "bearer"
-    expires_in: float | None = None
-    issued_token_type: str | None = None
+    # Whatever these are of, a token that can be used is used: they decide nothing, or when it is renewed.
+    token_type: Any = None
+    expires_in: float | str | None = None
+    issued_token_type: Any = None
     refresh_token: str | None = None
 
 
@@ -174,7 +175,13 @@ class OAuth(Authenticator):
             found = _decoder.decode(body)
         except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
             raise StorageError(f"the answer of the token service of '{self._name}' cannot be read") from error
-        made = held_of(found.access_token, found.expires_in, kind=found.issued_token_type, refresh=found.refresh_token)
+        kind = found.issued_token_type if isinstance(found.issued_token_type, str) else None
+        try:
+            # A half and more is dropped, and what is no number of seconds at all, like NaN, is refused.
+            seconds = None if found.expires_in is None else float(int(float(found.expires_in)))
+        except (ValueError, OverflowError) as error:
+            raise StorageError(f"the answer of the token service of '{self._name}' cannot be read") from error
+        made = held_of(found.access_token, seconds, kind=kind, refresh=found.refresh_token)
         if made.over(_now()):
             raise AccessDenied(f"the token service of catalog '{self._name}' gives tokens that have expired already")
         return made

@@ -1,0 +1,87 @@
+"""The bodies of answers: decompressed no further than they may be long, and no longer waited for than they may take."""
+
+# See docs/decisions/0218.
+
+from __future__ import annotations
+
+import time
+import zlib
+from typing import Final
+
+import httpx
+from icefield.errors import StorageError
+
+ENCODINGS: Final = "gzip"
+"""What is asked for: an answer in another encoding, or in several, is not read."""
+
+_KNOWN: Final = ("", "identity", "gzip", "x-gzip")
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_PATIENCE: Final = 10
+"""How often the time-out of one read is waited for an answer that comes drop by drop."""
+_MORE: Final = 256 * 1024
+"""Bytes for which it is waited for once more, so that a long answer may take long on a slow line."""
+
+
+class NotRead(StorageError):
+    """An answer that is not read to its end: it is too long, or in an encoding that was not asked for."""
+
+
+class TooSlow(httpx.ReadTimeout):
+    """An answer that comes too slowly to be waited for."""
+
+
+def read(response: httpx.Response, most: int, timeout: float) -> bytes:
+    """The whole body, in at most ``most`` bytes of memory.
+
+    It may take ten times the time-out of one read, and that once more for each 256 KiB. Raises ``NotRead``,
+    ``TooSlow``, and errors of httpx.
+    """
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    inflater = _Inflater(most) if encoding.endswith("gzip") else None
+    pieces: list[bytes] = []
+    come, sent, began = 0, 0, time.monotonic()
+    for raw in response.iter_raw():
+        if encoding not in _KNOWN:
+            raise NotRead(
+                f"the service's answer is encoded by {encoding[:100]!r}, which was not asked for: look at what stands "
+                "between it and you"
+            )
+        sent += len(raw)
+        if time.monotonic() - began > timeout * (_PATIENCE + sent / _MORE):
+            raise TooSlow(f"only {sent:,} bytes of an answer came in {time.monotonic() - began:.0f} s")
+        piece = raw if inflater is None else inflater.inflated(raw)
+        come += len(piece)
+        if come > most:
+            raise NotRead(f"the service's answer has more than {most:,} bytes, the most that is read of it")
+        pieces.append(piece)
+    if inflater is not None and sent and not inflater.ended:
+        raise httpx.DecodingError("the compressed answer breaks off")
+    return b"".join(pieces)
+
+
+class _Inflater:
+    """Inflates gzip, in one member or several, and at most one byte more than may be."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most + 1
+        self._stream = zlib.decompressobj(_GZIP)
+
+    @property
+    def ended(self) -> bool:
+        """Whether what came is whole."""
+        return self._stream.eof
+
+    def inflated(self, data: bytes) -> bytes:
+        """What more there is. Raises ``httpx.DecodingError``."""
+        pieces = []
+        while data and self._left:
+            if self._stream.eof:
+                self._stream = zlib.decompressobj(_GZIP)
+            try:
+                piece = self._stream.decompress(data, self._left)
+            except zlib.error as error:
+                raise httpx.DecodingError("the answer is no gzip, though it says so") from error
+            self._left -= len(piece)
+            pieces.append(piece)
+            data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+        return b"".join(pieces)
