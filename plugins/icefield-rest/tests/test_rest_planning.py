@@ -12,6 +12,7 @@ import pytest
 from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, Table, load_catalog
 from icefield.errors import IcefieldError, InvalidArgument, InvalidMetadata, NotSupportedByCatalog, StorageError
+from icefield.expressions import In
 from icefield_rest_server import Settings, app
 from rest_served import served, with_table
 
@@ -135,6 +136,13 @@ def test_rows_are_those_of_a_plan_made_here(between: Between, table: Table, row_
     assert len(plans) == (0 if row_filter == "false" else 4)
     if row_filter not in ("true", "false"):
         assert "filter" in json.loads(plans[0].body)
+
+
+def test_a_filter_that_is_too_long_for_a_request_is_applied_here(between: Between, table: Table) -> None:
+    some = In("id", {4, *range(1_000_000, 1_200_000)})
+    assert table.scan(some, selected_fields=["id"]).to_arrow()["id"].to_pylist() == [4]
+    (asked,) = asked_for(between, "plan")
+    assert "filter" not in json.loads(asked.body)
 
 
 def test_a_version_is_planned_under_its_own_columns(between: Between, table: Table) -> None:

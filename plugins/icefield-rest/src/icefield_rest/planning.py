@@ -27,6 +27,8 @@ from icefield_rest.settings import PLANNING, SERVER
 from icefield_rest.vended import VendedCredential, vended
 
 _AT_ONCE: Final = 4
+_LONGEST_FILTER: Final = 512 * 1024
+"""Bytes of JSON. Services refuse long requests; without a filter all files are listed, and all rows filtered here."""
 _SERVICES: Final[SharedClients[Service]] = SharedClients()
 _LOG: Final = logging.getLogger(__name__)
 
@@ -245,7 +247,7 @@ def _body(asked: ScanAsked) -> dict[str, Any]:
             written = filter_to_json(asked.row_filter)
         except InvalidArgument:  # a value that JSON cannot hold: all files are listed, and all rows filtered here
             written = None
-        if written is not None:
+        if written is not None and len(msgspec.json.encode(written)) <= _LONGEST_FILTER:
             body["filter"] = written
     if asked.statistics:
         body["stats-fields"] = list(asked.statistics)
