@@ -14,7 +14,7 @@ from icefield.maintenance import MaintenanceTable, partition_stats
 from icefield.manifest import DataFileContent, EntryStatus
 from icefield.metadata import PartitionStatisticsFile
 from pickling_runner import PicklingRunner
-from tables import again, entries, manifests, new_table, orphans, rows, stored_files
+from tables import again, entries, manifests, new_table, orphans, rows
 
 FORMATS = pytest.mark.parametrize("file_format", ["parquet", "avro", "orc"])
 MERGE_ON_READ = {f"write.{change}.mode": "merge-on-read" for change in ("delete", "update", "merge")}
@@ -133,7 +133,7 @@ def test_statistics_that_are_carried_on_equal_those_of_the_whole(version: int, s
         carried.append(kept(*given))
         return carried[-1]
 
-    monkeypatch.setattr("icefield.maintenance.maintenance_table.computed_from", heard)
+    monkeypatch.setattr("icefield.maintenance.computing_stats.computed_from", heard)
 
     def upkeep() -> MaintenanceTable:
         return table.maintenance.on(runner) if seed % 2 else table.maintenance
@@ -271,31 +271,6 @@ def test_what_has_no_partition_statistics_is_refused_or_none() -> None:
     assert table.maintenance.compute_partition_stats() is None
     with pytest.raises(NoSuchSnapshot):
         table.maintenance.compute_partition_stats(5)
-
-
-def test_a_computation_whose_commit_fails_leaves_no_file() -> None:
-    table = new_table(["kind"])
-    table.append(rows([1], "a"))
-    other = again(table)
-    catalogs = stored_files(table)
-    with other.transaction() as tx:
-        tx.append(rows([2], "b"))
-    now = stored_files(table)
-    first = table.current_snapshot()
-    assert first is not None
-    assert catalogs < now
-    from icefield.metadata.updates import RemoveSnapshots
-    from icefield.transaction import Action, Changes
-
-    class Expire(Action):
-        def apply(self, base: Any, context: Any) -> Changes:
-            return Changes((RemoveSnapshots([first.snapshot_id]),))
-
-    other._commit(Expire(lambda _: None))
-    before = stored_files(table)
-    with pytest.raises(InvalidArgument, match="does not exist"):
-        table.maintenance.compute_partition_stats()
-    assert stored_files(table) == before
 
 
 def test_partitions_of_floats_and_of_bytes_are_in_order() -> None:

@@ -14,6 +14,7 @@ from icefield.commit import TableHandle, TableState, load_table
 from icefield.errors import NoSuchTable
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.maintenance import MaintenanceTable
+from icefield.maintenance.target import Target
 from icefield.metadata import SnapshotLogEntry, TableMetadata, decode_metadata
 from icefield.metadata.properties import NAME_MAPPING_DEFAULT
 from icefield.metadata.refs import MAIN_BRANCH, SnapshotRef
@@ -188,10 +189,7 @@ class Table(ReadableTable):
     @property
     def maintenance(self) -> MaintenanceTable:
         """Upkeep of the table: expiry of snapshots, statistics of its columns and partitions."""
-        newest = None if self._handle.strategy is None else self._newest
-        return MaintenanceTable(
-            self.metadata, self.io, self.transaction, self.metadata_location, newest, self._handle.name
-        )
+        return MaintenanceTable(self._for_upkeep)
 
     # -- changing -------------------------------------------------------------------------------------------------
 
@@ -424,6 +422,21 @@ class Table(ReadableTable):
         if state is None:
             raise NoSuchTable(f"no table {self._handle.full_name}", table=self._handle.name)
         return state
+
+    def _for_upkeep(self) -> Target:
+        """The newest version. This table stays at its own until upkeep has committed a change."""
+        if self._handle.strategy is None:
+            return Target(self.metadata, self.io, self.transaction, self.metadata_location, name=self._handle.name)
+        newest = Table(self._handle, self._state).refresh()
+
+        def finish(state: TableState) -> Table:
+            newest._at(state)
+            return self._at(state)
+
+        def begin() -> Transaction[Table]:
+            return Transaction(newest._handle, newest._state, finish=finish)
+
+        return Target(newest.metadata, newest.io, begin, newest.metadata_location, newest._newest, newest.name())
 
     def _newest(self) -> tuple[TableMetadata, str]:
         self.refresh()

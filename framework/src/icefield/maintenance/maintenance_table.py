@@ -8,15 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-import pyarrow as pa
-
 from icefield.abc import WorkRunner
-from icefield.errors import NoSuchSnapshot
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression
-from icefield.maintenance import partition_stats_file as stats_file
-from icefield.maintenance import table_stats
 from icefield.maintenance.compaction import RewriteDataFilesResult, RewriteDataPolicy, rewrite_data_files
 from icefield.maintenance.compaction.policy import JobOrder, Strategy
+from icefield.maintenance.computing_stats import compute_partition_stats, compute_table_stats
 from icefield.maintenance.deletes import (
     ConvertEqualityDeletes,
     ConvertEqualityDeletesResult,
@@ -33,35 +29,25 @@ from icefield.maintenance.orphans import RemoveOrphanFilesResult, clock
 from icefield.maintenance.orphans.belonging import PrefixMismatch
 from icefield.maintenance.orphans.prefixes import Prefixes
 from icefield.maintenance.orphans.remove import remove_orphans
-from icefield.maintenance.partition_stats import computed_from, computed_in_full, nearest_known
 from icefield.maintenance.paths import RewriteTablePathResult, rewrite_table_path
 from icefield.maintenance.target import Target
 from icefield.manifest import ManifestFile
-from icefield.metadata import PartitionStatisticsFile, StatisticsFile, TableMetadata
-from icefield.metadata.encryption import refuse_plain_files
-from icefield.metadata.properties import WRITE_FORMAT_DEFAULT, get_str
+from icefield.metadata import PartitionStatisticsFile, StatisticsFile
 from icefield.metadata.refs import MAIN_BRANCH
-from icefield.metadata.snapshots import Snapshot
 from icefield.metadata.timestamps import Timestamp
 from icefield.partitioning.sort_order import SortOrder
-from icefield.scan.united_partition import UnitedPartition
-from icefield.storage import FileIO
-from icefield.transaction import Transaction
 
 
 class MaintenanceTable:
-    """Upkeep of one version of a table: each call is a commit of its own, and the table is at its version then."""
+    """Upkeep of a table: each call works on the version that is the newest when it begins, and is a commit of its own.
 
-    def __init__(
-        self,
-        metadata: TableMetadata,
-        io: FileIO,
-        begin: Callable[[], Transaction[Any]],
-        metadata_location: str | None = None,
-        newest: Callable[[], tuple[TableMetadata, str]] | None = None,
-        name: tuple[str, ...] = (),
-    ) -> None:
-        self._target = Target(metadata, io, begin, metadata_location, newest, name)
+    So does a dry run, which leaves the table that it was called on at the version that it has. A table that was opened
+    without a catalog is looked at as it was opened.
+    """
+
+    def __init__(self, target: Callable[[], Target]) -> None:
+        self._load = target
+        self._runner: WorkRunner | None = None
 
     def on(self, runner: WorkRunner) -> Self:
         """The same upkeep, whose reading and writing of many files a runner does: the tasks of a cluster, say.
@@ -69,8 +55,12 @@ class MaintenanceTable:
         Planning and commits stay here. What has no items to share out is done here, too.
         """
         other = copy(self)
-        other._target = replace(self._target, runner=runner)
+        other._runner = runner
         return other
+
+    def _target(self) -> Target:
+        """The newest version, for one call."""
+        return replace(self._load(), runner=self._runner)
 
     def expire_snapshots(
         self,
@@ -102,7 +92,7 @@ class MaintenanceTable:
         deleted. A file that cannot be deleted is logged and counted.
         """
         asked = Retention.asked(clock.local_now_ms(), older_than, retain_last, snapshot_ids)
-        return expire(self._target, asked, dry_run=dry_run, clean_files=clean_files)
+        return expire(self._target(), asked, dry_run=dry_run, clean_files=clean_files)
 
     def remove_orphan_files(
         self,
@@ -134,7 +124,7 @@ class MaintenanceTable:
         read: then nothing is deleted. A file that cannot be deleted is logged and counted.
         """
         return remove_orphans(
-            self._target,
+            self._target(),
             older_than=older_than,
             location=location,
             dry_run=dry_run,
@@ -156,36 +146,7 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a table that never had a partition field, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-        io, runner = self._target.io, self._target.runner
-
-        def computed(
-            metadata: TableMetadata,
-        ) -> tuple[TableMetadata, Snapshot, UnitedPartition, pa.Table] | PartitionStatisticsFile | None:
-            snapshot = _snapshot(metadata, snapshot_id)
-            refuse_plain_files(metadata)
-            united = stats_file.united_partition(metadata)
-            if snapshot is None:
-                return None
-            known = nearest_known(metadata, snapshot) if incremental else None
-            if known is not None and known.snapshot_id == snapshot.snapshot_id:
-                return known
-            found = None if known is None else computed_from(metadata, io, snapshot, united, known, runner)
-            if found is None:
-                found = computed_in_full(metadata, io, snapshot, united, runner)
-            return metadata, snapshot, united, stats_file.stats_table(metadata, united, found)
-
-        found = self._target.reading_version(computed)
-        if not isinstance(found, tuple):
-            return found
-        metadata, snapshot, united, rows = found
-        kind = (file_format or get_str(metadata.properties, WRITE_FORMAT_DEFAULT)).lower()
-        location = stats_file.new_location(io, metadata, snapshot.snapshot_id, kind)
-        with self._target.begin() as tx:
-            tx.context.written.add(location)
-            size = stats_file.write_stats(io, metadata, location, kind, united, rows)
-            made = PartitionStatisticsFile(snapshot.snapshot_id, location, size)
-            tx.update_statistics().set_partition_statistics(made).commit()
-        return made
+        return compute_partition_stats(self._target, snapshot_id, file_format, incremental=incremental)
 
     def compute_table_stats(
         self, columns: Sequence[str] | None = None, snapshot_id: int | None = None
@@ -200,26 +161,7 @@ class MaintenanceTable:
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there or is nested, and
         ``UnsupportedFeature`` for an encrypted table.
         """
-
-        def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.Column]]:
-            snapshot = _snapshot(metadata, snapshot_id)
-            refuse_plain_files(metadata)
-            schema = metadata.schema() if snapshot is None else metadata.schema_of(snapshot)
-            wanted = table_stats.sketched_columns(schema, columns)
-            if snapshot is not None:
-                table_stats.sketch(metadata, self._target.io, snapshot, wanted, self._target.runner)
-            return metadata, snapshot, wanted
-
-        metadata, snapshot, wanted = self._target.reading_version(sketched)
-        if snapshot is None:
-            return None
-        location = table_stats.new_location(metadata, snapshot.snapshot_id)
-        known = next((each for each in metadata.statistics if each.snapshot_id == snapshot.snapshot_id), None)
-        with self._target.begin() as tx:
-            tx.context.written.add(location)
-            made = table_stats.write_sketches(self._target.io, location, snapshot, wanted, known)
-            tx.update_statistics().set_statistics(made).commit()
-        return made
+        return compute_table_stats(self._target, columns, snapshot_id)
 
     def rewrite_data_files(
         self,
@@ -293,7 +235,7 @@ class MaintenanceTable:
             output_spec_id=output_spec_id,
         )
         result = rewrite_data_files(
-            self._target, policy, branch=branch, snapshot_properties=snapshot_properties, dry_run=dry_run
+            self._target(), policy, branch=branch, snapshot_properties=snapshot_properties, dry_run=dry_run
         )
         if not remove_dangling_deletes or dry_run:
             return result
@@ -327,15 +269,16 @@ class MaintenanceTable:
         choice = ManifestChoice(
             spec_id, AlwaysTrue() if where is None else as_expression(where), predicate, _names(cluster_by)
         )
-        choice.check(self._target.metadata)
+        target = self._target()
+        choice.check(target.metadata)
         begin = partial(
             RewriteManifests,
             choice=choice,
             branch=branch,
             snapshot_properties=snapshot_properties,
-            runner=self._target.runner,
+            runner=target.runner,
         )
-        return done(self._target, begin, branch, dry_run=dry_run)
+        return done(target, begin, branch, dry_run=dry_run)
 
     def rewrite_position_delete_files(
         self,
@@ -361,14 +304,15 @@ class MaintenanceTable:
         table, ``CommitFailed`` where others commit faster.
         """
         policy = RewritePolicy(_expression(where), target_file_size, min_input_files, rewrite_all)
+        target = self._target()
         begin = partial(
             RewritePositionDeletes,
             policy=policy,
             branch=branch,
             snapshot_properties=snapshot_properties,
-            runner=self._target.runner,
+            runner=target.runner,
         )
-        return done(self._target, begin, branch, dry_run=dry_run)
+        return done(target, begin, branch, dry_run=dry_run)
 
     def remove_dangling_deletes(
         self, *, dry_run: bool = False, branch: str = MAIN_BRANCH, snapshot_properties: Mapping[str, str] | None = None
@@ -382,7 +326,7 @@ class MaintenanceTable:
         Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
         """
         begin = partial(RemoveDanglingDeletes, branch=branch, snapshot_properties=snapshot_properties)
-        return done(self._target, begin, branch, dry_run=dry_run)
+        return done(self._target(), begin, branch, dry_run=dry_run)
 
     def convert_equality_deletes(
         self,
@@ -401,14 +345,15 @@ class MaintenanceTable:
         Raises ``InvalidFile`` for a damaged file, ``UnsupportedFeature`` for an encrypted table and for one with a
         column ``_pos``, ``CommitFailed`` where others commit faster.
         """
+        target = self._target()
         begin = partial(
             ConvertEqualityDeletes,
             row_filter=_expression(where),
             branch=branch,
             snapshot_properties=snapshot_properties,
-            runner=self._target.runner,
+            runner=target.runner,
         )
-        return done(self._target, begin, branch, dry_run=dry_run)
+        return done(target, begin, branch, dry_run=dry_run)
 
     def rewrite_table_path(
         self,
@@ -435,9 +380,10 @@ class MaintenanceTable:
         Raises ``InvalidArgument`` for prefixes that are the same, a file that is not below the source, and a version
         that the metadata log does not have; ``UnsupportedFeature`` for an encrypted table. Nothing stays of a failure.
         """
+        target = self._target()
         rewrite = partial(
             rewrite_table_path,
-            self._target.io,
+            target.io,
             source_prefix=source_prefix,
             target_prefix=target_prefix,
             start_version=start_version,
@@ -445,16 +391,7 @@ class MaintenanceTable:
             staging_location=staging_location,
             create_file_list=create_file_list,
         )
-        return self._target.reading(self._target.metadata, self._target.metadata_location, rewrite)
-
-
-def _snapshot(metadata: TableMetadata, snapshot_id: int | None) -> Snapshot | None:
-    if snapshot_id is None:
-        return metadata.current_snapshot()
-    found = metadata.snapshot_by_id(snapshot_id)
-    if found is None:
-        raise NoSuchSnapshot(f"the table has no snapshot {snapshot_id}", snapshot_id=snapshot_id)
-    return found
+        return target.reading(target.metadata, target.metadata_location, rewrite)
 
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:

@@ -14,13 +14,13 @@ from icefield.transaction import Transaction
 
 T = TypeVar("T")
 
-_VERSIONS: Final = 10
+VERSIONS: Final = 10
 """That may expire one after the other while they are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One version of a table, where its metadata file is, and how a change of the table begins."""
+    """A version of a table, the newest when the work began, where its metadata file is, and how a change begins."""
 
     metadata: TableMetadata
     io: FileIO
@@ -40,7 +40,7 @@ class Target:
         self, metadata: TableMetadata, location: str | None, read: Callable[[TableMetadata, str | None], T]
     ) -> T:
         """What ``read`` makes of a version; of a newer one, where others expire that version while it is read."""
-        for _ in range(_VERSIONS):
+        for _ in range(VERSIONS):
             try:
                 return read(metadata, location)
             except FileMissing:
