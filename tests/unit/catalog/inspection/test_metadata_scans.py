@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
@@ -134,6 +135,19 @@ def test_a_snapshot_is_named_by_id_by_ref_and_by_time(table, name):
             getattr(table.inspect, name)(**wrong)
     with pytest.raises(InvalidArgument, match="not several"):
         getattr(table.inspect, name)(second.snapshot_id, ref="two")
+
+
+@pytest.mark.parametrize("name", ["files", "partitions"])
+def test_a_time_takes_the_forms_that_scans_take(table, name):
+    second = table.snapshots()[1]
+    read = getattr(table.inspect, name)
+    expected = read(as_of=second.timestamp_ms)
+    instant = dt.datetime.fromtimestamp(second.timestamp_ms / 1000, dt.UTC)
+    for form in (instant, instant.replace(tzinfo=None), instant.isoformat()):
+        assert read(as_of=form).equals(expected)
+    for wrong in (1.5, True, "yesterday", second):
+        with pytest.raises(InvalidArgument, match="time"):
+            read(as_of=wrong)
 
 
 def test_a_wrong_request_says_what_is_wrong(table):

@@ -25,6 +25,7 @@ from icefield.maintenance.partition_stats_file import read_stats as read_partiti
 from icefield.manifest import ManifestContent
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.timestamps import Timestamp
 from icefield.storage import FileIO
 
 _DATA: Final = frozenset({ManifestContent.DATA})
@@ -68,7 +69,7 @@ class OfSnapshot(Wanted, total=False):
     """The same of a metadata table of one snapshot, which a branch or tag or a time may name."""
 
     ref: str | None
-    as_of: int | None
+    as_of: Timestamp | None
 
 
 class InspectTable:
@@ -77,11 +78,11 @@ class InspectTable:
     Each comes whole as a pyarrow table from the method of its name, or from ``scan`` as a stream. ``row_filter`` and
     ``selected_fields`` are over the columns of the metadata table: ``"partition.region = 'x' and content = 0"``,
     ``("file_path", "readable_metrics.id")``. A filter on the partition, the content and the spec leaves out manifests.
-    A snapshot is given by ``snapshot_id``, by ``ref`` (a branch or tag) or by ``as_of`` (ms since 1970 UTC, by the
-    snapshot log); the current one by default.
+    A snapshot is given by ``snapshot_id``, by ``ref`` (a branch or tag) or by ``as_of`` (ms since 1970 UTC, a
+    ``datetime`` or a string in ISO form, by the snapshot log); the current one by default.
 
     Raises ``NoSuchSnapshot`` for a snapshot that the table does not have, ``InvalidExpression`` and
-    ``InvalidArgument`` for columns that the metadata table does not have.
+    ``InvalidArgument`` for columns that the metadata table does not have and for what is no time.
     """
 
     def __init__(self, metadata: TableMetadata, io: FileIO, metadata_location: str) -> None:
@@ -93,7 +94,7 @@ class InspectTable:
         snapshot_id: int | None = None,
         *,
         ref: str | None = None,
-        as_of: int | None = None,
+        as_of: Timestamp | None = None,
         row_filter: BooleanExpression | str = _ALL,
         selected_fields: str | tuple[str, ...] = _EVERY,
         case_sensitive: bool = True,
@@ -172,7 +173,7 @@ class InspectTable:
         case_sensitive: bool = True,
         *,
         ref: str | None = None,
-        as_of: int | None = None,
+        as_of: Timestamp | None = None,
         row_filter: BooleanExpression | str = _ALL,
         selected_fields: str | tuple[str, ...] = _EVERY,
     ) -> pa.Table:
@@ -196,7 +197,7 @@ class InspectTable:
         found = next((each for each in metadata.partition_statistics if each.snapshot_id in ids), None)
         return None if found is None else read_partition_stats(self._source.io, metadata, found)
 
-    def _table(self, name: str, snapshot_id: int | None, ref: str | None, as_of: int | None) -> MetadataTable:
+    def _table(self, name: str, snapshot_id: int | None, ref: str | None, as_of: Timestamp | None) -> MetadataTable:
         source = self._source
         of_one = _OF_ONE_SNAPSHOT.get(name)
         if of_one is not None:

@@ -27,6 +27,7 @@ from icefield.manifest.manifest_list import PATH
 from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.snapshots import Snapshot
+from icefield.metadata.timestamps import Timestamp, as_milliseconds
 from icefield.scan.manifest_filter import manifest_workers
 from icefield.scan.manifest_reads import manifest_groups
 from icefield.scan.pruning import Mask
@@ -54,18 +55,18 @@ class Source:
         self.united = UnitedPartition(metadata.partition_specs, self._types)
 
     def snapshots(
-        self, snapshot_id: int | None = None, ref: str | None = None, as_of: int | None = None
+        self, snapshot_id: int | None = None, ref: str | None = None, as_of: Timestamp | None = None
     ) -> Sequence[Snapshot]:
-        """One snapshot: by its id, by a branch or tag, or that which was current at a time (ms since 1970 UTC).
+        """One snapshot: by its id, by a branch or tag, or that which was current at a time.
 
         The current one by default, and none for a table without any. Raises ``NoSuchSnapshot``, and
-        ``InvalidArgument`` when more than one of these is given.
+        ``InvalidArgument`` when more than one of these is given and for what is no time.
         """
         metadata = self.metadata
         if sum(given is not None for given in (snapshot_id, ref, as_of)) > 1:
             raise InvalidArgument("a metadata table is of one snapshot: give snapshot_id, ref or as_of, not several")
         if as_of is not None:
-            return (metadata.snapshot_as_of(as_of),)
+            return (metadata.snapshot_as_of(as_milliseconds(as_of)),)
         if snapshot_id is not None:
             found = metadata.snapshot_by_id(snapshot_id)
             if found is None:
