@@ -139,6 +139,12 @@ def test_columns_inside_structs_are_counted_and_others_are_refused() -> None:
         table.maintenance.compute_table_stats(["absent"])
 
 
+def test_a_column_may_be_given_by_its_name_alone() -> None:
+    table = new_table()
+    table.append(rows(range(9)))
+    assert numbers(table, computed(table, "kind")) == {"kind": 1}
+
+
 def test_statistics_of_other_columns_and_kinds_are_kept() -> None:
     table = new_table()
     table.append(rows(range(9)))

@@ -32,7 +32,7 @@ def compute_partition_stats(
 
 
 def compute_table_stats(
-    load: Callable[[], Target], columns: Sequence[str] | None, snapshot_id: int | None
+    load: Callable[[], Target], columns: Sequence[str] | str | None, snapshot_id: int | None
 ) -> StatisticsFile | None:
     """See ``MaintenanceTable.compute_table_stats``. ``load`` gives the newest version."""
     return _of_what_stays(load, snapshot_id, lambda target: _of_columns(target, columns, snapshot_id))
@@ -86,7 +86,7 @@ def _of_partitions(
     return _registered(target, snapshot, location, write)
 
 
-def _of_columns(target: Target, columns: Sequence[str] | None, snapshot_id: int | None) -> StatisticsFile | None:
+def _of_columns(target: Target, columns: Sequence[str] | str | None, snapshot_id: int | None) -> StatisticsFile | None:
     def sketched(metadata: TableMetadata) -> tuple[TableMetadata, Snapshot | None, list[table_stats.Column]]:
         snapshot = _snapshot(metadata, snapshot_id)
         refuse_plain_files(metadata)

@@ -149,14 +149,14 @@ class MaintenanceTable:
         return compute_partition_stats(self._target, snapshot_id, file_format, incremental=incremental)
 
     def compute_table_stats(
-        self, columns: Sequence[str] | None = None, snapshot_id: int | None = None
+        self, columns: Sequence[str] | str | None = None, snapshot_id: int | None = None
     ) -> StatisticsFile | None:
         """Count the distinct values of columns in a snapshot, the current one by default, and register the result.
 
-        ``columns`` are names, of fields of structs too; by default all columns of primitive types. The rows are read
-        once, without those that are deleted. A sketch of each column, with the number ``ndv`` next to it, goes into a
-        Puffin file; what the snapshot's file until now says of other columns is kept. Numbers beyond 4096 are
-        estimates, with a relative standard error of 1.6 %. None for a table without a snapshot.
+        ``columns`` are names, or one, of fields of structs too; by default all columns of primitive types. The rows
+        are read once, without those that are deleted. A sketch of each column, with the number ``ndv`` next to it,
+        goes into a Puffin file; what the snapshot's file until now says of other columns is kept. Numbers beyond 4096
+        are estimates, with a relative standard error of 1.6 %. None for a table without a snapshot.
 
         Raises ``NoSuchSnapshot``, ``InvalidArgument`` for a column that is not there or is nested, and
         ``UnsupportedFeature`` for an encrypted table.

@@ -61,8 +61,8 @@ class Column:
         self.sketch.update(to_bytes_array(self.kind, values))
 
 
-def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[Column]:
-    """The columns of those names; by default every column that is no nested one.
+def sketched_columns(schema: Schema, names: Sequence[str] | str | None) -> list[Column]:
+    """The columns of those names, or of one; by default every column that is no nested one.
 
     Raises ``InvalidArgument`` for a column that is not there or whose values cannot be counted: nested ones, those
     inside lists and maps, and those without a binary form.
@@ -71,7 +71,7 @@ def sketched_columns(schema: Schema, names: Sequence[str] | None) -> list[Column
         found = [each for each in schema.fields if _has_values(each)]
         return [Column(each.name, each.field_id, each.field_type, (each.name,)) for each in found]
     columns: dict[int, Column] = {}
-    for name in names:
+    for name in [names] if isinstance(names, str) else names:
         wanted = schema.find_field(name)
         path = _path(schema.fields, wanted.field_id)
         if path is None or not _has_values(wanted):
