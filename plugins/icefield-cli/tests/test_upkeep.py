@@ -76,6 +76,22 @@ def test_deletes_are_converted_packed_and_dropped(run: Run, catalog: icefield.Ca
     assert ids(catalog) == [1, 2, 4, 5]
 
 
+def test_a_dry_run_counts_a_delete_file_in_the_step_that_takes_it(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    events.delete_by_equality(rows(events, (1, "a")), ["id", "kind"])
+    events.overwrite(rows(events, (6, "a")), "kind = 'a'")  # after which the equality delete applies to nothing
+    options = ("rewrite-deletes", "db.events", "--convert-equality", "--remove-dangling", "--output", "json")
+    counted = ("converted_equality_delete_files", "rewritten_position_delete_files", "removed_equality_delete_files")
+
+    def counts(*more: str) -> list[int]:
+        return [row[name] for name, row in zip(counted, run(*options, *more).objects, strict=True)]
+
+    assert counts("--dry-run") == [1, 0, 0]
+    assert counts() == [1, 0, 0]
+    assert ids(catalog) == [2, 6]
+
+
 def test_statistics_of_a_table_and_its_partitions_are_registered(
     run: Run, catalog: icefield.Catalog, events: icefield.Table
 ) -> None:

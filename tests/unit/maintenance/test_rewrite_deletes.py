@@ -266,3 +266,26 @@ def test_numbers_that_make_no_sense_are_refused(options: dict[str, Any]) -> None
     table.append(rows([1]))
     with pytest.raises(InvalidArgument, match="must be at least 1"):
         table.maintenance.rewrite_position_delete_files(**options)
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_dry_run_after_others_counts_what_the_run_then_removes(version: str) -> None:
+    table = new_table(["kind"], properties={"format-version": version, **MERGE_ON_READ})
+    for kind in "abc":
+        table.append(rows(range(4), kind))
+        table.append(rows(range(4), kind))
+        table.delete(f"id = 1 and kind = '{kind}'")  # in version 2 one file for the two
+    table.delete_by_equality(rows([2]).select(["id", "kind"]), ["id", "kind"])
+    table.delete_by_equality(rows([2], "b").select(["id", "kind"]), ["id", "kind"])
+    table.overwrite(rows([7]), "kind = 'a'")
+    upkeep = table.maintenance
+    converted = upkeep.convert_equality_deletes("kind = 'b'", dry_run=True)
+    packed = upkeep.rewrite_position_delete_files(rewrite_all=True, dry_run=True)
+    alone = upkeep.remove_dangling_deletes(dry_run=True)
+    foreseen = upkeep.remove_dangling_deletes(after=[converted, packed], dry_run=True)
+    assert (alone.removed_equality_delete_files, foreseen.removed_equality_delete_files) == (1, 1)
+    assert alone.removed_position_delete_files == (1 if version == "2" else 0)
+    assert foreseen.removed_position_delete_files == foreseen.removed_deletion_vectors == 0
+    every = upkeep.convert_equality_deletes(dry_run=True)
+    assert upkeep.remove_dangling_deletes(after=[every, packed], dry_run=True).removed_equality_delete_files == 0
+    assert upkeep.remove_dangling_deletes(after=[every]).removed_equality_delete_files == 1

@@ -22,6 +22,7 @@ from icefield.maintenance.deletes import (
     RewritePolicy,
     RewritePositionDeletes,
 )
+from icefield.maintenance.deletes.results import taken_by
 from icefield.maintenance.expiry import ExpireSnapshotsResult, Retention, expire
 from icefield.maintenance.manifests import ManifestChoice, RewriteManifests, RewriteManifestsResult
 from icefield.maintenance.one_commit import done
@@ -315,17 +316,24 @@ class MaintenanceTable:
         return done(target, begin, branch, dry_run=dry_run)
 
     def remove_dangling_deletes(
-        self, *, dry_run: bool = False, branch: str = MAIN_BRANCH, snapshot_properties: Mapping[str, str] | None = None
+        self,
+        *,
+        after: Iterable[ConvertEqualityDeletesResult | RewriteDeletesResult] = (),
+        dry_run: bool = False,
+        branch: str = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
     ) -> RemoveDanglingDeletesResult:
         """Remove delete files that apply to no data file, without reading any.
 
         Those are position delete files and deletion vectors of data files that are gone, equality deletes that are
         not newer than any data file of their partition, position delete files older than all of theirs, and those of
-        data files that have a deletion vector. ``dry_run`` says what would be removed.
+        data files that have a deletion vector. ``dry_run`` says what would be removed; with ``after``, the results of
+        other dry runs, what would be left to remove after these. What they would add is not known.
 
         Raises ``UnsupportedFeature`` for an encrypted table, ``CommitFailed`` where others commit faster.
         """
-        begin = partial(RemoveDanglingDeletes, branch=branch, snapshot_properties=snapshot_properties)
+        gone = taken_by(after) if dry_run else ()
+        begin = partial(RemoveDanglingDeletes, gone=gone, branch=branch, snapshot_properties=snapshot_properties)
         return done(self._target(), begin, branch, dry_run=dry_run)
 
     def convert_equality_deletes(

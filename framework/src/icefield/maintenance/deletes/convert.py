@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.abc import WorkRunner
@@ -94,6 +95,7 @@ class ConvertEqualityDeletes(DeleteUpkeep):
             added_deletion_vectors=vectors,
             added_bytes=size_of(added),
             snapshot_id=None if marks is None else self.committed_id,
+            _taken=survey.keys.filter(pa.array(chosen)) if self._changes and marks is None else None,
         )
 
 

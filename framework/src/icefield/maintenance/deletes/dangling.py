@@ -6,20 +6,35 @@ partition is newer, or has a deletion vector that counts instead. Spec: "Scan Pl
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.maintenance.deletes.action import DeleteUpkeep
 from icefield.maintenance.deletes.results import RemoveDanglingDeletesResult
 from icefield.maintenance.deletes.survey import DeleteSurvey
-from icefield.transaction.action import ActionContext
+from icefield.metadata.refs import MAIN_BRANCH
+from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.branch_head import Head
 from icefield.transaction.snapshot_producer import FileChanges
 
 
 class RemoveDanglingDeletes(DeleteUpkeep):
-    """Removes the delete files that apply to no live data file."""
+    """Removes the delete files that apply to no live data file, but for those of ``gone``: keys as of a survey."""
 
-    result = RemoveDanglingDeletesResult()
+    def __init__(
+        self,
+        stage: Callable[[Action], None],
+        *,
+        gone: Iterable[pa.Array] = (),
+        branch: str | None = MAIN_BRANCH,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(stage, branch=branch, snapshot_properties=snapshot_properties)
+        self._gone = tuple(gone)
+        self.result = RemoveDanglingDeletesResult()
 
     def find(self, head: Head, context: ActionContext) -> FileChanges:
         """The delete files to remove."""
@@ -32,6 +47,8 @@ class RemoveDanglingDeletes(DeleteUpkeep):
             self.result, self._changes = RemoveDanglingDeletesResult(), False
             return FileChanges()
         gone = ~survey.used()
+        for taken in self._gone:
+            gone &= ~np.asarray(pc.is_in(survey.keys, value_set=taken))
         self._changes = bool(gone.any())
         self.result = RemoveDanglingDeletesResult(
             removed_position_delete_files=int(np.count_nonzero(gone & survey.is_position)),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,7 +14,7 @@ class RewriteDeletesResult:
 
     Files that are dropped because they delete no row of the table count as rewritten. Sizes are in bytes; a deletion
     vector counts with its own, not with that of its Puffin file. A dry run states nothing of what would be added.
-    ``snapshot_id`` is None where nothing was committed.
+    ``snapshot_id`` is None where nothing was committed. ``_taken``: which delete files would go, by their keys.
     """
 
     rewritten_position_delete_files: int = 0
@@ -24,6 +27,7 @@ class RewriteDeletesResult:
     added_bytes: int = 0
     snapshot_id: int | None = None
     dry_run: bool = False
+    _taken: pa.Array | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +60,9 @@ class ConvertEqualityDeletesResult:
     added_bytes: int = 0
     snapshot_id: int | None = None
     dry_run: bool = False
+    _taken: pa.Array | None = field(default=None, repr=False, compare=False)
+
+
+def taken_by(results: Iterable[RewriteDeletesResult | ConvertEqualityDeletesResult]) -> list[pa.Array]:
+    """Which delete files would go by dry runs, as ``DeleteSurvey.keys`` has them."""
+    return [each._taken for each in results if each._taken is not None]

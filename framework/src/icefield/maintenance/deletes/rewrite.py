@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from icefield.abc import WorkRunner
 from icefield.maintenance.deletes.action import DeleteUpkeep
@@ -109,6 +110,7 @@ class RewritePositionDeletes(DeleteUpkeep):
             rewritten_bytes=int(survey.sizes[chosen].sum()),
             added_bytes=size_of(added),
             snapshot_id=None if marks is None else self.committed_id,
+            _taken=survey.keys.filter(pa.array(chosen)) if marks is None else None,
         )
 
 

@@ -89,6 +89,13 @@ class DeleteSurvey:
         return np.asarray(pc.fill_null(lengths, 0)).astype(np.int64)
 
     @cached_property
+    def keys(self) -> pa.Array:
+        """What tells each from all others: its file, and of a deletion vector where in the file it is."""
+        paths = self.column(f.FILE_PATH).cast(pa.string())
+        offsets = pc.fill_null(self.column(f.CONTENT_OFFSET), 0).cast(pa.string())
+        return pc.if_else(pa.array(self.is_vector), pc.binary_join_element_wise(paths, offsets, "#"), paths)
+
+    @cached_property
     def sequences(self) -> Ints:
         """The data sequence numbers."""
         return self.integers(f.SEQUENCE_NUMBER)

@@ -1,11 +1,13 @@
 """Write small position delete files into fewer; on request convert equality deletes, and drop what deletes nothing.
 
-Each of the three is a commit of its own. In version 3 position deletes become deletion vectors.
+Each of the three is a commit of its own. In version 3 position deletes become deletion vectors. With --dry-run each
+says which of the delete files that are there now it would take after those before it.
 """
 
 from __future__ import annotations
 
 import click
+from icefield.maintenance import ConvertEqualityDeletesResult, RewriteDeletesResult
 
 from icefield_cli.context import Context
 from icefield_cli.options import (
@@ -48,12 +50,14 @@ def run(
 ) -> None:
     """Run the command."""
     summary = dict(snapshot_properties)
+    before: list[ConvertEqualityDeletesResult | RewriteDeletesResult] = []
     if convert_equality:
         maintenance = context.table(table).maintenance
         with context.changing(NAME, dry_run=dry_run):
             converted = maintenance.convert_equality_deletes(
                 where, dry_run=dry_run, branch=branch, snapshot_properties=summary
             )
+        before.append(converted)
         done = "would convert" if dry_run else "converted"
         number = converted.converted_equality_delete_files
         context.result(f"{done} {number:,} equality delete files", "convert-equality-deletes", converted)
@@ -68,13 +72,16 @@ def run(
             branch=branch,
             snapshot_properties=summary,
         )
+    before.append(packed)
     done = "would rewrite" if dry_run else "rewrote"
     number = packed.rewritten_position_delete_files + packed.rewritten_deletion_vectors
     context.result(f"{done} {number:,} position delete files and deletion vectors", "rewrite-position-deletes", packed)
     if remove_dangling:
         maintenance = context.table(table).maintenance
         with context.changing(NAME, dry_run=dry_run):
-            removed = maintenance.remove_dangling_deletes(dry_run=dry_run, branch=branch, snapshot_properties=summary)
+            removed = maintenance.remove_dangling_deletes(
+                after=before, dry_run=dry_run, branch=branch, snapshot_properties=summary
+            )
         done = "would remove" if dry_run else "removed"
         number = removed.removed_position_delete_files + removed.removed_deletion_vectors
         number += removed.removed_equality_delete_files
