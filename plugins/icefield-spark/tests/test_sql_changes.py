@@ -58,7 +58,8 @@ def test_rows_are_changed_as_the_statements_say(
     del wanted[3], wanted[9]
     assert rows(ice) == sorted(wanted.values())
     ice.sql(
-        "UPDATE db.t AS x SET x.price = x.price + 1, home.city = upper(home.city), part = 'z' WHERE db.t.id IN (1, 4)"
+        "UPDATE db.t SET db.t.price = t.price + 1, home.city = upper(home.city), part = 'z' "
+        "WHERE test.db.t.id IN (1, 4)"
     )
     for id_ in (1, 4):
         wanted[id_] = (id_, "z", id_ * 1.5 + 1, f"C{id_}")

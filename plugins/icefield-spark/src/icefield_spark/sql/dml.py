@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from icefield import Schema
@@ -24,11 +24,13 @@ from icefield_spark.row_changes import (
     places_in,
 )
 from icefield_spark.row_level import Target, delete_where
+from icefield_spark.sql.assigning import assignments, by_column, fold_of, stored
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.defaults import default_of
-from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.qualified import Qualifiers, Relation, take_name
 from icefield_spark.sql.queries import Queries
-from icefield_spark.sql.sources import Names, Source
+from icefield_spark.sql.sources import METADATA_COLUMNS, Names, Source
+from icefield_spark.types import to_spark_schema
 from icefield_spark.wap import staged_strings
 
 TARGET = "icefield_target"
@@ -60,13 +62,10 @@ def queries_on(
     return Queries(context.spark, Names(context.spark, context.catalog, context.names.namespace, {TARGET: source}))
 
 
-def alias_of(cursor: Cursor, parts: tuple[str, ...], *ends: str) -> str:
-    """Take the alias after a table's name; its own last part, unless given."""
-    if cursor.takes("AS"):
-        return cursor.name("an alias")
-    if cursor.is_over or any(cursor.sees(end) for end in ends):
-        return parts[-1]
-    return cursor.name("an alias")
+def relation_of(context: Context, cursor: Cursor, parts: tuple[str, ...], schema: Schema, end: str) -> Relation:
+    """Take the alias of the table that a statement changes, if any: how its columns are named."""
+    name, alias = take_name(context.names, cursor, parts, end)
+    return Relation(name, [field.name for field in schema.fields], alias)
 
 
 def delete(context: Context, cursor: Cursor) -> DataFrame:
@@ -76,12 +75,13 @@ def delete(context: Context, cursor: Cursor) -> DataFrame:
     target = target_of(context, parts, "delete")
     if target is None:
         return context.passed(cursor)
-    alias = alias_of(cursor, parts, "WHERE")
+    relation = relation_of(context, cursor, parts, target.table.schema(), "WHERE")
     if cursor.is_over:
         target.table.delete(snapshot_properties=target.strings, branch=target.branch)
         return context.nothing()
     cursor.expect("WHERE")
-    condition = Condition.of(cursor.rest(), alias, parts)
+    qualifiers = Qualifiers(context.names, fold_of(context), context.before, [relation])
+    condition = Condition(qualifiers.applied(cursor.rest()), relation.alias)
     queries = queries_on(context, target)
     exact = queries.exact_filter_of(condition.places())
     if exact is not None:
@@ -98,21 +98,26 @@ def update(context: Context, cursor: Cursor) -> DataFrame:
     target = target_of(context, parts, "update")
     if target is None:
         return context.passed(cursor)
-    alias = alias_of(cursor, parts, "SET")
+    schema, columns = target.table.schema(), columns_of(target)
+    relation = relation_of(context, cursor, parts, schema, "SET")
+    alias = relation.alias
     cursor.expect("SET")
-    assigned = assignments(context, target.table.schema(), cursor, alias, parts, ("WHERE",))
-    condition = Condition.of("true", alias, parts)
-    if cursor.takes("WHERE"):
-        condition = Condition.of(cursor.rest(), alias, parts)
+    given = assignments(context, schema, cursor, relation, ("WHERE",))
+    string = cursor.rest() if cursor.takes("WHERE") else "true"
     cursor.expect_end()
+    qualifiers = Qualifiers(context.names, fold_of(context), context.before, [relation])
+    condition = Condition(qualifiers.applied(string), alias)
+    given = {path: qualifiers.applied(value) for path, value in given.items()}
+    table = f"{TARGET} AS {quoted(alias)}"
+    frames = {TARGET: without_rows(context, target, schema, given.values())}
+    assigned = by_column(columns, stored(context, columns, given, table, frames), alias)
     queries = queries_on(context, target)
     found = places_in(target, queries.frame(context.before + condition.places()))
     if not found:
         return context.nothing()
-    values = [f"{assigned.get(name, quoted(alias, name))} AS {quoted(name)}" for name in columns_of(target).names]
+    values = [f"{assigned.get(name, quoted(alias, name))} AS {quoted(name)}" for name in columns.names]
     listed = ", ".join([f"{UPDATE} AS {OPERATION}", *place_of(alias, target), *values])
-    query = f"{context.before}SELECT {listed} FROM {TARGET} AS {quoted(alias)}"
-    changed = queries_on(context, target, found=found).frame(query)
+    changed = queries_on(context, target, found=found).frame(f"{context.before}SELECT {listed} FROM {table}")
     commit_changes(context.spark, target, changed, concern=condition.concern(queries))
     return context.nothing()
 
@@ -124,11 +129,6 @@ class Condition:
     string: str
     alias: str
 
-    @classmethod
-    def of(cls, string: str, alias: str, parts: tuple[str, ...]) -> Condition:
-        """The condition; the table's whole name before a column becomes its alias."""
-        return cls(shortened(string, alias, parts), alias)
-
     def places(self) -> str:
         """The query of the places of the rows for which it holds."""
         alias = quoted(self.alias)
@@ -139,98 +139,16 @@ class Condition:
         return queries.filter_of(f"SELECT 1 FROM {TARGET} AS {quoted(self.alias)} WHERE {self.string}")
 
 
-def shortened(string: str, alias: str, parts: tuple[str, ...]) -> str:
-    """A condition or value in which columns of a table are named through its alias."""
-    if len(parts) < 2:
-        return string
-    statement = Statement(string)
-    pieces, at, place = [], 0, 0
-    while place < len(statement.tokens):
-        span = 2 * len(parts) - 1
-        found = [token.text.lower() for token in statement.tokens[place : place + span : 2]]
-        dots = [token.text for token in statement.tokens[place + 1 : place + span : 2]]
-        after = statement.is_word(place + span, ".")
-        if found == [part.lower() for part in parts] and set(dots) == {"."} and after:
-            pieces += [string[at : statement.tokens[place].start], quoted(alias)]
-            at = statement.tokens[place + span - 1].end + 1
-            place += span
-        place += 1
-    return "".join([*pieces, string[at:]])
+def without_rows(context: Context, target: Target, schema: Schema, expressions: Iterable[str]) -> DataFrame:
+    """No row of the table that a statement changes, with the columns that expressions of it may name."""
+    known = {field.name for field in schema.fields}
+    spelt = " ".join(expressions).lower()
+    metadata = [name for name in METADATA_COLUMNS if name in spelt and name not in known]
+    more = to_spark_schema(target.table.scan(selected_fields=tuple(metadata)).projection).fields if metadata else []
+    return context.spark.createDataFrame([], spark.StructType([*optional_columns(schema).fields, *more]))
 
 
 def place_of(alias: str, target: Target) -> list[str]:
     """Where a row is that is updated, and what makes it the same row then; it has no last change yet."""
     found = [f"{quoted(alias)}.{name} AS {name}" for name in (ROW, *target.lineage[:1])]
     return [*found, *(f"CAST(NULL AS bigint) AS {name}" for name in target.lineage[1:])]
-
-
-def assignments(
-    context: Context, schema: Schema, cursor: Cursor, alias: str, parts: tuple[str, ...], *ends: tuple[str, ...]
-) -> Mapping[str, str]:
-    """Take ``a = 1, s.b = 2``: the new values by columns, as expressions of the column's type."""
-    start, columns = cursor.at, optional_columns(schema)
-    cursor.until(*ends)
-    sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
-    given: dict[tuple[str, ...], str] = {}
-    for item in Cursor(cursor.statement, start, cursor.at).items():
-        path = _path(columns, item.names("a column"), alias, parts, sensitive)
-        item.expect("=")
-        if any(path[: len(other)] == other[: len(path)] for other in given):
-            raise InvalidArgument(f"column '{'.'.join(path)}' is set twice", column=".".join(path))
-        value = default_of(schema, path, item.rest())
-        given[path] = shortened(value, alias, parts)
-    if not given:
-        raise cursor.unexpected("column = value")
-    return {
-        each.name: _value(each.dataType, quoted(alias, each.name), (each.name,), given)
-        for each in columns.fields
-        if any(path[0] == each.name for path in given)
-    }
-
-
-def _path(
-    columns: spark.StructType, names: tuple[str, ...], alias: str, parts: tuple[str, ...], sensitive: bool
-) -> tuple[str, ...]:
-    for qualifier in ((), (alias,), parts):
-        if names[: len(qualifier)] == qualifier or (
-            not sensitive and _lower(names[: len(qualifier)]) == _lower(qualifier)
-        ):
-            found = _resolved(columns, names[len(qualifier) :], sensitive)
-            if found:
-                return found
-    raise InvalidArgument(f"the table has no column '{'.'.join(names)}'; it has {', '.join(columns.names)}")
-
-
-def _resolved(columns: spark.DataType, names: tuple[str, ...], sensitive: bool) -> tuple[str, ...] | None:
-    if not names:
-        return ()
-    if not isinstance(columns, spark.StructType):
-        return None
-    for each in columns.fields:
-        if each.name == names[0] or (not sensitive and each.name.lower() == names[0].lower()):
-            rest = _resolved(each.dataType, names[1:], sensitive)
-            return None if rest is None else (each.name, *rest)
-    return None
-
-
-def _lower(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.lower() for name in names)
-
-
-def _value(kind: spark.DataType, old: str, path: tuple[str, ...], given: Mapping[tuple[str, ...], str]) -> str:
-    """What a column or field is to be."""
-    if path in given:
-        return stored(given[path], kind)
-    if not any(other[: len(path)] == path for other in given) or not isinstance(kind, spark.StructType):
-        return old
-    fields = [
-        f"'{each.name}', {_value(each.dataType, f'{old}.{quoted(each.name)}', (*path, each.name), given)}"
-        for each in kind.fields
-    ]
-    return f"named_struct({', '.join(fields)})"
-
-
-def stored(value: str, kind: spark.DataType) -> str:
-    """A value in the type of its column."""
-    nested = isinstance(kind, spark.StructType | spark.ArrayType | spark.MapType)
-    return f"({value})" if nested else f"CAST(({value}) AS {kind.simpleString()})"

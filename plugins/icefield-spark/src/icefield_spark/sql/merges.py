@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from icefield import Schema
 from icefield.errors import InvalidArgument
 from icefield.metadata import MAIN_BRANCH
 from pyspark.sql import DataFrame
-from sqlglot import exp, parse_one
 
 from icefield_spark.merging import add_columns
 from icefield_spark.places import ROW
@@ -25,12 +24,14 @@ from icefield_spark.row_changes import (
     optional_columns,
 )
 from icefield_spark.row_level import Target
+from icefield_spark.sql.assigning import Path, assignments, by_column, fold_of, path_of, stored
 from icefield_spark.sql.columns import is_case_sensitive
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of, default_of
-from icefield_spark.sql.dml import TARGET, alias_of, assignments, queries_on, shortened, stored, target_of
+from icefield_spark.sql.dml import TARGET, queries_on, relation_of, target_of, without_rows
 from icefield_spark.sql.merge_keys import Side, source_keys
 from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.qualified import Qualifiers, Relation, take_name
 
 _SOURCE = "icefield_source"
 _THERE = "icefield_is_source"
@@ -59,12 +60,33 @@ class _Sides:
     schema: Schema
     """The columns that the clauses are about."""
 
-    alias: str
-    parts: tuple[str, ...]
-    source_alias: str
-    source_columns: list[str]
+    mine: Relation
+    given: Relation
     evolves: bool = False
     """Whether a star leaves out columns that the source does not have."""
+
+    @property
+    def alias(self) -> str:
+        """What the queries call the table."""
+        return self.mine.alias
+
+    @property
+    def source_alias(self) -> str:
+        """What the queries call the source."""
+        return self.given.alias
+
+    @property
+    def source_columns(self) -> Sequence[str]:
+        """The columns of the source."""
+        return self.given.columns
+
+    def of(self, schema: Schema) -> _Sides:
+        """The sides where the table has other columns."""
+        return replace(self, schema=schema, mine=replace(self.mine, columns=[field.name for field in schema.fields]))
+
+    def qualifiers(self, context: Context) -> Qualifiers:
+        """What rewrites the conditions and values of the clauses."""
+        return Qualifiers(context.names, fold_of(context), context.before, [self.mine, self.given])
 
 
 def merge(context: Context, cursor: Cursor) -> DataFrame:
@@ -75,19 +97,22 @@ def merge(context: Context, cursor: Cursor) -> DataFrame:
     target = target_of(context, parts, "merge")
     if target is None:
         return context.passed(cursor)
-    alias = alias_of(cursor, parts, "USING")
+    mine = relation_of(context, cursor, parts, target.table.schema(), "USING")
     _refuse_columns(cursor)
     cursor.expect("USING")
-    source, source_alias = _source(context, cursor)
+    source, given = _source(context, cursor)
+    if fold_of(context)(given.alias) == fold_of(context)(mine.alias):
+        given = replace(given, alias=_UNNAMED)
     _refuse_columns(cursor)
     cursor.expect("ON")
     _check_conditions(Cursor(cursor.statement, cursor.at, cursor.end))
-    on = shortened(cursor.until(_WHEN), alias, parts)
-    sides = _Sides(target, target.table.schema(), alias, parts, source_alias, source.columns, evolves)
+    sides = _Sides(target, target.table.schema(), mine, given, evolves)
+    on = sides.qualifiers(context).applied(cursor.until(_WHEN))
+    _stored(context, sides, source, _MATCHED, {}, on)
     if evolves and _takes_all(cursor):
         sides, clauses = _evolved(context, cursor, sides, source)
     else:
-        clauses = _clauses(context, cursor, sides)
+        clauses = _clauses(context, cursor, sides, source)
     source = source.persist()  # what it gives must be the same each time
     try:
         _run(context, sides, source, on, clauses)
@@ -100,10 +125,9 @@ def _run(context: Context, sides: _Sides, source: DataFrame, on: str, clauses: l
     target = sides.target
     keys = None
     if not any(each.of == _LEFT for each in clauses):
-        sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
         table = Side(sides.alias, columns_of(target).names)
         given = Side(sides.source_alias, sides.source_columns)
-        keys = source_keys(target, source, on, table, given, str if sensitive else str.lower)
+        keys = source_keys(target, source, on, table, given, fold_of(context))
     columns = ", ".join(_columns(sides, clauses))
     inner = f"SELECT {columns} FROM {_joined(sides, on, _kind(clauses))}"
     matters = f"{OPERATION} >= {KEEP} AND ({OPERATION} > {KEEP} OR {_THERE})"
@@ -134,18 +158,18 @@ def _evolved(context: Context, cursor: Cursor, sides: _Sides, source: DataFrame)
     target = sides.target
     with target.table.transaction() as transaction:
         add_columns(transaction, source.schema, is_case_sensitive(context))
-        sides = replace(sides, schema=transaction.shape.schema())
-        clauses = _clauses(context, cursor, sides)
+        sides = sides.of(transaction.shape.schema())
+        clauses = _clauses(context, cursor, sides, source)
     branch = None if target.branch == MAIN_BRANCH else target.branch
     made = on_branch(target.table.refresh(), branch, target.kind, target.strings)
-    return replace(sides, target=made, schema=made.table.schema()), clauses
+    return replace(sides, target=made).of(made.table.schema()), clauses
 
 
-def _clauses(context: Context, cursor: Cursor, sides: _Sides) -> list[_Clause]:
+def _clauses(context: Context, cursor: Cursor, sides: _Sides, source: DataFrame) -> list[_Clause]:
     """Take all that is left: one clause or more."""
     clauses = []
     while not cursor.is_over:
-        clauses.append(_clause(context, cursor, sides))
+        clauses.append(_clause(context, cursor, sides, source))
     if not clauses:
         raise cursor.unexpected("WHEN MATCHED or WHEN NOT MATCHED")
     return clauses
@@ -211,8 +235,8 @@ def _columns(sides: _Sides, clauses: list[_Clause]) -> list[str]:
     return found
 
 
-def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
-    """Take what is merged, and the alias by which the clauses know it."""
+def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, Relation]:
+    """Take what is merged, and how the clauses name its columns."""
     start = cursor.at
     if cursor.sees("("):
         cursor.enclosed()
@@ -220,11 +244,13 @@ def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, str]:
         alias = _UNNAMED
         if cursor.takes("AS") or not cursor.sees("ON"):
             alias = cursor.name("an alias of the source")
+        name: tuple[str, ...] = (alias,)
     else:
         parts = cursor.names("the source of the merge")
         query = cursor.statement.between(start, cursor.at)
-        alias = alias_of(cursor, parts, "ON")
-    return context.queries.frame(f"{context.before}SELECT * FROM {query}"), alias
+        name, alias = take_name(context.names, cursor, parts, "ON")
+    source = context.queries.frame(f"{context.before}SELECT * FROM {query}")
+    return source, Relation(name, source.columns, alias)
 
 
 def _refuse_columns(cursor: Cursor) -> None:
@@ -262,81 +288,83 @@ def _kind_of(cursor: Cursor) -> str:
     return _NEW if new else _MATCHED
 
 
-def _clause(context: Context, cursor: Cursor, sides: _Sides) -> _Clause:
+def _clause(context: Context, cursor: Cursor, sides: _Sides, source: DataFrame) -> _Clause:
     """Take one WHEN with its THEN."""
     cursor.expect("WHEN")
     of = _kind_of(cursor)
     condition = cursor.until(_END) if cursor.takes("AND") else ""
     cursor.expect("THEN")
-    condition = _qualified(sides, of, condition)
+    qualifiers, only = sides.qualifiers(context), {_NEW: sides.given, _LEFT: sides.mine}.get(of)
+    if condition:
+        condition = qualifiers.applied(condition, only)
+    operation, given = _given(context, cursor, sides, of)
+    given = {path: qualifiers.applied(value, only) for path, value in given.items()}
+    values = _stored(context, sides, source, of, given, condition)
+    columns = optional_columns(sides.schema)
+    nulls = {field.name: constant_of(field) for field in sides.schema.fields} if operation == INSERT else {}
+    return _Clause(of, condition, operation, {**nulls, **by_column(columns, values, sides.alias)})
+
+
+def _given(context: Context, cursor: Cursor, sides: _Sides, of: str) -> tuple[int, dict[Path, str]]:
+    """Take what follows THEN: the operation, and the values that it gives."""
     if of == _NEW:
         cursor.expect("INSERT")
-        return _Clause(of, condition, INSERT, _inserted(context, cursor, sides))
+        return INSERT, _inserted(context, cursor, sides)
     if cursor.takes("DELETE"):
-        return _Clause(of, condition, DELETE, {})
+        return DELETE, {}
     cursor.expect("UPDATE", "SET")
-    if cursor.takes("*"):
-        if of == _LEFT:
-            raise InvalidArgument("WHEN NOT MATCHED BY SOURCE has no row of the source for UPDATE SET *")
-        return _Clause(of, condition, UPDATE, _all_columns(context, sides))
-    values = assignments(context, sides.schema, cursor, sides.alias, sides.parts, _WHEN)
-    return _Clause(of, condition, UPDATE, {name: _qualified(sides, of, value) for name, value in values.items()})
+    if not cursor.takes("*"):
+        return UPDATE, assignments(context, sides.schema, cursor, sides.mine, _WHEN)
+    if of == _LEFT:
+        raise InvalidArgument("WHEN NOT MATCHED BY SOURCE has no row of the source for UPDATE SET *")
+    return UPDATE, _all_columns(context, sides)
 
 
-def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[str, str]:
+def _stored(
+    context: Context, sides: _Sides, source: DataFrame, of: str, values: Mapping[Path, str], condition: str
+) -> dict[Path, str]:
+    """The values of a clause as they are stored, after Spark has judged them and the condition.
+
+    It is asked about the tables alone that the clause is about: no column of another may be meant.
+    """
+    if not values and not condition:
+        return {}
+    mine, given = f"{TARGET} AS {quoted(sides.alias)}", f"{_SOURCE} AS {quoted(sides.source_alias)}"
+    tables = {_NEW: given, _LEFT: mine}.get(of, f"{mine} CROSS JOIN {given}")
+    frames = {_SOURCE: source}
+    if of != _NEW:
+        frames[TARGET] = without_rows(context, sides.target, sides.schema, [*values.values(), condition])
+    return stored(context, optional_columns(sides.schema), values, tables, frames, condition)
+
+
+def _inserted(context: Context, cursor: Cursor, sides: _Sides) -> dict[Path, str]:
     columns = optional_columns(sides.schema)
-    nulls = {field.name: constant_of(field) for field in sides.schema.fields}
     if cursor.takes("*"):
-        return {**nulls, **_all_columns(context, sides)}
-    sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
-    spelt = {name if sensitive else name.lower(): name for name in columns.names}
+        return _all_columns(context, sides)
     names = []
     for item in cursor.enclosed().items():
-        name = item.names("a column")[-1]
-        found = spelt.get(name if sensitive else name.lower())
-        if found is None:
-            raise InvalidArgument(f"the table has no column '{name}'; it has {', '.join(columns.names)}")
-        names.append(found)
+        path = path_of(columns, item.names("a column"), sides.mine, fold_of(context))
+        item.expect_end()
+        if len(path) > 1:
+            raise InvalidArgument(f"INSERT gives values to whole columns, not to the field {'.'.join(path)} of one")
+        names.append(path)
     cursor.expect("VALUES")
     values = [item.rest() for item in cursor.enclosed().items()]
     if len(values) != len(names) or len(set(names)) < len(names):
         raise InvalidArgument(f"INSERT names {len(names)} columns and gives {len(values)} values")
-    kinds = {each.name: each.dataType for each in columns.fields}
-    given = {name: default_of(sides.schema, (name,), value) for name, value in zip(names, values, strict=True)}
-    return {**nulls, **{name: stored(_qualified(sides, _NEW, value), kinds[name]) for name, value in given.items()}}
+    return {path: default_of(sides.schema, path, value) for path, value in zip(names, values, strict=True)}
 
 
-def _all_columns(context: Context, sides: _Sides) -> dict[str, str]:
+def _all_columns(context: Context, sides: _Sides) -> dict[Path, str]:
     """The columns of the source for those of the table of the same names."""
-    sensitive = str(context.spark.conf.get("spark.sql.caseSensitive")) == "true"
-    known = {name if sensitive else name.lower(): name for name in sides.source_columns}
-    found = {}
+    fold = fold_of(context)
+    known = {fold(name): name for name in sides.source_columns}
+    found: dict[Path, str] = {}
     for each in optional_columns(sides.schema).fields:
-        name = known.get(each.name if sensitive else each.name.lower())
+        name = known.get(fold(each.name))
         if name is None and sides.evolves:
             continue
         if name is None:
             raise InvalidArgument(f"the source has no column '{each.name}', which * takes from it")
-        found[each.name] = quoted(sides.source_alias, name)
+        found[(each.name,)] = quoted(sides.source_alias, name)
     return found
-
-
-def _qualified(sides: _Sides, of: str, string: str) -> str:
-    """A condition or value whose bare columns are of the only side that the clause has."""
-    if not string:
-        return string
-    string = shortened(string, sides.alias, sides.parts)
-    if of == _MATCHED:
-        return string
-    alias = sides.source_alias if of == _NEW else sides.alias
-    names = sides.source_columns if of == _NEW else [field.name for field in sides.schema.fields]
-    known = {name.lower() for name in names}
-    places = [
-        column.this.meta["start"]
-        for column in parse_one(f"SELECT {string}", read="spark").find_all(exp.Column)
-        if not column.table and isinstance(column.this, exp.Identifier) and column.name.lower() in known
-    ]
-    before = len("SELECT ")
-    for place in sorted({int(each) - before for each in places}, reverse=True):
-        string = f"{string[:place]}{quoted(alias)}.{string[place:]}"
-    return string
