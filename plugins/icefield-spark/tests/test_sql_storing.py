@@ -58,6 +58,18 @@ def test_rows_of_a_condition_and_of_a_partition_are_replaced_and_go(ice: Any, ta
     assert ids(ice) == [10, 10, 20, 20]
 
 
+def test_partition_names_only_what_rows_are_partitioned_by(ice: Any, table: icefield.Table) -> None:
+    before = table.current_snapshot()
+    for refused in (
+        "INSERT OVERWRITE db.t PARTITION (v = 1) SELECT 7, 'a'",
+        "INSERT INTO db.t PARTITION (part = 'a', id = 1) SELECT 7",
+        "INSERT OVERWRITE db.t PARTITION (part, v) SELECT 7, 'a', 1",
+    ):
+        with pytest.raises(InvalidArgument, match=r"not partitioned by (v|id) itself"):
+            ice.sql(refused)
+    assert table.refresh().current_snapshot() == before
+
+
 def test_values_are_stored_as_the_policy_says(spark: Any, ice: Any, table: icefield.Table) -> None:
     before = table.current_snapshot()
     with setting(spark, POLICY, "STRICT"):

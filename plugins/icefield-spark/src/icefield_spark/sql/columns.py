@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from icefield import Schema
+from icefield import Schema, Table
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.expressions import AlwaysTrue, BooleanExpression, EqualTo, IsNull, conjunction
 from sqlglot import exp, parse_one
@@ -48,6 +48,18 @@ def partition_of(cursor: Cursor) -> dict[str, str | None]:
             given[name] = item.rest() if item.takes("=") else None
             item.expect_end()
     return given
+
+
+def check_partition(context: Context, table: Table, names: Iterable[str]) -> None:
+    """Raise ``InvalidArgument`` for a name in PARTITION of what rows are not partitioned by, or by a transform of."""
+    schema = table.schema()
+    identities = {schema.find_column_name(f.source_id) for f in table.spec().fields if str(f.transform) == "identity"}
+    others = {column_of(context, schema, name) for name in names} - identities
+    if others:
+        raise InvalidArgument(
+            f"the table is not partitioned by {', '.join(sorted(others))} itself, so that PARTITION cannot name it; "
+            "REPLACE WHERE and DELETE take conditions on any column"
+        )
 
 
 def equal_to(context: Context, schema: Schema, values: Mapping[str, str]) -> BooleanExpression:

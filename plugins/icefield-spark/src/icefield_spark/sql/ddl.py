@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from icefield_spark.distributing import distributed
 from icefield_spark.executors import for_executors
 from icefield_spark.sql import terms, views
-from icefield_spark.sql.columns import column_of, equal_to, partition_of
+from icefield_spark.sql.columns import check_partition, column_of, equal_to, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import with_defaults
 from icefield_spark.sql.parsing import Cursor
@@ -176,10 +176,7 @@ def truncate(context: Context, cursor: Cursor) -> DataFrame:
     cursor.expect_end()
     schema = table.schema()
     values = {column_of(context, schema, name): value for name, value in given.items() if value is not None}
-    identities = {schema.find_column_name(f.source_id) for f in table.spec().fields if str(f.transform) == "identity"}
-    if values.keys() - identities:
-        listed = ", ".join(sorted(values.keys() - identities))
-        raise InvalidArgument(f"the table is not partitioned by {listed} itself; DELETE takes any condition")
+    check_partition(context, table, values)
     table.delete(equal_to(context, schema, values))
     return context.nothing()
 

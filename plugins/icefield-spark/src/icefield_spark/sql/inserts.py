@@ -14,7 +14,7 @@ from pyspark.sql import types as spark
 
 from icefield_spark.assignment import stored_as
 from icefield_spark.distributing import distributed
-from icefield_spark.sql.columns import column_of, equal_to, exact_filter, partition_of
+from icefield_spark.sql.columns import check_partition, column_of, equal_to, exact_filter, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of
 from icefield_spark.sql.parsing import Cursor, quoted
@@ -43,6 +43,7 @@ def insert(context: Context, cursor: Cursor) -> DataFrame:
     branch = None if staged else source.ref or MAIN_BRANCH
     summary = {"wap.id": staged} if staged else None
     partition = partition_of(cursor)
+    check_partition(context, table, partition)
     open_partitions = None in partition.values()
     names: list[str] | None = None
     by_name = cursor.takes("BY", "NAME")
