@@ -163,6 +163,11 @@ def test_partitioning_order_and_identifiers_are_altered(ice: Any, events: icefie
     assert events.properties["write.distribution-mode"] == "hash"
     ice.sql("ALTER TABLE db.events WRITE ORDERED BY id")
     assert events.refresh().properties["write.distribution-mode"] == "range"
+    ice.sql("ALTER TABLE db.events WRITE ORDERED BY (id, name DESC)")
+    assert [field.direction.value for field in events.refresh().sort_order().fields] == ["asc", "desc"]
+    for refused in ("id v", "(id", "(id v)", "(id) DESC"):
+        with pytest.raises(InvalidArgument):
+            ice.sql(f"ALTER TABLE db.events WRITE ORDERED BY {refused}")
     ice.sql("ALTER TABLE db.events WRITE UNORDERED")
     assert events.refresh().sort_order().is_unsorted
     ice.sql("ALTER TABLE db.events DROP IDENTIFIER FIELDS id")

@@ -113,7 +113,7 @@ def _write_order(alteration: Alteration, cursor: Cursor) -> None:
             unordered = True
         elif cursor.takes("LOCALLY", "ORDERED", "BY") or cursor.takes("ORDERED", "BY"):
             local = cursor.statement.is_word(cursor.at - 3, "LOCALLY")
-            ordered = [terms.ordering(item) for item in _items(cursor)]
+            ordered = [_ordering(item) for item in _items(cursor)]
         else:
             raise cursor.unexpected("DISTRIBUTED BY PARTITION, ORDERED BY, LOCALLY ORDERED BY or UNORDERED")
     if not (distributed or unordered or ordered):
@@ -127,7 +127,16 @@ def _write_order(alteration: Alteration, cursor: Cursor) -> None:
             transaction.set_properties({_DISTRIBUTION: mode})
 
 
+def _ordering(item: Cursor) -> tuple[str, str, str, str | None]:
+    found = terms.ordering(item)
+    item.expect_end()
+    return found
+
+
 def _items(cursor: Cursor) -> list[Cursor]:
+    """Take what rows are ordered by, with parentheses around it or without: a cursor over each."""
+    if cursor.sees("("):
+        return cursor.enclosed().items()
     start = cursor.at
     cursor.until(("DISTRIBUTED",))
     return Cursor(cursor.statement, start, cursor.at).items()
