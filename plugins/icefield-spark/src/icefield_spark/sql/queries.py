@@ -21,6 +21,7 @@ from icefield_spark.sql.argument_types import ArgumentTypes
 from icefield_spark.sql.calls import calls_in
 from icefield_spark.sql.frames import empty_frame, frame_about, frame_of
 from icefield_spark.sql.functions import expression_of
+from icefield_spark.sql.naming import is_common, qualifiers
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.roles import check_role
 from icefield_spark.sql.scopes import Scope, needed_columns
@@ -178,7 +179,6 @@ class Queries:
         self, statement: Statement, tree: exp.Expr, clauses: Mapping[int, AsOf], given: Mapping[str, DataFrame]
     ) -> Query:
         found: list[tuple[exp.Table, Source | NamedView]] = []
-        hidden = {self._folded(cte.alias) for cte in tree.find_all(exp.CTE)}
         edits = _Edits()
         frames: dict[str, DataFrame] = {}
         for table in tree.find_all(exp.Table):
@@ -186,7 +186,7 @@ class Queries:
                 frames[table.name] = given[table.name]
                 edits.put(table.parts[0].meta["start"], _last(table), f"{{{table.name}}}")
                 continue
-            if len(table.parts) == 1 and self._folded(table.name) in hidden:
+            if is_common(table, self._folded):
                 continue
             source = self._source(table, clauses) or self._view(table, clauses)
             if source is not None:
@@ -195,16 +195,16 @@ class Queries:
             elif self._names.inside:
                 self._qualify(edits, table)
         used = {_last(table) for table, _ in found}
+        if len(used) < len(found):
+            raise InvalidArgument("two tables of the statement have one place in it; write it without '|>'")
         for name_end in clauses.keys() & used:
             clauses = {end: clause for end, clause in clauses.items() if end != name_end}
         string = statement.string
+        self._shorten(edits, tree, found)
         for table, source in found:
             name = _ROWS.format(len(frames))
             frames[name] = self._frame(tree, table, source) if isinstance(source, Source) else self._rows(source.view)
             self._replace(edits, statement, table, source.name, name)
-        self._shorten(edits, tree, found)
-        if len(edits.made) < len(frames):
-            raise InvalidArgument("two tables of the statement have one place in it; write it without '|>'")
         self._call(edits, statement, tree, given, clauses)
         return Query(edits.apply(string), frames)
 
@@ -290,14 +290,14 @@ class Queries:
 
     def _shorten(self, edits: _Edits, tree: exp.Expr, found: list[tuple[exp.Table, Source | NamedView]]) -> None:
         """Leave out the namespace before the names of tables in ``db.t.column``: Spark knows the last part only."""
-        known = {tuple(map(self._folded, source.name)) for table, source in found if not table.alias}
-        for column in tree.find_all(exp.Column):
-            qualifier = column.parts[:-1]
-            if len(qualifier) < 2 or tuple(self._folded(part.name) for part in qualifier) not in known:
-                continue
-            start, end = qualifier[0].meta.get("start"), qualifier[-1].meta.get("end")
-            if start is not None and end is not None:
-                edits.put(start, end, _plain(quoted(qualifier[-1].name)))
+        whole = {id(table): (self._names.catalog_name, *self._names.local(source.name)) for table, source in found}
+        for parts in qualifiers(tree, whole, self._folded):
+            start, end = parts[0].meta.get("start"), parts[-1].meta.get("end")
+            if start is None or end is None:
+                raise InvalidArgument(
+                    f"the place of '{'.'.join(p.name for p in parts)}' in the statement was not found"
+                )
+            edits.put(start, end, _plain(quoted(parts[-1].name)))
 
     def _call(
         self,
@@ -328,9 +328,7 @@ class Queries:
         """A frame without rows of the columns of a table, and what the query calls it; None for what is Spark's."""
         if len(table.parts) == 1 and table.name in given:
             return table.name, given[table.name]
-        if len(table.parts) == 1 and any(
-            self._folded(table.name) == self._folded(c.alias) for c in tree.find_all(exp.CTE)
-        ):
+        if is_common(table, self._folded):
             return None
         source = self._source(table, clauses)
         if source is not None:

@@ -1,0 +1,98 @@
+"""Which table a name in a query means, by the places where the names of a query are visible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import takewhile, zip_longest
+
+from icefield.errors import InvalidArgument
+from sqlglot import exp
+
+from icefield_spark.sql.scopes import Fold
+
+Name = tuple[str, ...]
+
+
+def is_common(table: exp.Table, fold: Fold) -> bool:
+    """Whether a name means a common table expression: one of a WITH around it, before its place in the list.
+
+    In its own query an expression is visible under ``WITH RECURSIVE`` alone.
+    """
+    if len(table.parts) != 1:
+        return False
+    name, below = fold(table.name), table
+    node = table.parent
+    while node is not None:
+        clause = node if isinstance(node, exp.With) else node.args.get("with_")
+        visible = [] if clause is None else clause.expressions
+        if node is clause:
+            visible = list(takewhile(lambda each, own=below: each is not own, visible))
+            visible += [below] if node.args.get("recursive") else []
+            node = node.parent  # whose WITH this is
+        if any(fold(each.alias) == name for each in visible):
+            return True
+        assert node is not None
+        below, node = node, node.parent
+    return False
+
+
+def qualifiers(tree: exp.Expr, found: Mapping[int, Name], fold: Fold) -> Iterator[list[exp.Expr]]:
+    """The names of tables with a namespace, or the catalog, before columns: the parts of each, the last one included.
+
+    ``found``: the whole names of tables, with the catalog, by the ``id`` of their nodes; any end of it of two parts or
+    more is the table's name. In the tree the last part alone is left before the column. Raises ``InvalidArgument``
+    where another table is known by that part as well.
+    """
+    sources: dict[int, list[tuple[str, Name]]] = {}
+    for source in tree.find_all(exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.Unnest):
+        name = () if source.alias else tuple(map(fold, found.get(id(source), ())))
+        known = fold(source.alias_or_name) if not name else name[-1]
+        sources.setdefault(id(source.find_ancestor(exp.Select)), []).append((known, name))
+    for column in list(tree.find_all(exp.Column)):
+        parts = _chain(column)
+        names = tuple(fold(part.name) for part in parts[:-1])
+        length = _qualifier_length(column, names, sources)
+        if length:
+            if length < len(column.parts):
+                _shorten(column, length)
+            yield parts[:length]
+
+
+def _chain(column: exp.Column) -> list[exp.Expr]:
+    """The parts of a column's name, those of the fields inside of it as well."""
+    parts: list[exp.Expr] = list(column.parts)
+    node: exp.Expr = column
+    while isinstance(node.parent, exp.Dot) and node.arg_key == "this":
+        node = node.parent
+        if not isinstance(node.expression, exp.Identifier | exp.Star):
+            break
+        parts.append(node.expression)
+    return parts
+
+
+def _qualifier_length(column: exp.Column, names: Name, sources: Mapping[int, list[tuple[str, Name]]]) -> int:
+    """How many parts at the start of a column's name are that of a table in the nearest query that has it."""
+    if len(names) < 2:
+        return 0
+    between: set[str] = set()
+    select: exp.Expr | None = column
+    while select is not None:
+        select = select.find_ancestor(exp.Select)
+        here = sources.get(id(select), [])
+        for length in range(len(names), 1, -1):
+            given = names[:length]
+            if not any(name[-length:] == given for _, name in here):
+                continue
+            if given[-1] in between or [known for known, _ in here].count(given[-1]) > 1:
+                raise InvalidArgument(
+                    f"another table is called '{given[-1]}' where {'.'.join(given)} is: name it by AS"
+                )
+            return length
+        between |= {known for known, _ in here}
+    return 0
+
+
+def _shorten(column: exp.Column, length: int) -> None:
+    parts = [*column.parts[length - 1 :]]
+    for key, part in zip_longest(("this", "table", "db", "catalog"), reversed(parts)):
+        column.set(key, part)

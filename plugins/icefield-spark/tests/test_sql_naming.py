@@ -1,0 +1,79 @@
+"""What a name in a statement means: tables, common table expressions and views that are called alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import icefield
+import pytest
+from icefield.errors import InvalidArgument
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def numbers(ice: Any, spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
+    """``db.w`` of the catalog with rows, where Spark has an empty table ``w``, and ``other.w``."""
+    spark.sql("CREATE TABLE default.w (id int, v int) USING parquet")
+    ice.sql("CREATE TABLE db.w (id int, v int)")
+    ice.sql("INSERT INTO db.w VALUES (1, 10), (2, 20), (3, 30)")
+    ice.sql("CREATE NAMESPACE other")
+    ice.sql("CREATE TABLE other.w (id int)")
+    ice.sql("USE test.db")
+    yield ice
+    spark.sql("DROP TABLE default.w")
+
+
+def rows(ice: Any, query: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(each) for each in ice.sql(query).collect())
+
+
+def test_a_common_table_expression_hides_a_table_only_where_it_is_visible(numbers: Any) -> None:
+    assert rows(numbers, "WITH w AS (SELECT id FROM w WHERE id < 3) SELECT * FROM w") == [(1,), (2,)]
+    inner = "(SELECT max(z) FROM (WITH w AS (SELECT 7 AS z) SELECT * FROM w))"
+    assert rows(numbers, f"SELECT {inner} AS z, count(*) FROM w") == [(7, 3)]
+    later = "WITH a AS (SELECT max(id) AS n FROM w), w AS (SELECT n FROM a) SELECT * FROM w UNION ALL SELECT n FROM w"
+    assert rows(numbers, later) == [(3,), (3,)]
+    nested = "WITH w AS (SELECT 5 AS n) SELECT * FROM (WITH w AS (SELECT n + 1 AS n FROM w) SELECT * FROM w)"
+    assert rows(numbers, nested) == [(6,)]
+    numbers.sql("INSERT INTO w WITH w AS (SELECT * FROM w WHERE id = 2) SELECT id + 100, v FROM w")
+    assert rows(numbers, "SELECT id FROM w") == [(1,), (2,), (3,), (102,)]
+    bucket = "WITH w AS (SELECT id FROM w WHERE id = 3) SELECT system.bucket(4, w.id) IS NOT NULL FROM w"
+    assert rows(numbers, bucket) == [(True,)]
+
+
+def test_a_recursive_expression_is_visible_in_its_own_query(numbers: Any, spark: Any) -> None:
+    if spark.version < "4.1":
+        pytest.skip("Spark has no recursive expressions before 4.1")
+    query = "WITH RECURSIVE w AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM w WHERE n < 3) SELECT * FROM w"
+    assert rows(numbers, query) == [(1,), (2,), (3,)]
+
+
+def test_a_column_is_named_by_any_end_of_its_tables_whole_name(numbers: Any) -> None:
+    for query in (
+        "SELECT db.w.id FROM test.db.w WHERE w.id = 2",
+        "SELECT test.db.w.id FROM db.w WHERE db.w.id = 2",
+        "SELECT db.w.id FROM w WHERE test.db.w.id = 2",
+        "SELECT db.w.id FROM w AS x JOIN db.w ON x.id = db.w.id WHERE x.v = 20",
+    ):
+        assert rows(numbers, query) == [(2,)], query
+    assert rows(numbers, "SELECT DB.W.* FROM test.db.w WHERE id = 2") == [(2, 20)]
+    assert rows(numbers, "SELECT system.truncate(10, db.w.v) FROM w WHERE id = 2") == [(20,)]
+    numbers.sql("CREATE TABLE places (id int, home struct<city: string>)")
+    numbers.sql("INSERT INTO places VALUES (1, named_struct('city', 'Oslo'))")
+    query = "SELECT test.db.places.home.city, db.places.home.city FROM places WHERE db.places.home.city = 'Oslo'"
+    assert rows(numbers, query) == [("Oslo", "Oslo")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM db.w WHERE EXISTS (SELECT 1 FROM other.w WHERE other.w.id = db.w.id)",
+        "SELECT db.w.id FROM db.w JOIN other.w ON true",
+        "SELECT id FROM db.w WHERE EXISTS (SELECT 1 FROM (SELECT 1 AS id) AS w WHERE w.id = db.w.id)",
+    ],
+)
+def test_a_qualifier_that_would_mean_another_table_is_refused(numbers: Any, query: str) -> None:
+    with pytest.raises(InvalidArgument, match="another table is called 'w' where .*w is"):
+        numbers.sql(query)
