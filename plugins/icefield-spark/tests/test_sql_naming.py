@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import icefield
 import pytest
-from icefield.errors import InvalidArgument
+from icefield.errors import InvalidArgument, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def numbers(ice: Any, spark: Any, catalog: icefield.Catalog) -> Iterator[Any]:
+def numbers(ice: Any, spark: Any) -> Iterator[Any]:
     """``db.w`` of the catalog with rows, where Spark has an empty table ``w``, and ``other.w``."""
     spark.sql("CREATE TABLE default.w (id int, v int) USING parquet")
     ice.sql("CREATE TABLE db.w (id int, v int)")
@@ -29,6 +28,7 @@ def rows(ice: Any, query: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(each) for each in ice.sql(query).collect())
 
 
+@pytest.mark.slow
 def test_a_common_table_expression_hides_a_table_only_where_it_is_visible(numbers: Any) -> None:
     assert rows(numbers, "WITH w AS (SELECT id FROM w WHERE id < 3) SELECT * FROM w") == [(1,), (2,)]
     inner = "(SELECT max(z) FROM (WITH w AS (SELECT 7 AS z) SELECT * FROM w))"
@@ -50,6 +50,7 @@ def test_a_recursive_expression_is_visible_in_its_own_query(numbers: Any, spark:
     assert rows(numbers, query) == [(1,), (2,), (3,)]
 
 
+@pytest.mark.slow
 def test_a_column_is_named_by_any_end_of_its_tables_whole_name(numbers: Any) -> None:
     for query in (
         "SELECT db.w.id FROM test.db.w WHERE w.id = 2",
@@ -75,5 +76,41 @@ def test_a_column_is_named_by_any_end_of_its_tables_whole_name(numbers: Any) -> 
     ],
 )
 def test_a_qualifier_that_would_mean_another_table_is_refused(numbers: Any, query: str) -> None:
-    with pytest.raises(InvalidArgument, match="another table is called 'w' where .*w is"):
+    with pytest.raises(InvalidArgument, match=r"another table is called 'w' where .*w is"):
         numbers.sql(query)
+
+
+@pytest.mark.slow
+def test_identifier_gives_a_name_in_reads_and_in_changes(numbers: Any) -> None:
+    numbers.sql("INSERT INTO IDENTIFIER('w') SELECT id + 10, v FROM IDENTIFIER('test.db.w') AS x WHERE x.id = 1")
+    numbers.sql("DELETE FROM IDENTIFIER('db.`w`') WHERE IDENTIFIER('id') = 2")
+    assert rows(numbers, "SELECT IDENTIFIER('id'), IDENTIFIER('abs')(-v) FROM w") == [(1, 10), (3, 30), (11, 10)]
+    numbers.sql("CREATE VIEW shown AS SELECT id FROM IDENTIFIER('w')")
+    assert rows(numbers, "SELECT * FROM shown") == [(1,), (3,), (11,)]
+    numbers.sql("CREATE TABLE db.identifier (id int)")
+    numbers.sql("INSERT INTO db.identifier (id) VALUES (5)")
+    assert rows(numbers, "SELECT id AS identifier FROM identifier") == [(5,)]
+    with pytest.raises(InvalidArgument, match="is no name"):
+        numbers.sql("DELETE FROM IDENTIFIER('w x')")
+    for statement in ("SELECT * FROM IDENTIFIER('w' || '')", "INSERT INTO IDENTIFIER(:name) VALUES (1, 1)"):
+        with pytest.raises(UnsupportedFeature, match="takes a string"):
+            numbers.sql(statement)
+
+
+@pytest.mark.slow
+def test_a_temporary_view_comes_before_the_current_namespace(numbers: Any, spark: Any) -> None:
+    numbers.sql("CREATE VIEW db.kept AS SELECT max(id) AS id FROM w")
+    numbers.sql("CREATE TEMPORARY VIEW w AS SELECT 42 AS id")
+    try:
+        assert rows(numbers, "SELECT * FROM w") == [(42,)]
+        assert rows(numbers, "SELECT count(*) FROM w JOIN db.w AS x ON x.id < w.id") == [(3,)]
+        assert rows(numbers, "SELECT * FROM kept") == [(3,)]
+        for statement in ("INSERT INTO w VALUES (7, 7)", "DELETE FROM w", "ALTER TABLE w ADD COLUMN x int"):
+            with pytest.raises(Exception, match=r"expects a table but `w` is a view|Unexpected table"):
+                numbers.sql(statement)
+        numbers.sql("CREATE OR REPLACE TABLE w (id int)")
+        assert rows(numbers, "SELECT * FROM w") == [(42,)]
+        numbers.sql("DROP VIEW w")
+        assert rows(numbers, "SELECT * FROM w") == []
+    finally:
+        spark.catalog.dropTempView("w")

@@ -78,12 +78,12 @@ def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
             options["location"] = cursor.string("a location")
         elif cursor.takes("COMMENT"):
             options["properties"]["comment"] = cursor.string("a comment")
-        elif not context.names.is_known(parts):
+        elif not context.names.is_place(parts):
             return context.passed(cursor)
         else:
             raise cursor.unexpected("USING, PARTITIONED BY, TBLPROPERTIES, LOCATION, COMMENT or AS")
     if provider is not None and provider not in _OURS:
-        if not context.names.is_known(parts):
+        if not context.names.is_place(parts):
             return context.passed(cursor)
         if provider not in _FORMATS:
             raise UnsupportedFeature(
@@ -91,7 +91,7 @@ def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
                 f"namespace: take iceberg, parquet, orc or avro, or name it spark_catalog.{parts[-2]}.{parts[-1]}"
             )
         options["properties"].setdefault("write.format.default", provider.lower())
-    if not context.names.is_known(parts):
+    if not context.names.is_place(parts):
         if provider is None:
             return context.passed(cursor)
         raise NoSuchNamespace(f"no namespace {'.'.join(parts[:-1])} in the catalog '{context.catalog.name}'")
@@ -126,7 +126,7 @@ def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
 
 def _create_like(context: Context, cursor: Cursor, parts: tuple[str, ...], if_not_exists: bool) -> DataFrame:
     model = context.table(cursor.names("the name of a table"))
-    if model is None or not context.names.is_known(parts):
+    if model is None or not context.names.is_place(parts):
         return context.passed(cursor)
     cursor.expect_end()
     name = context.names.local(parts)

@@ -21,6 +21,7 @@ from icefield_spark.sql.argument_types import ArgumentTypes
 from icefield_spark.sql.calls import calls_in
 from icefield_spark.sql.frames import empty_frame, frame_about, frame_of
 from icefield_spark.sql.functions import expression_of
+from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.naming import is_common, qualifiers
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.roles import check_role
@@ -123,7 +124,7 @@ class Queries:
 
     def _inner(self, string: str) -> Query:
         name = ".".join(self._names.inside[-1])
-        statement = Statement(string)
+        statement = Statement(with_names(string))
         clauses = as_of_clauses(statement)
         try:
             tree = parse_one(without(statement.string, clauses), read="spark")

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import Plan, Positions
+from icefield_spark.sql.parsing import quoted
 from icefield_spark.wap import branch_read, branch_written
 
 METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")
@@ -116,6 +117,7 @@ class Names:
         self._given = dict(given or {})
         self._loaded: dict[tuple[str, ...], Table | None] = {}
         self._views: dict[tuple[str, ...], View | None] = {}
+        self._temporary: dict[str, bool] = {}
         self._read = count(1)
         self.inside: tuple[tuple[str, ...], ...] = ()
         """The views whose query it is that the names stand in, the outermost first."""
@@ -145,7 +147,11 @@ class Names:
         return self._catalog.name
 
     def is_known(self, parts: tuple[str, ...]) -> bool:
-        """Whether a table of that name would be the catalog's: its namespace is there, or it names the catalog."""
+        """Whether a name can be that of a table of the catalog alone."""
+        return self.is_place(parts) and not self.is_temporary(parts)
+
+    def is_place(self, parts: tuple[str, ...]) -> bool:
+        """Whether a table made of that name would be the catalog's: its namespace is there, or it names the catalog."""
         name = self.local(parts)
         return len(name) > 1 and (name != parts or self.is_namespace(name[:-1]))
 
@@ -157,7 +163,7 @@ class Names:
 
     def find(self, parts: tuple[str, ...]) -> Source | None:
         """What a name stands for, to be read; None when it is none of the catalog's tables."""
-        found = self._find(parts)
+        found = None if self.is_temporary(parts) else self._find(parts)
         if found is None or not found.is_plain:
             return found
         branch = branch_read(self._session, found.table)
@@ -165,14 +171,14 @@ class Names:
 
     def written(self, parts: tuple[str, ...]) -> Source | None:
         """What a name stands for, to be written to; None when it is none of the catalog's tables."""
-        found = self._find(parts)
+        found = None if self.is_temporary(parts) else self._find(parts)
         if found is None or not found.is_plain:
             return found
         return replace(found, ref=branch_written(self._session, found.table))
 
     def view(self, parts: tuple[str, ...]) -> View | None:
         """The view of a name; None when it is none of the catalog's."""
-        name = self._local_here(parts)
+        name = () if self.is_temporary(parts) else self._local_here(parts)
         if len(name) < 2 or CatalogAbility.VIEWS not in self._catalog.backend.abilities:
             return None
         if name not in self._views:
@@ -181,6 +187,18 @@ class Names:
             except (NoSuchView, NoSuchNamespace, NotSupportedByCatalog, InvalidArgument):
                 self._views[name] = None
         return self._views[name]
+
+    def is_temporary(self, parts: tuple[str, ...]) -> bool:
+        """Whether a name of one part is that of a temporary view, which comes before the current namespace.
+
+        The queries of views that stay know no temporary ones.
+        """
+        if len(parts) > 1 or not self.namespace or self.inside or parts[0] in self._given:
+            return False
+        if parts[0] not in self._temporary:
+            name, spark = quoted(*parts), self._session.catalog
+            self._temporary[parts[0]] = spark.tableExists(name) and spark.getTable(name).isTemporary
+        return self._temporary[parts[0]]
 
     def _local_here(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """A name as the catalog has it; nothing where it is another catalog's."""

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
 from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, no_rows
+from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.parsing import Cursor, Statement, quoted
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names
@@ -56,7 +57,7 @@ class Statements:
 
     def run(self, string: str) -> DataFrame:
         """Run one statement: the frame of what it gives."""
-        statement = Statement(string)
+        statement = Statement(with_names(string))
         cursor = Cursor(statement)
         names = Names(self._spark, self._catalog, self._namespace)
         queries = Queries(self._spark, names)
@@ -146,7 +147,7 @@ def _view(cursor: Cursor, names: Names, queries: Queries) -> bool | None:
     if_not_exists = ahead.takes("IF", "NOT", "EXISTS")
     name = ahead.names("the name of a view")
     if not temporary:
-        return None if names.is_known(name) else _permanent(ahead, queries)
+        return None if names.is_place(name) else _permanent(ahead, queries)
     if if_not_exists or not ahead.takes("AS"):
         return False
     query = queries.bind(ahead.rest())
