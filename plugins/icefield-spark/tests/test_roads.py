@@ -394,3 +394,25 @@ def test_a_table_of_a_known_size_is_broadcast_when_it_is_small_and_never_when_it
         for frame in (large.join(small, "id"), large.join(large.select("id"), "id"))
     ]
     assert ["BroadcastHashJoin" in plan for plan in plans] == [True, False]
+
+
+@pytest.mark.slow
+def test_days_that_javas_old_calendar_lacks_are_found_on_every_road(spark: Any, ice: Any, catalog: Catalog) -> None:
+    # Filters of Spark's reach Parquet as values of this calendar, which goes from 4 to 15 October 1582.
+    days = [date(1582, 10, day) for day in (4, 10, 15)] + [date(2024, 3, 1)]
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])
+    table = catalog.create_table("db.old", schema)
+    for number, day in enumerate(days):
+        at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+        table.append(pa.table({"id": [number], "day": [day], "at": [at]}, schema=schema))
+    for column, literal in (("day", "DATE '1582-10-10'"), ("at", "TIMESTAMP '1582-10-10 12:00:00+00:00'")):
+        for sign, found in (("=", [1]), (">=", [1, 2, 3]), (">", [2, 3]), ("<=", [0, 1])):
+            where = f"{column} {sign} {literal}"
+            assert sorted(row.id for row in ice.sql(f"SELECT id FROM db.old WHERE {where}").collect()) == found, where
+            for road in ("spark", "arrow"):
+                frame = ice.table("db.old", columns=["id", column], road=road).where(where)
+                assert sorted(row.id for row in frame.collect()) == found, (where, road)
+    narrow = ice.table("db.old", "at >= '1582-10-10T12:00:00+00:00'", columns=["id"], road="spark")
+    assert sorted(row.id for row in narrow.collect()) == [1, 2, 3]
+    ice.sql("DELETE FROM db.old WHERE day = DATE '1582-10-10' AND id + 1 = 2")
+    assert sorted(row.id for row in ice.table("db.old").collect()) == [0, 2, 3]

@@ -36,8 +36,8 @@ from icefield_spark.places import (
     reported,
 )
 from icefield_spark.planned import Only
-from icefield_spark.roads.choosing import Chooser, wanted_of
-from icefield_spark.roads.columns import Unfit, floats_of
+from icefield_spark.roads.choosing import Chooser, needs_statistics, wanted_of
+from icefield_spark.roads.columns import Unfit
 from icefield_spark.roads.lane import lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
@@ -146,8 +146,8 @@ def _by_spark(
     order = list(dict.fromkeys([*columns, _FILE, POSITION]))
     try:
         wanted = wanted_of(scan, is_exact=False)
-        has_floats = any(list(floats_of(column)) for column in scan.projection.fields)
-        found = (task for task in scan.plan_files(include_stats=has_floats) if only is None or only(task))
+        planned = scan.plan_files(include_stats=needs_statistics(scan))
+        found = (task for task in planned if only is None or only(task))
         tasks = [task for task in found if plan.is_computed(task.file.file_path)]
         roads = Chooser(session, scan, wanted).choose(tasks)
         frames = [lane_frame(session, wanted, group, order) for group in roads.groups]

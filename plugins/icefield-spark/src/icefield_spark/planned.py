@@ -18,8 +18,8 @@ from pyspark.sql.types import StructType
 from icefield_spark.chunks import ChunkContext, ChunkReader, plan_chunks
 from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised
-from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, requires_any, wanted_of
-from icefield_spark.roads.columns import Unfit, floats_of
+from icefield_spark.roads.choosing import Chooser, Road, Roads, all_in_arrow, needs_statistics, requires_any, wanted_of
+from icefield_spark.roads.columns import Unfit
 from icefield_spark.roads.lane import is_connected, lane_frame
 from icefield_spark.sizing import chunk_numbers, tasks_of
 from icefield_spark.types import to_spark_schema
@@ -62,8 +62,7 @@ def planned(
     """The frame of a scan, and why it is as it is; see ``planned_frame``."""
     scan = scan.planned_on(SparkRunner(spark))
     schema = to_spark_schema(_in_order(scan.projection, columns, scan.case_sensitive))
-    has_floats = any(list(floats_of(column)) for column in scan.projection.fields)
-    planned_files = scan.plan_files(include_stats=has_floats and road is not Road.ARROW)
+    planned_files = scan.plan_files(include_stats=road is not Road.ARROW and needs_statistics(scan))
     tasks = [task for task in planned_files if only is None or only(task)]
     roads, frames = _on_roads(spark, scan, schema, tasks, road)
     taken = roads.arrow

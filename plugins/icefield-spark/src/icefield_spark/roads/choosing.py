@@ -13,12 +13,21 @@ from itertools import count
 from typing import Any
 
 from icefield.errors import IcefieldError, InvalidArgument
-from icefield.expressions import BooleanExpression, as_expression, bind, bound_leaves
+from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, bound_leaves
 from icefield.scan import FileScanTask, TableScan, read_deletes
 from icefield.types import METADATA_COLUMNS, MapType, NestedField, StructType
+from icefield.writing import DataFile
 from pyspark.sql import SparkSession
 
-from icefield_spark.roads.columns import Held, ShapeColumns, Unfit, children_of, floats_of, unfit_type
+from icefield_spark.roads.columns import (
+    Held,
+    ShapeColumns,
+    Unfit,
+    calendar_times_of,
+    children_of,
+    floats_of,
+    unfit_type,
+)
 from icefield_spark.roads.deleted import DeletedRows, why_executors_apply
 from icefield_spark.roads.footers import FOOTERS, FileShape, Footer
 from icefield_spark.roads.reach import reach_of
@@ -37,6 +46,13 @@ _AS_IN_URIS = re.compile(r"^[A-Za-z0-9/_.~=+@&$,:;!'()*-]+$")
 
 _MOST_FILES = 20_000
 """Files that Spark lists one by one."""
+
+
+_FIRST_DAY = -25_567
+"""1900-01-01. From here on Java's older calendar and its zones agree with what files hold."""
+
+_DATE_BYTES = 4
+_DAY_US = 86_400_000_000
 
 
 class Road(Enum):
@@ -74,6 +90,8 @@ class Group:
     prefixes: tuple[str, str]
     has_nans: bool
     """Whether its floats may be NaN, by what manifests count."""
+    is_old: bool
+    """Whether its dates and times may be of before 1900, by the bounds in manifests."""
     deleted: DeletedRows | None = None
     """The rows that are deleted of the files; None where no delete file applies to any."""
     paths: list[str] = field(default_factory=list)
@@ -148,8 +166,16 @@ def _is_required(column: NestedField) -> bool:
     return column.required or any(map(_is_required, inside))
 
 
+def needs_statistics(scan: TableScan) -> bool:
+    """Whether the choice of roads depends on the statistics of the files."""
+    asked = scan.projection.fields
+    compared = asked if isinstance(scan.row_filter, AlwaysTrue) else (*asked, *scan.schema.fields)
+    found = (*map(floats_of, asked), *map(calendar_times_of, compared))
+    return any(next(ids, None) is not None for ids in found)
+
+
 class Chooser:
-    """Chooses for the tasks of one scan, which have their statistics where ``floats_of`` its columns are any."""
+    """Chooses for the tasks of one scan, which have their statistics where it ``needs_statistics``."""
 
     def __init__(self, spark: SparkSession, scan: TableScan, wanted: Wanted) -> None:
         self._spark = spark
@@ -158,6 +184,7 @@ class Chooser:
         self._reach = reach_of(spark)
         self._ids = {column.field_id for column in wanted.fields}
         self._floats = {column.field_id: list(floats_of(column)) for column in wanted.columns}
+        self._times = {column.field_id: list(calendar_times_of(column)) for column in wanted.fields}
         self._shapes: dict[FileShape, dict[int, Held] | Unfit] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
@@ -237,8 +264,9 @@ class Chooser:
         prefixes = _prefixes(file.file_path, path) if FILE in self._ids else ("", "")
         counts = file.nan_value_counts or {}
         has_nans = any(counts.get(each) != 0 for column, ids in self._floats.items() if column in held for each in ids)
-        key = (id(shape), prefixes, tuple(constants.items()), has_nans)
-        group = self._with_room(groups, key, task, Group(held, constants, prefixes, has_nans))
+        is_old = any(_may_be_old(file, each) for column, ids in self._times.items() if column in held for each in ids)
+        key = (id(shape), prefixes, tuple(constants.items()), has_nans, is_old)
+        group = self._with_room(groups, key, task, Group(held, constants, prefixes, has_nans, is_old))
         group.paths.append(path)
         group.locations.append(file.file_path)
         group.size[0] += file.file_size_in_bytes
@@ -347,6 +375,15 @@ def _reason(task: FileScanTask, times: int, deletes: Callable[[FileScanTask], st
     if times > 1:
         return "the table has it more than once"
     return None
+
+
+def _may_be_old(file: DataFile, field_id: int) -> bool:
+    """Whether a date or time in a file may be of before 1900."""
+    bound = file.lower_bounds.get(field_id)
+    if bound is None:
+        return file.null_value_counts.get(field_id) != file.record_count
+    least = int.from_bytes(bound, "little", signed=True)
+    return least < (_FIRST_DAY if len(bound) == _DATE_BYTES else _FIRST_DAY * _DAY_US)
 
 
 def _prefixes(location: str, path: str) -> tuple[str, str]:

@@ -61,11 +61,20 @@ def unfit_type(field: NestedField) -> str | None:
 
 def floats_of(column: NestedField) -> Iterator[int]:
     """The ids of a column, or of the fields inside of it, that hold floats."""
-    if isinstance(column.field_type, iceberg.FloatType | iceberg.DoubleType):
+    return _leaves_of(column, (iceberg.FloatType, iceberg.DoubleType))
+
+
+def calendar_times_of(column: NestedField) -> Iterator[int]:
+    """The ids of a column, or of the fields inside of it, that a filter of Spark's compares by Java's old calendar."""
+    return _leaves_of(column, (iceberg.DateType, iceberg.TimestamptzType))
+
+
+def _leaves_of(column: NestedField, kinds: tuple[type[iceberg.IcebergType], ...]) -> Iterator[int]:
+    if isinstance(column.field_type, kinds):
         yield column.field_id
     elif isinstance(column.field_type, iceberg.StructType):  # what lists and maps hold has no condition pushed
         for child in column.field_type.fields:
-            yield from floats_of(child)
+            yield from _leaves_of(child, kinds)
 
 
 class ShapeColumns:

@@ -38,7 +38,7 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     asked = {each.asked.name: each.asked for each in held}
     schema = spark_types.StructType(list(asked.values()))
     with _listed_at_once(spark, len(group.paths)):
-        reader = spark.read.schema(schema).options(**_options(list(asked.values()), group.has_nans))
+        reader = spark.read.schema(schema).options(**_options(list(asked.values()), group.has_nans, group.is_old))
         frame = _parquet(spark, reader, group.paths)
     if schema != all_nullable(schema):
         frame = _as_required(spark, frame, schema)
@@ -89,8 +89,11 @@ def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.Stru
     return DataFrame(dataset.ofRows(frame._jdf.sparkSession(), relation.copy(*parts)), spark)
 
 
-def _options(fields: Sequence[spark_types.StructField], has_nans: bool) -> dict[str, str]:
+def _options(fields: Sequence[spark_types.StructField], has_nans: bool, is_old: bool) -> dict[str, str]:
     found = dict(OPTIONS)
+    # A date that a filter names comes to Parquet by way of Java's old calendar, which has no 5 to 14 October 1582.
+    if is_old:
+        return found | _NO_VALUE_SETS | _NO_BOUNDS
     # Parquet's dictionaries and Bloom filters tell -0.0 from 0.0, which for SQL are equal: a filter on zero would leave
     # out row groups (seen with Spark 4.3).
     if any(_holds_floats(each.dataType) for each in fields):
