@@ -16,6 +16,7 @@ from urllib.parse import unquote
 E = TypeVar("E", bound=BaseException)
 
 HIDDEN: Final = "***"
+"""What is shown in the place of a credential."""
 _NAMES: Final = re.compile(
     r"secret|passw|passphrase|tokens?(?:$|[-_.])|credential|private[-_.]?key|account[-_.]?key|api[-_.]?key|"
     r"(?:^|[-_.])(?:sas|pwd)(?:$|[-_.])|connection[-_.]?string"

@@ -6,7 +6,7 @@ from icefield.metadata.metrics import Metrics, MetricsCollector
 from icefield.metadata.spelling import was_meant
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
-from icefield.secrets import credentials_in, scrub, without_credentials, without_userinfo
+from icefield.secrets import HIDDEN, credentials_in, scrub, without_credentials, without_userinfo
 from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
 from icefield.toolkit.arrow_forms import as_form, conform
 from icefield.toolkit.authority import (
@@ -66,6 +66,7 @@ from icefield.types.values.variant import variant_names, variant_to_python
 __all__ = [
     "DOC_KEY",
     "FIELD_ID_KEY",
+    "HIDDEN",
     "MAX_LOCATION_LENGTH",
     "MAX_NAMESPACE_VALUE_LENGTH",
     "MAX_NAME_LENGTH",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
-from icefield.secrets import HIDDEN
+from icefield.toolkit import HIDDEN
 
 _MOST_SHOWN = 500
 _MOST_LOOKED_AT = 65_536
