@@ -27,7 +27,8 @@ SETTINGS = {
     "spark.ui.enabled": "false",
 }
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# The job has a limit of its own, which a busy machine needs.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 
 @pytest.fixture(scope="module")
