@@ -279,3 +279,16 @@ def test_names_of_columns_after_an_alias_are_refused_in_a_merge(ice: Any) -> Non
     ice.sql("CREATE TABLE db.t (id bigint)")
     with pytest.raises(InvalidArgument, match="takes no names of columns after an alias"):
         ice.sql("MERGE INTO db.t t USING (VALUES (1)) AS s(id) ON t.id = s.id WHEN MATCHED THEN DELETE")
+
+
+@pytest.mark.slow
+def test_rewrites_take_a_condition_in_sparks_words(ice: Any, catalog: icefield.Catalog) -> None:
+    ice.sql("CREATE TABLE db.words (id int, name string)")
+    for number in (3, 3, 4):
+        ice.sql(f"INSERT INTO db.words VALUES ({number}, 'foo')")
+    call = "CALL system.rewrite_data_files(table => 'db.words', options => map('rewrite-all', 'true'), where => '{}')"
+    assert ice.sql(call.format('id = 3 and name = "foo"')).collect()[0][:2] == (2, 1)
+    assert ice.sql(call.format('name LIKE "b%" OR id != 3')).collect()[0][:2] == (1, 1)
+    assert ice.sql(call.format("id >= 5")).collect()[0][:2] == (0, 0)
+    with pytest.raises(IcefieldError, match="cannot read the filter"):
+        ice.sql(call.format("id + 1 = 4"))

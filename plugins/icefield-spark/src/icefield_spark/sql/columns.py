@@ -71,6 +71,26 @@ def equal_to(context: Context, schema: Schema, values: Mapping[str, str]) -> Boo
     return conjunction(found) if found else AlwaysTrue()
 
 
+def filter_of(context: Context, schema: Schema, condition: str) -> BooleanExpression | None:
+    """A condition in Spark's words as a filter with Iceberg's meaning of nulls; None where a part of it has none."""
+    try:
+        tree = parse_one(f"SELECT 1 WHERE {condition}", read="spark").args["where"].this
+    except (SqlglotError, KeyError, AttributeError):
+        return None
+    fold = str if is_case_sensitive(context) else str.lower
+    known: dict[str, list[str]] = {}
+    for field in schema.fields:
+        known.setdefault(fold(field.name), []).append(field.name)
+
+    def column(node: exp.Column) -> str | None:
+        found = known.get(fold(node.name), []) if len(node.parts) == 1 else []
+        return found[0] if len(found) == 1 else None
+
+    zone = setting(context.spark, "spark.sql.session.timeZone")
+    pushdown = Pushdown(schema, column, zone, context.catalog.name)
+    return pushdown.filter(tree) if pushdown.is_whole(tree) else None
+
+
 def exact_filter(context: Context, schema: Schema, condition: str) -> BooleanExpression:
     """A condition as a filter that holds of just the same rows. Raises ``UnsupportedFeature`` where there is none."""
     try:
@@ -86,7 +106,7 @@ def exact_filter(context: Context, schema: Schema, condition: str) -> BooleanExp
     found = []
     for each in conjuncts(tree):
         plain = each.this if isinstance(each, exp.Not) and isinstance(each.this, exp.Is) else each
-        made = pushdown.filter(each) if isinstance(plain, (*_EXACT, exp.Is)) else None
+        made = pushdown.filter(each) if isinstance(plain, (*_EXACT, exp.Is)) and pushdown.is_whole(each) else None
         if made is None:
             raise UnsupportedFeature(
                 f"'{condition:.200}' must be comparisons of columns with constants, joined by AND: {each.sql():.100} "

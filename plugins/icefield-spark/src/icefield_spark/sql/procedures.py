@@ -8,11 +8,13 @@ from typing import Any
 
 from icefield import Table
 from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
+from icefield.expressions import BooleanExpression
 from pyspark.sql import DataFrame
 
 from icefield_spark.sql.adding_files import add_files, name_of, snapshot
 from icefield_spark.sql.arguments import BOOLEAN, LONG, LONGS, MAP, STRING, STRINGS, TIME, Parameter, options, taken
 from icefield_spark.sql.changelog import create_changelog_view
+from icefield_spark.sql.columns import filter_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.terms import term
@@ -198,7 +200,9 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
             chosen["sort_order"] = [item.rest() for item in Cursor(Statement(order)).items()]
     if "branch" in given:
         chosen["branch"] = given["branch"]
-    made = maintenance_of(context.spark, table).rewrite_data_files(strategy, where=given.get("where"), **chosen)
+    made = maintenance_of(context.spark, table).rewrite_data_files(
+        strategy, where=_where(context, table, given), **chosen
+    )
     return [
         [
             made.rewritten_data_files,
@@ -208,6 +212,15 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
             made.removed_delete_files,
         ]
     ]
+
+
+def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
+    """The condition on the files, in Spark's words or in those of Iceberg's filters here."""
+    condition = given.get("where")
+    if condition is None:
+        return None
+    found = filter_of(context, table.schema(), condition)
+    return condition if found is None else found
 
 
 def _zorder(order: str) -> list[str]:
@@ -226,7 +239,7 @@ def _rewrite_manifests(context: Context, table: Table, given: dict[str, Any]) ->
 
 def _rewrite_deletes(context: Context, table: Table, given: dict[str, Any]) -> Rows:
     chosen = options("rewrite_position_delete_files", given.get("options", {}), _DELETE_OPTIONS, _IGNORED_OPTIONS)
-    made = maintenance_of(context.spark, table).rewrite_position_delete_files(given.get("where"), **chosen)
+    made = maintenance_of(context.spark, table).rewrite_position_delete_files(_where(context, table, given), **chosen)
     return [
         [
             made.rewritten_position_delete_files + made.rewritten_deletion_vectors,

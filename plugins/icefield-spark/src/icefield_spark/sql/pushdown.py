@@ -31,6 +31,7 @@ from icefield.expressions import (
     NotNull,
     Or,
     StartsWith,
+    conjunction,
     disjunction,
 )
 from sqlglot import exp
@@ -111,12 +112,32 @@ class Pushdown:
             return self.is_exact(condition.this)
         if isinstance(condition, exp.And | exp.Or):
             return self.is_exact(condition.this) and self.is_exact(condition.expression)
-        if not isinstance(condition, _EXACT) or self._made(condition, False, False) is None:
+        if not isinstance(condition, _EXACT) or not self.is_whole(condition):
             return False
         if any(self._wraps(call) for node in condition.find_all(exp.Dot) if (call := self._call(node)) is not None):
             return False
         names = [self._name(column) for column in condition.find_all(exp.Column)]
         return all(name is not None and not isinstance(self._kinds[name], _FLOATS) for name in names)
+
+    def is_whole(self, condition: exp.Expression, *, negated: bool = False) -> bool:
+        """Whether the filter of a condition, or of its opposite, leaves out no part of it."""
+        if isinstance(condition, exp.Paren):
+            return self.is_whole(condition.this, negated=negated)
+        if isinstance(condition, exp.Not):
+            return self.is_whole(condition.this, negated=not negated)
+        if isinstance(condition, exp.And | exp.Or):
+            sides = (condition.this, condition.expression)
+            return all(self.is_whole(side, negated=negated) for side in sides)
+        if isinstance(condition, exp.Between) and None in self._bounds(condition, negated):
+            return False
+        return self._made(condition, negated, False) is not None
+
+    def _bounds(self, node: exp.Between, negated: bool) -> tuple[BooleanExpression | None, BooleanExpression | None]:
+        """What each end of a range says."""
+        return (
+            self._comparison(GreaterThanOrEqual, node.this, node.args["low"], negated),
+            self._comparison(LessThanOrEqual, node.this, node.args["high"], negated),
+        )
 
     def buckets(self, condition: exp.Expression) -> Buckets | None:
         """The buckets that a condition asks for; None where it asks for none."""
@@ -166,9 +187,10 @@ class Pushdown:
                 return None
             return EqualTo((name,), not negated)
         if isinstance(node, exp.Between):
-            low = exp.GTE(this=node.this, expression=node.args["low"])
-            high = exp.LTE(this=node.this, expression=node.args["high"])
-            return self._made(exp.And(this=low, expression=high), negated, strict)
+            known = [side for side in self._bounds(node, negated) if side is not None]
+            if negated:
+                return Or(known[0], known[1]) if len(known) == 2 else None
+            return conjunction(known) if known else None
         if isinstance(node, exp.In):
             return self._in(node, negated)
         if isinstance(node, exp.Like) and not negated:
