@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import icefield
@@ -230,6 +231,38 @@ def test_tables_are_described(ice: Any, events: icefield.Table) -> None:
     again = ice.catalog.load_table("db.again")
     assert str(again.schema()) == str(events.schema())
     assert str(again.spec()) == str(events.spec())
+
+
+def test_names_that_need_quotes_are_described_with_them(ice: Any) -> None:
+    ice.sql(
+        "CREATE TABLE db.`n 1` (`my col` string, `x y` int, s struct<`a-b`: int>) "
+        "PARTITIONED BY (truncate(2, `my col`), bucket(3, `x y`), s.`a-b`)"
+    )
+    found = ice.sql("DESCRIBE db.`n 1`").collect()
+    assert [row[1] for row in found if row[0].startswith("Part ")] == [
+        "truncate(2, `my col`)",
+        "bucket(3, `x y`)",
+        "s.`a-b`",
+    ]
+    table = ice.catalog.load_table("db.n 1")
+    (said,) = ice.sql("SHOW CREATE TABLE db.`n 1`").collect()
+    ice.sql(said[0].replace("`n 1`", "again").replace(table.location(), table.location() + "2"))
+    assert ice.catalog.load_table("db.again").spec() == table.spec()
+    ice.sql("ALTER TABLE db.`n 1` WRITE ORDERED BY `x y`")
+    (order,) = ice.sql("SHOW TBLPROPERTIES db.`n 1` ('sort-order')").collect()
+    assert order[1] == "`x y` ASC NULLS FIRST"
+
+
+def test_queries_are_described(ice: Any, events: icefield.Table) -> None:
+    for query in ("QUERY SELECT id FROM db.events", "SELECT id FROM db.events", "QUERY TABLE db.events"):
+        assert ice.sql(f"DESCRIBE {query}").collect()[0][:2] == ("id", "bigint"), query
+
+
+def test_an_external_table_is_made_at_its_location(ice: Any, tmp_path: Path) -> None:
+    ice.sql(f"CREATE EXTERNAL TABLE db.far (id int) LOCATION 'file://{tmp_path}/far'")
+    assert ice.catalog.load_table("db.far").location() == f"file://{tmp_path}/far"
+    with pytest.raises(InvalidArgument, match="takes a LOCATION"):
+        ice.sql("CREATE EXTERNAL TABLE db.near (id int)")
 
 
 def test_tables_and_namespaces_come_and_go(ice: Any, catalog: icefield.Catalog) -> None:

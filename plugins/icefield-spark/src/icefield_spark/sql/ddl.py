@@ -42,9 +42,10 @@ def create(context: Context, cursor: Cursor) -> DataFrame:
         return _create_namespace(context, cursor)
     if cursor.takes("VIEW"):
         return views.create(context, cursor, replaces=replaces)
+    external = cursor.takes("EXTERNAL")
     if not cursor.takes("TABLE"):
         return context.passed(cursor)
-    return _create_table(context, cursor, _CREATE_OR_REPLACE if replaces else _CREATE)
+    return _create_table(context, cursor, _CREATE_OR_REPLACE if replaces else _CREATE, external=external)
 
 
 def replace(context: Context, cursor: Cursor) -> DataFrame:
@@ -53,7 +54,7 @@ def replace(context: Context, cursor: Cursor) -> DataFrame:
     return _create_table(context, cursor, _REPLACE)
 
 
-def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
+def _create_table(context: Context, cursor: Cursor, how: str, *, external: bool = False) -> DataFrame:
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
     parts = cursor.names("the name of a table")
     if cursor.takes("LIKE"):
@@ -95,6 +96,8 @@ def _create_table(context: Context, cursor: Cursor, how: str) -> DataFrame:
         if provider is None:
             return context.passed(cursor)
         raise NoSuchNamespace(f"no namespace {'.'.join(parts[:-1])} in the catalog '{context.catalog.name}'")
+    if external and "location" not in options:
+        raise InvalidArgument(f"CREATE EXTERNAL TABLE takes a LOCATION: {'.'.join(parts)} has none")
     name = context.names.local(parts)
     there = context.catalog.table_exists(name)
     if how == _REPLACE and not there:
@@ -162,6 +165,8 @@ def drop(context: Context, cursor: Cursor) -> DataFrame:
         return context.passed(cursor)
     if if_exists:
         return context.nothing()
+    if context.names.view(parts) is not None:
+        raise NoSuchTable(f"{'.'.join(parts)} is a view, which DROP VIEW drops", table=parts)
     raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}'", table=parts)
 
 

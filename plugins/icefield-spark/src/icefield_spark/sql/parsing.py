@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 _OPENING = {"(": ")", "[": "]"}
 _CLOSING = frozenset(_OPENING.values())
 _MOST_CHARACTERS = 1 << 20
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Token(NamedTuple):
@@ -212,6 +213,11 @@ class Cursor:
 def quoted(*parts: str) -> str:
     """A name as Spark reads it, whatever characters are in it."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def spelt(*parts: str) -> str:
+    """A name as Spark reads it, with quotes around those parts alone that need them."""
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
 def literal(value: str) -> str:

@@ -14,10 +14,11 @@ from sqlglot.tokenizer_core import TokenType
 from icefield_spark.sql import views
 from icefield_spark.sql.columns import column_of
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, literal, quoted
+from icefield_spark.sql.parsing import Cursor, literal, quoted, spelt
 from icefield_spark.transforms import parted
 from icefield_spark.types import to_spark_schema
 
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "(")
 _CREATED = "createtab_stmt string NOT NULL"
 _DESCRIBED = "col_name string NOT NULL, data_type string NOT NULL, comment string"
 _VIEW_KINDS = "namespace string NOT NULL, viewName string NOT NULL, isTemporary boolean NOT NULL"
@@ -32,6 +33,8 @@ def show(context: Context, cursor: Cursor) -> DataFrame:
         return _views(context, cursor)
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS"):
         return _namespaces(context, cursor)
+    if cursor.takes("CATALOGS"):
+        return _catalogs(context, cursor)
     if cursor.takes("CURRENT", "NAMESPACE"):
         cursor.expect_end()
         if not context.names.namespace:
@@ -62,8 +65,11 @@ def describe(context: Context, cursor: Cursor) -> DataFrame:
     """``DESCRIBE [TABLE] [EXTENDED]`` and ``DESCRIBE NAMESPACE``; the cursor stands after DESCRIBE."""
     if cursor.takes_one_of("NAMESPACE", "DATABASE", "SCHEMA"):
         return _namespace(context, cursor)
-    if cursor.sees("QUERY") or cursor.sees("FUNCTION"):
+    if cursor.sees("FUNCTION"):
         return context.passed(cursor)
+    of_query = Cursor(cursor.statement, cursor.at)
+    if of_query.takes("QUERY") | any(of_query.sees(word) for word in _QUERIES):
+        return context.queries.frame(of_query.rest(), "DESCRIBE QUERY ")
     cursor.takes("TABLE")
     extended = bool(cursor.takes_one_of("EXTENDED", "FORMATTED"))
     if cursor.is_over:
@@ -111,8 +117,8 @@ def _described(context: Context, table: Table, extended: bool) -> list[tuple[str
     if fields and all(str(field.transform) == "identity" for field in fields):
         kinds = {name: kind for name, kind, _ in rows}
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
-        names = [_source(table, field) for field in fields]
-        rows += [(name, kinds.get(name, ""), None) for name in names]
+        names = [(_source(table, field), _source_sql(table, field.source_id, field.name)) for field in fields]
+        rows += [(spelling, kinds.get(name, ""), None) for name, spelling in names]
     elif fields:
         rows += [("", "", ""), ("# Partitioning", "", "")]
         rows += [(f"Part {number}", transform_sql(table, field), "") for number, field in enumerate(fields)]
@@ -133,7 +139,7 @@ def _described(context: Context, table: Table, extended: bool) -> list[tuple[str
 
 def _created(context: Context, table: Table) -> DataFrame:
     columns = [f"{_name(field)} {_rest(field)}" for field in to_spark_schema(table.schema()).fields]
-    lines = [f"CREATE TABLE {'.'.join((context.catalog.name, *table.name()))} (", "  " + ",\n  ".join(columns) + ")"]
+    lines = [f"CREATE TABLE {spelt(context.catalog.name, *table.name())} (", "  " + ",\n  ".join(columns) + ")"]
     lines.append("USING iceberg")
     fields = [field for field in table.spec().fields if str(field.transform) != "void"]
     if fields:
@@ -157,7 +163,7 @@ def _written(kind: spark.DataType) -> str:
 
 
 def _name(field: spark.StructField) -> str:
-    return field.name if field.name.isidentifier() else quoted(field.name)
+    return spelt(field.name)
 
 
 def _rest(field: spark.StructField) -> str:
@@ -169,13 +175,13 @@ def _rest(field: spark.StructField) -> str:
 
 def transform_sql(table: Table, field: PartitionField) -> str:
     """A partition field as a statement writes it."""
-    name, width, source = *parted(field.transform), _source(table, field)
+    name, width, source = *parted(field.transform), _source_sql(table, field.source_id, field.name)
     return source if name == "identity" else f"{name}({width}, {source})" if width else f"{name}s({source})"
 
 
 def _sort_key(table: Table, field: SortField) -> str:
     """A sort field as Iceberg's Java runtime describes it: the width of a truncation comes last there."""
-    source = table.schema().find_column_name(field.source_id) or str(field.source_id)
+    source = _source_sql(table, field.source_id, str(field.source_id))
     name, width = parted(field.transform)
     term = f"{name}({width}, {source})" if name == "bucket" else f"{name}({source}, {width})"
     term = source if name == "identity" else term if width else f"{name}s({source})"
@@ -184,6 +190,19 @@ def _sort_key(table: Table, field: SortField) -> str:
 
 def _source(table: Table, field: PartitionField) -> str:
     return table.schema().find_column_name(field.source_id) or field.name
+
+
+def _source_sql(table: Table, field_id: int, otherwise: str) -> str:
+    """A source of a transform as a statement writes it."""
+    schema = table.schema()
+    known = schema.find_column_name(field_id) is not None
+    return spelt(*schema.name_path(field_id)) if known else spelt(otherwise)
+
+
+def _catalogs(context: Context, cursor: Cursor) -> DataFrame:
+    pattern = _pattern(cursor)
+    found = {row[0] for row in context.spark.sql("SHOW CATALOGS").collect()} | {context.catalog.name}
+    return context.rows("catalog string NOT NULL", [[name] for name in sorted(found) if _fits(name, pattern)])
 
 
 def _tables(context: Context, cursor: Cursor) -> DataFrame:

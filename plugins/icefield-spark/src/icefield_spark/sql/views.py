@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from icefield_spark.sql import terms
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, literal, quoted
+from icefield_spark.sql.parsing import Cursor, literal, quoted, spelt
 from icefield_spark.sql.view_rows import DIALECT
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
@@ -141,9 +141,9 @@ def created(context: Context, view: View) -> str:
     columns = []
     for field in to_spark_schema(view.schema()).fields:
         comment = _comment(field)
-        name = field.name if field.name.isidentifier() else quoted(field.name)
+        name = spelt(field.name)
         columns.append(name + (f" COMMENT {literal(comment)}" if comment else ""))
-    lines = [f"CREATE VIEW {'.'.join((context.catalog.name, *view.name))} (", "  " + ",\n  ".join(columns) + ")"]
+    lines = [f"CREATE VIEW {spelt(context.catalog.name, *view.name)} (", "  " + ",\n  ".join(columns) + ")"]
     if _COMMENT in view.properties:
         lines.append(f"COMMENT {literal(view.properties[_COMMENT])}")
     listed = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in own_properties(view))
