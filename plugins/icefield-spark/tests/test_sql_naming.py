@@ -114,3 +114,16 @@ def test_a_temporary_view_comes_before_the_current_namespace(numbers: Any, spark
         assert rows(numbers, "SELECT * FROM w") == []
     finally:
         spark.catalog.dropTempView("w")
+
+
+@pytest.mark.slow
+def test_the_current_catalog_and_namespace_are_those_that_use_named(numbers: Any) -> None:
+    found = numbers.sql("SELECT current_catalog(), current_database ( ), current_schema() AS s, id FROM w WHERE id = 1")
+    assert found.collect() == [("test", "db", "db", 1)]
+    assert found.columns == ["current_catalog()", "current_database ( )", "s", "id"]
+    query = "SELECT system.truncate(1, current_database()) FROM w WHERE current_catalog() || id = 'test2'"
+    assert rows(numbers, query) == [("d",)]
+    assert {("test",), ("spark_catalog",)} <= set(rows(numbers, "SHOW CATALOGS"))
+    assert rows(numbers, "SHOW CATALOGS LIKE 'te*'") == [("test",)]
+    numbers.sql("USE default")
+    assert rows(numbers, "SELECT current_catalog(), current_database()") == [("spark_catalog", "default")]

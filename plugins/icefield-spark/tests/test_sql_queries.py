@@ -11,7 +11,7 @@ from typing import Any
 import icefield
 import pyarrow as pa
 import pytest
-from icefield.errors import InvalidArgument, NoSuchSnapshot, UnsupportedFeature
+from icefield.errors import InvalidArgument, NoSuchSnapshot, NoSuchTable, UnsupportedFeature
 from icefield_spark import attach
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names
@@ -198,6 +198,7 @@ def test_a_condition_is_pushed_where_iceberg_means_the_same(spark: Any, shop: ic
         ("at > TIMESTAMP '2024-03-04 00:30:00'", 3), ("local = '2024-03-03 12:00:00'", 1), ("good", 2),
         ("startswith(name, 'ann')", 2), ("name <=> 'bob'", 1), ("id = 3S", 1), ("amount = 1.50BD", 1),
         ("price > 1.25D", 3), ("amount = try_cast('1.504' AS DECIMAL(9, 2))", 6), ("NOT name <=> 'bob'", 6),
+        ("id BETWEEN 2 AND 9", 3), ("id NOT BETWEEN 2 AND 9", 3), ("id BETWEEN 3 AND id", 4),
         ("id + 1 = 2", 6), ("id = '3'", 6), ("upper(name) = 'ANN'", 6), ("price = 0", 6), ("name < 3", 6),
         ("at > '2024-03-09 12:30:00'", 6),  # near a change of the clocks
     ):  # fmt: skip
@@ -306,8 +307,21 @@ def test_tables_about_a_table_are_queried(ice: Any, goods: icefield.Table) -> No
 def test_metadata_columns_are_named(ice: Any, goods: icefield.Table) -> None:
     found = ice.sql("SELECT id, _pos, _file LIKE 'file:%.parquet' AS f FROM db.goods WHERE id = 3").collect()
     assert found == [(3, 0, True)]
-    with pytest.raises(InvalidArgument, match="in place of"):
-        ice.sql("SELECT *, _pos FROM db.goods")
+    for columns in ("*, _pos", "g.*, g._pos"):
+        found = ice.sql(f"SELECT {columns} FROM db.goods AS g WHERE id = 3")
+        assert found.columns == [*SCHEMA.names, "_pos"]
+        assert found.collect()[0][-1] == 0
+    assert ice.sql("SELECT db.goods.*, _pos FROM test.db.goods WHERE id = 3").columns == [*SCHEMA.names, "_pos"]
+    for query in ("SELECT * EXCEPT (id), _pos FROM db.goods", "SELECT *, _pos FROM db.goods JOIN db.other USING (id)"):
+        with pytest.raises(InvalidArgument, match="in place of"):
+            ice.sql(query)
+
+
+def test_a_name_after_a_tables_that_means_nothing_is_refused_with_what_does(ice: Any) -> None:
+    with pytest.raises(NoSuchTable, match=r"table db\.goods has no table 'nope' about it: .*snapshots"):
+        ice.sql("SELECT * FROM db.goods.nope")
+    with pytest.raises(NoSuchTable, match="create_changelog_view"):
+        ice.sql("SELECT count(*) FROM db.goods.changes")
 
 
 def test_names_of_the_current_namespace_and_views(

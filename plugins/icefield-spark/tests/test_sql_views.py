@@ -87,8 +87,10 @@ def test_a_name_is_taken_once(ice: Any, catalog: icefield.Catalog, goods: icefie
             ice.sql(f"{create} db.goods AS SELECT 2 AS two")
     with pytest.raises(TableExists):
         ice.sql("CREATE TABLE db.v (id bigint) USING iceberg")
-    with pytest.raises(NoSuchTable):
+    with pytest.raises(NoSuchTable, match=r"db\.v is a view, which DROP VIEW drops"):
         ice.sql("DROP TABLE db.v")
+    with pytest.raises(UnsupportedFeature, match=r"db\.v is a view, whose rows cannot be changed"):
+        ice.sql("INSERT INTO db.v VALUES (1)")
     ice.sql("DROP NAMESPACE db CASCADE")
     assert not catalog.namespace_exists("db")
 

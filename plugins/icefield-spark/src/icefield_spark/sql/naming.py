@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import takewhile, zip_longest
+from operator import is_not
 
 from icefield.errors import InvalidArgument
 from sqlglot import exp
@@ -20,19 +22,20 @@ def is_common(table: exp.Table, fold: Fold) -> bool:
     """
     if len(table.parts) != 1:
         return False
-    name, below = fold(table.name), table
-    node = table.parent
-    while node is not None:
-        clause = node if isinstance(node, exp.With) else node.args.get("with_")
-        visible = [] if clause is None else clause.expressions
-        if node is clause:
-            visible = list(takewhile(lambda each, own=below: each is not own, visible))
-            visible += [below] if node.args.get("recursive") else []
+    name = fold(table.name)
+    below: exp.Expr = table
+    while below.parent is not None:
+        node = below.parent
+        if isinstance(node, exp.With):
+            visible = [*takewhile(partial(is_not, below), node.expressions), *([below] if node.recursive else [])]
+            assert node.parent is not None
             node = node.parent  # whose WITH this is
+        else:
+            clause = node.args.get("with_")
+            visible = [] if clause is None else clause.expressions
         if any(fold(each.alias) == name for each in visible):
             return True
-        assert node is not None
-        below, node = node, node.parent
+        below = node
     return False
 
 

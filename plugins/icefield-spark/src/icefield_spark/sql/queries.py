@@ -5,7 +5,7 @@ All else of the string goes to Spark as it was written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,10 +23,10 @@ from icefield_spark.sql.frames import empty_frame, frame_about, frame_of
 from icefield_spark.sql.functions import expression_of
 from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.naming import is_common, qualifiers
-from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.sql.parsing import Cursor, Statement, literal, quoted, spelt
 from icefield_spark.sql.roles import check_role
-from icefield_spark.sql.scopes import Scope, needed_columns
-from icefield_spark.sql.sources import NamedView, Names, Source
+from icefield_spark.sql.scopes import Scope, expansions, needed_columns
+from icefield_spark.sql.sources import METADATA_COLUMNS, NamedView, Names, Source
 from icefield_spark.sql.temporal import AsOf, as_of_clauses, without
 from icefield_spark.sql.transform_filters import keeps
 from icefield_spark.sql.view_rows import DIALECT, as_stated, check_query
@@ -191,9 +191,12 @@ class Queries:
                 continue
             source = self._source(table, clauses) or self._view(table, clauses)
             if source is not None:
-                check_role(tree, table)
+                check_role(tree, table, is_view=isinstance(source, NamedView))
                 found.append((table, source))
-            elif self._names.inside:
+                continue
+            if all(isinstance(part, exp.Identifier) for part in table.parts):
+                self._names.check_about(tuple(part.name for part in table.parts))
+            if self._names.inside:
                 self._qualify(edits, table)
         used = {_last(table) for table, _ in found}
         if len(used) < len(found):
@@ -201,10 +204,18 @@ class Queries:
         for name_end in clauses.keys() & used:
             clauses = {end: clause for end, clause in clauses.items() if end != name_end}
         string = statement.string
+        self._state_place(edits, statement, tree)
         self._shorten(edits, tree, found)
         for table, source in found:
             name = _ROWS.format(len(frames))
-            frames[name] = self._frame(tree, table, source) if isinstance(source, Source) else self._rows(source.view)
+            if isinstance(source, Source):
+                frames[name], columns = self._frame(tree, table, source)
+                if columns is not None and set(columns) & set(METADATA_COLUMNS):
+                    for start, end, listed in expansions(table, source, source.schema(), self._folded) or ():
+                        first = min([start, *(at for at, last in edits.made if at <= start <= last)])
+                        edits.put_around(first, end, _plain(listed))
+            else:
+                frames[name] = self._rows(source.view)
             self._replace(edits, statement, table, source.name, name)
         self._call(edits, statement, tree, given, clauses)
         return Query(edits.apply(string), frames)
@@ -260,15 +271,16 @@ class Queries:
             before = (names.elsewhere, *(names.namespace if len(parts) == 1 else ()))
             edits.put(table.parts[0].meta["start"], _last(table), _plain(quoted(*before, *parts)))
 
-    def _frame(self, tree: exp.Expr, table: exp.Table, source: Source) -> DataFrame:
+    def _frame(self, tree: exp.Expr, table: exp.Table, source: Source) -> tuple[DataFrame, Sequence[str] | None]:
+        """The frame of a table for a query, and the columns that it was asked for."""
         if source.about is not None:
-            return frame_about(self.spark, source)
+            return frame_about(self.spark, source), None
         schema = source.schema()
         scope = self._scope(table, source, schema)
         filters, buckets = scope.filters(), scope.buckets()
         columns = needed_columns(tree, table, source, schema, self._folded)
         only = keeps(schema, source.table.specs(), buckets) if buckets else None
-        return frame_of(self.spark, source, conjunction(filters) if filters else None, columns, only)
+        return frame_of(self.spark, source, conjunction(filters) if filters else None, columns, only), columns
 
     def _scope(self, table: exp.Table, source: Source, schema: Schema) -> Scope:
         return Scope(table, source, schema, self._folded, self._zone, self._names.catalog_name)
@@ -288,6 +300,23 @@ class Queries:
             return
         sample = _plain(statement.string[clause_end + 1 : sample_end + 1])
         edits.put(start, sample_end, f"{{{name}}}{sample}{alias}")
+
+    def _state_place(self, edits: _Edits, statement: Statement, tree: exp.Expr) -> None:
+        """Put the catalog and the current namespace, which Spark does not know, in place of the functions for them."""
+        names = self._names
+        if not names.namespace or names.inside:
+            return
+        for node in list(tree.find_all(exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentSchema)):
+            start = node.meta.get("start")
+            if start is None:
+                raise InvalidArgument(f"the place of {node.sql('spark')} in the statement was not found")
+            end, _ = _arguments_of(statement, start)
+            value = names.catalog_name if isinstance(node, exp.CurrentCatalog) else spelt(*names.namespace)
+            made = literal(value)
+            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
+                made = f"{made} AS {quoted(statement.string[start : end + 1])}"
+            edits.put(start, end, _plain(made))
+            node.replace(exp.Literal.string(value))
 
     def _shorten(self, edits: _Edits, tree: exp.Expr, found: list[tuple[exp.Table, Source | NamedView]]) -> None:
         """Leave out the namespace before the names of tables in ``db.t.column``: Spark knows the last part only."""

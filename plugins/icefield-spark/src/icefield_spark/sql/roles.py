@@ -21,12 +21,16 @@ _REASONS: dict[type[exp.Expr], str] = {
 }
 
 
-def check_role(tree: exp.Expr, table: exp.Table) -> None:
-    """Raise ``UnsupportedFeature`` for a table of the catalog that Spark is to do more with than to read it."""
+def check_role(tree: exp.Expr, table: exp.Table, *, is_view: bool) -> None:
+    """Raise ``UnsupportedFeature`` for a table or view of the catalog that Spark is to do more with than to read it."""
     if isinstance(tree, exp.Query | exp.Values) or table.find_ancestor(exp.Query) is not None:
         return
     if isinstance(tree, exp.Merge) and table is not tree.this:
         return
     name = ".".join(part.name for part in table.parts)
+    if is_view and isinstance(tree, exp.Insert | exp.Delete | exp.Update | exp.Merge):
+        raise UnsupportedFeature(
+            f"{name} is a view, whose rows cannot be changed: change those of its tables", view=name
+        )
     why = _REASONS.get(type(tree), "Spark knows nothing of it but the rows that a query reads")
     raise UnsupportedFeature(f"{name} is a table of Icefield, with which Spark cannot do this: {why}", table=name)

@@ -9,6 +9,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, conjunction
 from sqlglot import exp
 
+from icefield_spark.sql.parsing import quoted
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
 from icefield_spark.sql.sources import METADATA_COLUMNS, Source
 from icefield_spark.sql.transform_filters import Buckets
@@ -109,13 +110,44 @@ def needed_columns(tree: exp.Expr, table: exp.Table, source: Source, schema: Sch
     metadata = [name for name in METADATA_COLUMNS if name in spelt and not schema.has_field(name)]
     if any("." in field.name for field in schema.fields) or _takes_all(tree, table, source, fold):
         if metadata:
-            name = ".".join(source.name)
-            raise InvalidArgument(f"name the columns of {name} in place of '*' where {metadata[0]} is asked for")
+            if expansions(table, source, schema, fold) is None:
+                name = ".".join(source.name)
+                raise InvalidArgument(f"name the columns of {name} in place of '*' where {metadata[0]} is asked for")
+            return [*(field.name for field in schema.fields), *metadata]
         return None
     named = [field.name for field in schema.fields if fold(field.name) in spelt]
     if not named and not metadata:
         named = [_cheapest(schema)]
     return [*named, *metadata]
+
+
+def expansions(table: exp.Table, source: Source, schema: Schema, fold: Fold) -> list[tuple[int, int, str]] | None:
+    """The columns of a table in place of each ``*`` for all of them: first and last place, and what to write there.
+
+    None where a star stands for more than them, or for fewer.
+    """
+    select, _ = _place_of(table)
+    if select is None or table.args.get("pivots") or any(select.find_all(exp.Pivot)):
+        return None
+    alone = not select.args.get("joins") and not select.args.get("laterals")
+    name = table.alias or source.name[-1]
+    columns = ", ".join(quoted(name, field.name) for field in schema.fields)
+    found = []
+    for star in _stars(select):
+        holder = star.parent
+        first: exp.Expr = star
+        if isinstance(holder, exp.Column):
+            if fold(holder.table) != fold(name):
+                continue
+            first = holder.parts[0]
+        elif isinstance(holder, exp.Count) and holder.this is star:
+            continue
+        elif not alone:
+            return None
+        if any(star.args.values()) or "start" not in first.meta or "end" not in star.meta:
+            return None
+        found.append((first.meta["start"], star.meta["end"], columns))
+    return found
 
 
 def _is_of(identifier: exp.Identifier, others: set[str], fold: Fold) -> bool:

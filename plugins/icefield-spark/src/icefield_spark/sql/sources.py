@@ -217,6 +217,21 @@ class Names:
         table = self._load(name[:-1]) if len(name) > 2 else None
         return None if table is None else _selected(parts, table, name[-1])
 
+    def check_about(self, parts: tuple[str, ...]) -> None:
+        """Raise ``NoSuchTable`` for a name that begins as a table's and goes on as none of the tables about it."""
+        name = self._local_here(parts)
+        table = self._load(name[:-1]) if len(name) > 2 else None
+        if table is None:
+            return
+        shown, last = ".".join(parts[:-1]), parts[-1]
+        if last.lower() == "changes":
+            advice = f"CALL system.create_changelog_view(table => '{shown}') makes a view of what changed"
+        else:
+            advice = (
+                f"there are {', '.join(sorted(METADATA_TABLES))}, branch_…, tag_…, snapshot_id_… and at_timestamp_…"
+            )
+        raise NoSuchTable(f"table {shown} has no table '{last}' about it: {advice}", table=parts)
+
     def table(self, parts: tuple[str, ...]) -> Table:
         """The table of a name. Raises ``NoSuchTable``."""
         found = self._find(parts)
