@@ -62,7 +62,7 @@ reference: .venv/dev.stamp  ## Write the generated pages of docs, the list of ex
 	$(RUN) tests/support/public_api.py
 
 soak: .venv/dev.stamp  ## Run the property, fuzz, crash and concurrency tests with their full counts
-	ICEFIELD_SOAK=1 $(PYTEST) -n $(WORKERS) --run-soak --timeout 3600 -m "$(SOAK)" $(PYTEST_ARGS)
+	ICEFIELD_SOAK=1 $(PYTEST) -n $(WORKERS) --run-soak -m "$(SOAK)" --timeout 3600 $(PYTEST_ARGS)
 
 .venv/base.stamp:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed; set PYTHON") if sys.version_info < (3, 11) else 0'

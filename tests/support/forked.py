@@ -8,6 +8,8 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing.context import ForkServerContext
 
+from icefield.testing.processes import ended
+
 # pyarrow imports pandas with the first list that becomes an array.
 _PRELOADED = (
     "pandas",
@@ -25,3 +27,6 @@ def forking(*more: str) -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*_PRELOADED, *more])
     return context
+
+
+__all__ = ["ended", "forking"]

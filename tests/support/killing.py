@@ -8,11 +8,11 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
+from forked import ended
 from icefield import Catalog, Plugins, Provider, Table, hookimpl, load_catalog
 from icefield.abc import FileSystem
 from icefield.builtin.local import LocalFileSystem
 from icefield.testing import FaultyFileSystem
-from icefield.testing.processes import ended
 from icefield_s3.s3_file_system import S3FileSystem
 from icefield_sql.strategy import SqlStrategy
 

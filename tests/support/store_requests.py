@@ -13,13 +13,13 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from forked import ended
 from http_between import Asked, Between, Forward
 from icefield import load_catalog
 from icefield.abc import CommitStrategy, Committed, FileSystem, PutMode
 from icefield.builtin.create import CreateStrategy
 from icefield.manifest import clear_caches
 from icefield.testing import CommitStrategySuite, FileSystemSuite
-from icefield.testing.processes import ended
 
 _MIB = 1024 * 1024
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from forked import ended
 from http_between import Asked, Behaviour, Between, answer, lose_reply, lose_request
 from icefield import Plugins
 from icefield.abc import Committed, FileSystem, Pointer, PutMode
 from icefield.errors import CommitStateUnknown, FileMissing, IcefieldError, StorageError
 from icefield.testing import CommitStrategySuite
-from icefield.testing.processes import ended
 from icefield_hdfs.hadoop_file_system import TEMPORARY_SUFFIX, path_of
 from icefield_hdfs.hdfs_file_system import HdfsFileSystem
 from icefield_hdfs.web_file_system import WebHdfsFileSystem

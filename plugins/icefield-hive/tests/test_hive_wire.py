@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from forked import ended
 from hypothesis import given
 from hypothesis import strategies as st
 from icefield import Catalog, FileIO, Plugins, load_catalog
 from icefield.errors import InvalidArgument, InvalidMetadata, StorageError, UnsupportedFeature
-from icefield.testing.processes import ended
 from icefield_hive import connection as connection_module
 from icefield_hive.backend import HiveBackend
 from icefield_hive.client import Metastore

@@ -268,6 +268,7 @@ def test_a_plan_task_that_was_made_up_is_no_plan_task(catalog: Catalog, table: T
     refused(asking(catalog).post(f"{TABLE}/tasks", json={"plan-task": token}), 404, "NoSuchPlanTaskException")
 
 
+@pytest.mark.slow
 def test_a_plan_task_that_inflates_to_500_megabytes_is_no_plan_task(catalog: Catalog, table: Table) -> None:
     token = _token(b" " * 500_000_000)
     refused(asking(catalog).post(f"{TABLE}/tasks", json={"plan-task": token}), 404, "NoSuchPlanTaskException")
@@ -331,6 +332,7 @@ def test_a_filter_of_too_many_parts_is_refused(catalog: Catalog, table: Table) -
     assert client.post(f"{TABLE}/plan", json={"filter": joined(5_000)}).status_code == 200
 
 
+@pytest.mark.slow
 def test_an_answer_has_as_many_files_as_it_has_room_for(
     catalog: Catalog, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
@@ -239,37 +238,6 @@ def test_a_token_with_odd_company_is_a_token(between: Between, more: dict[str, A
         works(catalog)
 
 
-def shown_back(asked: Asked, status: int, modelled: bool) -> Answered:
-    shown = f"bad request {'x' * 400 if modelled else ''}{asked.headers}"
-    return said({"error": {"message": shown, "type": shown, "code": status}} if modelled else shown.encode(), status)
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 500])
-@pytest.mark.parametrize("modelled", [True, False])
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"token": SECRET},
-        {"header.Authorization": f"Bearer {SECRET}", "rest.auth.type": "none"},
-        {"header.X-Api-Key": SECRET},
-        {"rest.auth.type": "basic", "rest.auth.basic.username": "a", "rest.auth.basic.password": SECRET},
-    ],
-)
-def test_a_request_that_is_shown_back_shows_no_credential(
-    between: Between, given: dict[str, str], modelled: bool, status: int
-) -> None:
-    replying(between, "/tables/t", lambda asked, forward: shown_back(asked, status, modelled))
-    with opened(between, **given) as catalog, pytest.raises(IcefieldError) as raised:
-        catalog.load_table("db.t")
-    chain = f"{raised.value!r} {raised.value.__cause__!r}"
-    assert SECRET not in chain
-    assert SECRET[:12] not in chain
-    assert b64encode(f"a:{SECRET}".encode()).decode() not in chain
-
-
-# -- listings
-
-
 class Pages:
     """A service that gives a listing in pages; each has names and the token of the next."""
 
@@ -310,6 +278,7 @@ def test_empty_pages_without_an_end_are_one_error(between: Between) -> None:
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.slow
 def test_pages_of_the_same_names_without_an_end_are_one_error(between: Between) -> None:
     count = iter(range(10**9))
     page = {"identifiers": [{"namespace": ["db"], "name": "t"}]}

@@ -90,6 +90,7 @@ def bomb() -> bytes:
     return b"".join(packer.compress(bytes(16 * MIB)) for _ in range(60)) + packer.flush()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 400, 500])
 @pytest.mark.parametrize("end", ["/v1/config", "/namespaces", "/tokens"])
 def test_a_small_answer_that_would_be_a_large_one_takes_no_memory(status: int, end: str) -> None:

@@ -114,6 +114,7 @@ def test_what_a_task_meets_is_cause_alone_alone(read: Any, people: icefield.Tabl
     assert "Traceback" not in str(found.value)
 
 
+@pytest.mark.slow
 def test_an_unknown_option_is_refused_before_anything_is_read_or_written(
     spark: Any, people: icefield.Table, read: Any, write: Any
 ) -> None:

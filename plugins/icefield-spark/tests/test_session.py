@@ -119,6 +119,7 @@ def test_every_type_goes_to_spark_and_comes_back_as_it_was(ice: Any, catalog: ic
     assert again.scan().to_arrow().sort_by("id").equals(table.scan().to_arrow().sort_by("id"))
 
 
+@pytest.mark.slow
 @pytest.mark.spec("TYP-10", "TYP-11", "TYP-30")
 def test_a_wall_clock_stays_and_an_instant_stays_whatever_the_zone_of_the_session(
     ice: Any, catalog: icefield.Catalog

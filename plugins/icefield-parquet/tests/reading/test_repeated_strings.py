@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from forked import ended
 from icefield.abc import ReadRequest
 from icefield.errors import InvalidFile
-from icefield.testing.processes import ended
 from icefield.toolkit import as_input_file
 from icefield_parquet.parquet_format import ParquetFormat
 from icefield_parquet.reading import decoding, repeated_strings
