@@ -13,20 +13,16 @@ from pyspark.sql import types as spark
 
 from icefield_spark.assignment import fits_strictly, stored_as
 from icefield_spark.row_changes import optional_columns
-from icefield_spark.sql.columns import is_case_sensitive
+from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import default_of
 from icefield_spark.sql.parsing import Cursor, quoted
-from icefield_spark.sql.qualified import Fold, Relation, names_table
+from icefield_spark.sql.qualified import Relation, names_table
 from icefield_spark.sql.queries import setting
+from icefield_spark.sql.scopes import Fold
 
 Path = tuple[str, ...]
 """A column, or a field in one."""
-
-
-def fold_of(context: Context) -> Fold:
-    """What makes names the same that are the same for the session."""
-    return str if is_case_sensitive(context) else str.lower
 
 
 def assignments(

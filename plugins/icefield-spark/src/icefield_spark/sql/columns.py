@@ -15,6 +15,7 @@ from icefield_spark.sql.defaults import value_of
 from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
 from icefield_spark.sql.queries import setting
+from icefield_spark.sql.scopes import Fold
 from icefield_spark.types import to_spark_type
 
 # Nulls match none of these, on either side. Negated comparisons are not among them: for Iceberg a null differs.
@@ -26,13 +27,15 @@ def is_case_sensitive(context: Context) -> bool:
     return setting(context.spark, "spark.sql.caseSensitive") == "true"
 
 
+def fold_of(context: Context) -> Fold:
+    """What makes names the same that are the same for the session."""
+    return str if is_case_sensitive(context) else str.lower
+
+
 def column_of(context: Context, schema: Schema, name: str) -> str:
     """The table's own spelling of a column. Raises ``InvalidArgument`` for one that it does not have."""
-    found = [
-        each.name
-        for each in schema.fields
-        if each.name == name or (not is_case_sensitive(context) and each.name.lower() == name.lower())
-    ]
+    fold = fold_of(context)
+    found = [each.name for each in schema.fields if each.name == name or fold(each.name) == fold(name)]
     if len(found) != 1:
         known = ", ".join(field.name for field in schema.fields)
         raise InvalidArgument(f"the table has no column '{name}'; it has {known}", column=name)
@@ -73,11 +76,10 @@ def equal_to(context: Context, schema: Schema, values: Mapping[str, str]) -> Boo
 
 def filter_of(context: Context, schema: Schema, condition: str) -> BooleanExpression | None:
     """A condition in Spark's words as a filter with Iceberg's meaning of nulls; None where a part of it has none."""
-    try:
-        tree = parse_one(f"SELECT 1 WHERE {condition}", read="spark").args["where"].this
-    except (SqlglotError, KeyError, AttributeError):
+    tree = _tree_of(condition)
+    if tree is None:
         return None
-    fold = str if is_case_sensitive(context) else str.lower
+    fold = fold_of(context)
     known: dict[str, list[str]] = {}
     for field in schema.fields:
         known.setdefault(fold(field.name), []).append(field.name)
@@ -93,10 +95,9 @@ def filter_of(context: Context, schema: Schema, condition: str) -> BooleanExpres
 
 def exact_filter(context: Context, schema: Schema, condition: str) -> BooleanExpression:
     """A condition as a filter that holds of just the same rows. Raises ``UnsupportedFeature`` where there is none."""
-    try:
-        tree = parse_one(f"SELECT 1 WHERE {condition}", read="spark").args["where"].this
-    except (SqlglotError, KeyError) as error:
-        raise InvalidArgument(f"the condition cannot be understood: {condition:.200}") from error
+    tree = _tree_of(condition)
+    if tree is None:
+        raise InvalidArgument(f"the condition cannot be understood: {condition:.200}")
     names = {}
     for column in tree.find_all(exp.Column):
         names[column.sql()] = None if len(column.parts) > 1 else column_of(context, schema, column.name)
@@ -114,3 +115,12 @@ def exact_filter(context: Context, schema: Schema, condition: str) -> BooleanExp
             )
         found.append(made)
     return conjunction(found) if found else AlwaysTrue()
+
+
+def _tree_of(condition: str) -> exp.Expression | None:
+    """The tree of a condition in Spark's words; None where it is none."""
+    try:
+        tree: exp.Expression = parse_one(f"SELECT 1 WHERE {condition}", read="spark").args["where"].this
+    except (SqlglotError, KeyError, AttributeError):
+        return None
+    return tree

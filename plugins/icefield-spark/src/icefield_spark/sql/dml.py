@@ -24,7 +24,8 @@ from icefield_spark.row_changes import (
     places_in,
 )
 from icefield_spark.row_level import Target, delete_where
-from icefield_spark.sql.assigning import assignments, by_column, fold_of, stored
+from icefield_spark.sql.assigning import assignments, by_column, stored
+from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.sql.qualified import Qualifiers, Relation, take_name

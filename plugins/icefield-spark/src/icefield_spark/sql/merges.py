@@ -24,8 +24,8 @@ from icefield_spark.row_changes import (
     optional_columns,
 )
 from icefield_spark.row_level import Target
-from icefield_spark.sql.assigning import Path, assignments, by_column, fold_of, path_of, stored
-from icefield_spark.sql.columns import is_case_sensitive
+from icefield_spark.sql.assigning import Path, assignments, by_column, path_of, stored
+from icefield_spark.sql.columns import fold_of, is_case_sensitive
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of, default_of
 from icefield_spark.sql.dml import TARGET, queries_on, relation_of, target_of, without_rows

@@ -6,7 +6,7 @@ alias is known by the alias alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from icefield.errors import InvalidArgument
@@ -14,9 +14,8 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.scopes import Fold
 from icefield_spark.sql.sources import METADATA_COLUMNS, Names
-
-Fold = Callable[[str], str]
 
 _BEFORE = "SELECT "
 _INNER = (exp.Query, exp.Values)

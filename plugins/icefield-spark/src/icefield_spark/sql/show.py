@@ -138,7 +138,7 @@ def _described(context: Context, table: Table, extended: bool) -> list[tuple[str
 
 
 def _created(context: Context, table: Table) -> DataFrame:
-    columns = [f"{_name(field)} {_rest(field)}" for field in to_spark_schema(table.schema()).fields]
+    columns = [f"{spelt(field.name)} {_rest(field)}" for field in to_spark_schema(table.schema()).fields]
     lines = [f"CREATE TABLE {spelt(context.catalog.name, *table.name())} (", "  " + ",\n  ".join(columns) + ")"]
     lines.append("USING iceberg")
     fields = [field for field in table.spec().fields if str(field.transform) != "void"]
@@ -154,16 +154,12 @@ def _created(context: Context, table: Table) -> DataFrame:
 def _written(kind: spark.DataType) -> str:
     """A type as Spark's statements write it, names of nested fields as they are."""
     if isinstance(kind, spark.StructType):
-        return f"STRUCT<{', '.join(f'{_name(each)}: {_rest(each)}' for each in kind.fields)}>"
+        return f"STRUCT<{', '.join(f'{spelt(each.name)}: {_rest(each)}' for each in kind.fields)}>"
     if isinstance(kind, spark.ArrayType):
         return f"ARRAY<{_written(kind.elementType)}>"
     if isinstance(kind, spark.MapType):
         return f"MAP<{_written(kind.keyType)}, {_written(kind.valueType)}>"
     return kind.simpleString().upper()
-
-
-def _name(field: spark.StructField) -> str:
-    return spelt(field.name)
 
 
 def _rest(field: spark.StructField) -> str:
