@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -13,7 +13,7 @@ import msgspec
 from icefield import Catalog
 from icefield.abc import Current, Pointer
 from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
-from icefield.metadata import TableMetadata, decode_metadata, encode_metadata, inflated
+from icefield.metadata import TableMetadata, TableUpdate, ViewUpdate, decode_metadata, encode_metadata, inflated
 
 from icefield_rest_server.calls import Call
 from icefield_rest_server.places import TablePlaces
@@ -134,6 +134,19 @@ class State:
         """
         if self.settings.authorizer is not None:
             self.places.check(table, location)
+
+    def check_moves(
+        self, name: tuple[str, ...], updates: Iterable[TableUpdate | ViewUpdate], present: Callable[[], str | None]
+    ) -> None:
+        """Raise ``Refused`` for a location that a change gives a table or view, not its own to take, and new to it.
+
+        ``present`` gives the location that it has; None where it is not there.
+        """
+        if self.settings.authorizer is None:
+            return
+        for location in [str(update.location) for update in updates if update.action == "set-location"]:  # type: ignore[union-attr]
+            if present() != location:
+                self.check_place(name, location)
 
 
 def table_body(

@@ -144,14 +144,14 @@ def _committed(state: State, name: tuple[str, ...], document: dict[str, Any]) ->
 
 
 def _check_places(state: State, name: tuple[str, ...], updates: Iterable[TableUpdate]) -> None:
-    """Raise ``Refused`` for a location that a change gives a table, is not its own to take, and is new to it."""
-    if state.settings.authorizer is None:
-        return
-    for location in [str(update.location) for update in updates if update.action == "set-location"]:  # type: ignore[attr-defined]
+    """See ``State.check_moves``."""
+
+    def present() -> str | None:
         with suppress(NoSuchTable):
-            if state.loaded(name).metadata.location == location:
-                continue
-        state.check_place(name, location)
+            return state.loaded(name).metadata.location
+        return None
+
+    state.check_moves(name, updates, present)
 
 
 def _change(document: dict[str, Any]) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:

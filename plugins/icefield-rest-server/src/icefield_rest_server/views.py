@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import nullcontext
 
 import msgspec
@@ -11,7 +10,6 @@ from icefield.abc import ViewProposal
 from icefield.errors import InvalidArgument, NoSuchView, ViewExists
 from icefield.metadata import (
     ViewMetadata,
-    ViewUpdate,
     ViewVersion,
     decode_view_metadata,
     encode_view_metadata,
@@ -78,17 +76,9 @@ def replace_view(state: State, call: Call) -> Answer:
     with stated_by_the_client():
         updates = view_updates_from_json(document.get("updates"))
         requirements = view_requirements_from_json(document.get("requirements") or [])
-    _check_places(state, call.name("view"), updates)
-    return _answer(state.catalog.commit_view(call.name("view"), updates, requirements))
-
-
-def _check_places(state: State, name: tuple[str, ...], updates: Iterable[ViewUpdate]) -> None:
-    """Raise ``Refused`` for a location that a change gives a view, is not its own to take, and is new to it."""
-    if state.settings.authorizer is None:
-        return
-    for location in [str(update.location) for update in updates if update.action == "set-location"]:  # type: ignore[attr-defined]
-        if state.catalog.load_view(name).metadata.location != location:
-            state.check_place(name, location)
+    name = call.name("view")
+    state.check_moves(name, updates, lambda: state.catalog.load_view(name).metadata.location)
+    return _answer(state.catalog.commit_view(name, updates, requirements))
 
 
 def drop_view(state: State, call: Call) -> Answer:
