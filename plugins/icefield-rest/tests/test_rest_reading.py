@@ -65,7 +65,11 @@ def test_an_encoding_that_was_not_asked_for_is_not_read(encoding: str) -> None:
     assert read(response(b"", encoding), 1_000, 60) == b""  # of a request by HEAD
 
 
-@pytest.mark.parametrize("sent", [b"no gzip", gzip.compress(b"x" * 99)[:-3], gzip.compress(b"x") + b"\x1f"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"no gzip", gzip.compress(b"x" * 99)[:-3], gzip.compress(b"x") + b"\x1f"],
+    ids=["none", "cut off", "begun anew"],  # its bytes say when it was made
+)
 def test_what_is_no_whole_gzip_is_a_lost_answer(sent: bytes) -> None:
     with pytest.raises(httpx.DecodingError):
         read(response(sent, "gzip"), 1_000, 60)
