@@ -52,7 +52,7 @@ def qualifiers(tree: exp.Expr, found: Mapping[int, Name], fold: Fold) -> Iterato
         known = fold(source.alias_or_name) if not name else name[-1]
         sources.setdefault(id(source.find_ancestor(exp.Select)), []).append((known, name))
     for column in list(tree.find_all(exp.Column)):
-        parts = _chain(column)
+        parts = parts_of(column)
         names = tuple(fold(part.name) for part in parts[:-1])
         length = _qualifier_length(column, names, sources)
         if length:
@@ -61,12 +61,14 @@ def qualifiers(tree: exp.Expr, found: Mapping[int, Name], fold: Fold) -> Iterato
             yield parts[:length]
 
 
-def _chain(column: exp.Column) -> list[exp.Expr]:
-    """The parts of a column's name, those of the fields inside of it as well."""
+def parts_of(column: exp.Column) -> list[exp.Expr]:
+    """The parts of a column's name, those of the fields inside of it as well; none where it is a function's name."""
     parts: list[exp.Expr] = list(column.parts)
     node: exp.Expr = column
     while isinstance(node.parent, exp.Dot) and node.arg_key == "this":
         node = node.parent
+        if isinstance(node.expression, exp.Func):
+            return []
         if not isinstance(node.expression, exp.Identifier | exp.Star):
             break
         parts.append(node.expression)

@@ -13,6 +13,7 @@ from icefield.errors import InvalidArgument
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from icefield_spark.sql.naming import parts_of
 from icefield_spark.sql.parsing import Cursor, quoted
 from icefield_spark.sql.scopes import Fold
 from icefield_spark.sql.sources import METADATA_COLUMNS, Names
@@ -92,8 +93,8 @@ class Qualifiers:
         self, tree: exp.Expr, column: exp.Column, only: Relation | None, ctes: set[str]
     ) -> tuple[int, int, str] | None:
         """What is to be put in which place, for a column to be found by its table's alias."""
-        chain = _chain(column)
-        if chain is None:
+        chain = parts_of(column)
+        if not chain or any(isinstance(part, exp.Star) for part in chain):
             return None
         is_own = _is_outermost(tree, column)
         names = [part.name for part in chain]
@@ -165,22 +166,6 @@ def _is_outermost(tree: exp.Expr, node: exp.Expr) -> bool:
 
 def _ctes(tree: exp.Expr) -> frozenset[str]:
     return frozenset(cte.alias for cte in tree.find_all(exp.CTE))
-
-
-def _chain(column: exp.Column) -> list[exp.Expr] | None:
-    """The parts of a name, those of nested fields with them; None where it is no column's."""
-    chain = list(column.parts)
-    if not all(isinstance(part, exp.Identifier) for part in chain):
-        return None  # t.* in a subquery
-    node: exp.Expr = column
-    while isinstance(node.parent, exp.Dot) and node.parent.this is node:
-        node = node.parent
-        if isinstance(node.expression, exp.Func):
-            return None  # the name of a function
-        if not isinstance(node.expression, exp.Identifier):
-            break
-        chain.append(node.expression)
-    return chain
 
 
 def _place(part: exp.Expr) -> tuple[int, int]:
