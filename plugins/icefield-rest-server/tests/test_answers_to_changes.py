@@ -14,17 +14,9 @@ from icefield.errors import AccessDenied, StorageError
 from icefield_rest_server import Settings, app
 from icefield_rest_server.answers import Answer
 from icefield_rest_server.idempotency import Begun, IdempotencyStore
+from rest_bodies import SCHEMA, VIEW_VERSION
 from starlette.testclient import TestClient
 
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
-VERSION = {
-    "version-id": 1,
-    "timestamp-ms": 1,
-    "schema-id": 0,
-    "summary": {},
-    "default-namespace": ["db"],
-    "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
-}
 TABLES = "/v1/namespaces/db/tables"
 VENDED = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 FAILURES = (StorageError("no credentials now", retryable=True), AccessDenied("no such role"), RuntimeError("a defect"))
@@ -140,7 +132,7 @@ def test_a_view_that_was_made_is_answered_though_it_cannot_be_read_again(
         raise FAILURES[0]
 
     monkeypatch.setattr(catalog.backend, "load_view", fails)
-    given = {"name": "v", "schema": SCHEMA, "view-version": VERSION, "properties": {}}
+    given = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
     made = client.post("/v1/namespaces/db/views", json=given)
     assert made.status_code == 200, made.text
     names = {"source": {"namespace": ["db"], "name": "v"}, "destination": {"namespace": ["db"], "name": "w"}}

@@ -23,9 +23,9 @@ from icefield_rest_server.answers import Answer
 from icefield_rest_server.idempotency import Begun, IdempotencyKeys
 from icefield_rest_server.namespaces import named
 from jwt.algorithms import ECAlgorithm
+from rest_bodies import SCHEMA
 from starlette.testclient import TestClient
 
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
 TABLE = "/v1/namespaces/db/tables/t"
 
 

@@ -11,18 +11,10 @@ import pytest
 from icefield import Catalog, load_catalog
 from icefield.metadata import updates_from_json
 from icefield_rest_server import Principal, Settings, StaticTokens, app, places
+from rest_bodies import SCHEMA, VIEW_VERSION
 from starlette.testclient import TestClient
 
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
 ROWS = pa.table({"id": [1, 2, 3]})
-VERSION = {
-    "version-id": 1,
-    "timestamp-ms": 1,
-    "schema-id": 0,
-    "summary": {},
-    "default-namespace": ["db"],
-    "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
-}
 TOKENS = {"root": "r" * 20, "bob": "b" * 20}
 
 
@@ -137,7 +129,7 @@ def test_a_table_and_a_view_do_not_move_to_the_place_of_another(
 
 @pytest.mark.parametrize("place", FOREIGN)
 def test_a_view_is_not_made_in_the_place_of_a_table(mine: Asking, warehouse: str, place: str) -> None:
-    body = {"name": "view", "schema": SCHEMA, "view-version": VERSION, "properties": {}}
+    body = {"name": "view", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
     refused(mine.ask("POST", "namespaces/db/views", {**body, "location": f"{warehouse}/{place}"}))
     assert mine.ask("POST", "namespaces/db/views", body).status_code == 200
 

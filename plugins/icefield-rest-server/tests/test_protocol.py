@@ -12,18 +12,10 @@ import pyarrow as pa
 import pytest
 from icefield import Catalog, load_catalog
 from icefield_rest_server import JwtTokens, Settings, StaticCredentials, StaticTokens, app
+from rest_bodies import SCHEMA, VIEW_VERSION
 from rest_description import check_answer, check_request, operation_of
 from starlette.testclient import TestClient
 
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
-VERSION = {
-    "version-id": 1,
-    "timestamp-ms": 1,
-    "schema-id": 0,
-    "summary": {},
-    "default-namespace": ["db"],
-    "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
-}
 TABLE = "/v1/namespaces/db/tables/t"
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 
@@ -220,7 +212,7 @@ def test_several_tables_change_in_one_step_or_not_at_all(client: TestClient, cat
 
 
 def test_a_view_lives_its_life(client: TestClient, catalog: Catalog) -> None:
-    given = {"name": "v", "schema": SCHEMA, "view-version": VERSION, "properties": {}}
+    given = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
     made = posted(client, "/v1/namespaces/db/views", given)
     failed(client.post("/v1/namespaces/db/views", json=given), 409, "AlreadyExistsException")
     update = {"action": "set-properties", "updates": {"a": "b"}}
@@ -300,7 +292,7 @@ def test_a_name_that_is_no_name_of_a_folder_is_refused_with_the_reason(
     escaped = "".join(f"%{byte:02x}" for byte in name.encode())
     answers = [
         client.post("/v1/namespaces/db/tables", json={"name": name}),
-        client.post("/v1/namespaces/db/views", json={"name": name, "view-version": VERSION}),
+        client.post("/v1/namespaces/db/views", json={"name": name, "view-version": VIEW_VERSION}),
         client.post("/v1/namespaces/db/register", json={"name": name, "metadata-location": "memory://x/y"}),
         client.post("/v1/namespaces", json={"namespace": [name]}),
         client.post("/v1/namespaces", json={"namespace": ["a", name]}),

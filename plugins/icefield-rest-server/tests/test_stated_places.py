@@ -11,17 +11,9 @@ import pytest
 from icefield import Catalog, load_catalog
 from icefield.errors import StorageError
 from icefield_rest_server import app
+from rest_bodies import SCHEMA, VIEW_VERSION
 from starlette.testclient import TestClient
 
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
-VERSION = {
-    "version-id": 1,
-    "timestamp-ms": 1,
-    "schema-id": 0,
-    "summary": {},
-    "default-namespace": ["db"],
-    "representations": [{"type": "sql", "sql": "SELECT 1", "dialect": "spark"}],
-}
 TABLES, VIEWS = "/v1/namespaces/db/tables", "/v1/namespaces/db/views"
 NOWHERE = ("nosuch://x/y", "file:///proc/x", "file:///dev/null/x", f"file:///tmp/{'n' * 300}")
 LONG = "n" * 300
@@ -54,7 +46,7 @@ def refused(answer: Any) -> None:
 @pytest.mark.parametrize("place", NOWHERE)
 def test_nothing_is_made_at_a_place_that_cannot_be(client: TestClient, catalog: Catalog, place: str) -> None:
     refused(client.post(TABLES, json={"name": "t", "schema": SCHEMA, "location": place}))
-    view = {"name": "v", "schema": SCHEMA, "view-version": VERSION, "properties": {}}
+    view = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
     refused(client.post(VIEWS, json=view | {"location": place}))
     refused(client.post("/v1/namespaces/db/register", json={"name": "t", "metadata-location": f"{place}/v1.json"}))
     refused(client.post("/v1/namespaces/db/register-view", json={"name": "v", "metadata-location": f"{place}/v1.json"}))

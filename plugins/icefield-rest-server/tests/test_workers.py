@@ -30,12 +30,12 @@ from icefield_rest_server.processes import Counts, OneProcess, Processes, shared
 from icefield_rest_server.routes import ENDPOINTS
 from icefield_rest_server.shared_keys import SharedKeys
 from killing import SWAP
+from rest_bodies import SCHEMA
 from rest_process import begin, end
 from servers.process import free_port, listening, uri_of
 from sqlalchemy.engine.default import DefaultDialect
 from starlette.testclient import TestClient
 
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
 STEPS = (*SWAP, (DefaultDialect, "do_execute"), (DefaultDialect, "do_commit"))
 EACH = 1 if os.environ.get("ICEFIELD_SOAK") else 7  # of the steps that a kill falls on
 
