@@ -89,8 +89,14 @@ def test_a_name_is_taken_once(ice: Any, catalog: icefield.Catalog, goods: icefie
         ice.sql("CREATE TABLE db.v (id bigint) USING iceberg")
     with pytest.raises(NoSuchTable, match=r"db\.v is a view, which DROP VIEW drops"):
         ice.sql("DROP TABLE db.v")
-    with pytest.raises(UnsupportedFeature, match=r"db\.v is a view, whose rows cannot be changed"):
-        ice.sql("INSERT INTO db.v VALUES (1)")
+    for change in (
+        "INSERT INTO db.v VALUES (1)",
+        "DELETE FROM db.v WHERE one = 1",
+        "UPDATE db.v SET one = 2",
+        "MERGE INTO db.v USING db.goods s ON v.one = s.id WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(UnsupportedFeature, match=r"db\.v is a view, whose rows cannot be changed"):
+            ice.sql(change)
     ice.sql("DROP NAMESPACE db CASCADE")
     assert not catalog.namespace_exists("db")
 

@@ -42,7 +42,7 @@ def target_of(context: Context, parts: tuple[str, ...], kind: str) -> Target | N
     """The table that a statement changes; None for what is Spark's."""
     source = context.names.written(parts)
     if source is None:
-        if context.names.is_known(parts):
+        if context.names.is_known(parts) and context.names.view(parts) is None:
             raise NoSuchTable(f"no table {'.'.join(parts)} in the catalog '{context.catalog.name}'", table=parts)
         return None
     if source.about is not None or source.snapshot_id is not None:
