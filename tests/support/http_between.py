@@ -89,7 +89,7 @@ class Between:
     @contextmanager
     def open(self) -> Iterator[Between]:
         """Serve until the block ends."""
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        thread = threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True)
         thread.start()
         try:
             yield self

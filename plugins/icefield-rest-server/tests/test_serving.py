@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -131,13 +132,27 @@ def test_a_server_that_is_told_to_stop_answers_what_is_under_way(tmp_path: Path)
 
 @pytest.fixture
 def address() -> Iterator[tuple[str, int]]:
-    """Where an application is served as the command serves it."""
+    """Where an application is served."""
     catalog = load_catalog("served", type="sql", uri="sqlite://", warehouse="memory://serving")
-    with served(app(catalog), http=BoundedHttp) as uri:
+    with served(app(catalog)) as uri:
         parts = urlsplit(uri)
         assert parts.hostname is not None
         assert parts.port is not None
         yield parts.hostname, parts.port
+
+
+def test_no_answer_waits_until_a_client_acknowledges_what_came_before() -> None:
+    catalog = load_catalog("served", type="sql", uri="sqlite://", warehouse="memory://serving")
+    found: list[int] = []
+
+    class Seen(BoundedHttp):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            found.append(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    with served(app(catalog), http=Seen) as uri:  # at a socket as uvicorn opens it for several processes
+        assert httpx.get(f"{uri}/v1/config").status_code == 200
+    assert found == [1]
 
 
 def test_who_comes_through_a_proxy_of_this_machine_is_no_program_of_it(address: tuple[str, int]) -> None:

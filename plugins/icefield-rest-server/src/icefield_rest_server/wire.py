@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -36,6 +37,11 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """A client has come."""
         super().connection_made(transport)
+        wire = transport.get_extra_info("socket")
+        if wire.family in (socket.AF_INET, socket.AF_INET6):
+            # The socket that uvicorn opens for several processes has no such option, so that the body of an answer
+            # would wait until its headers are acknowledged, which clients do after 40 ms.
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
