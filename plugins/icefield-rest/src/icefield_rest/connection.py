@@ -254,7 +254,6 @@ def client_of(settings: Settings) -> httpx.Client:
     try:
         return httpx.Client(
             verify=_verified_by(settings),
-            cert=settings.client_certificate,
             proxy=settings.proxy,
             limits=limits,
             timeout=timeout,
@@ -267,18 +266,30 @@ def client_of(settings: Settings) -> httpx.Client:
         ) from error
 
 
-def _verified_by(settings: Settings) -> ssl.SSLContext | str | bool:
-    # A client's certificate is loaded into the context, so one that has it is not shared.
-    own = settings.client_certificate or settings.certificates
-    if own or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
-        return settings.certificates or True
-    return _public_authorities()
+def _verified_by(settings: Settings) -> ssl.SSLContext:
+    """Who vouches for a service: those of the configuration, of the environment, or whom everybody trusts.
+
+    Raises ``OSError`` for files that cannot be used.
+    """
+    named = settings.certificates or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+    if settings.client_certificate is None:
+        return _shared(named, os.stat(named).st_mtime_ns if named else 0)
+    made = _authorities(named)
+    made.load_cert_chain(*settings.client_certificate)
+    return made
 
 
-@lru_cache(maxsize=1)
-def _public_authorities() -> ssl.SSLContext:
-    # To read them takes 26 ms of the processor, for each catalog that is opened.
-    return httpx.create_ssl_context()
+@lru_cache(maxsize=8)
+def _shared(named: str | None, changed_at: int) -> ssl.SSLContext:
+    # To read them takes 26 to 40 ms of the processor, for each catalog that is opened.
+    return _authorities(named)
+
+
+def _authorities(named: str | None) -> ssl.SSLContext:
+    if named is None:
+        return httpx.create_ssl_context()
+    folder = os.path.isdir(named)
+    return ssl.create_default_context(capath=named if folder else None, cafile=None if folder else named)
 
 
 def joined(*parts: str) -> str:
