@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 from icefield import Plugins, Provider, hookimpl
@@ -80,7 +80,7 @@ def test_a_plugin_for_another_version_of_the_kernel_is_found(
 ) -> None:
     monkeypatch.setattr(examination, "requires", lambda name: ["numpy>=2", wanted])
     monkeypatch.setattr(examination, "version", lambda name: "0.1.0")
-    plant(monkeypatch, "old", SimpleNamespace(), "icefield-old", "0.1")
+    plant(monkeypatch, "old", ModuleType("icefield_old"), "icefield-old", "0.1")
     found = failed(examine_plugins(Plugins.installed()))
     assert bool(found) is not fits
     if found:

@@ -233,13 +233,13 @@ class Plugins:
     @property
     def _assembled(self) -> _Assembled:
         if self._state is None:
-            self._state = _assemble(self._candidates())
+            installed = _entry_points() if self._from_entry_points else ()
+            given = tuple(self._named())
+            self._state = _assemble((*installed, *given)) if given else _assemble_installed(installed)
         return self._state
 
-    def _candidates(self) -> Iterator[tuple[PluginInfo, Any]]:
-        """Each plugin with its module, or with the exception that importing it raised."""
-        if self._from_entry_points:
-            yield from _entry_points()
+    def _named(self) -> Iterator[tuple[PluginInfo, Any]]:
+        """Each plugin that was given, with its module, or with the exception that importing it raised."""
         for plugin in self._given:
             if isinstance(plugin, str):
                 yield PluginInfo(plugin), _import(plugin)
@@ -281,6 +281,12 @@ def _import(name: str) -> Any:
         return import_module(name)
     except Exception as error:  # isolated: the others must still load
         return error
+
+
+@cache
+def _assemble_installed(installed: tuple[tuple[PluginInfo, Any], ...]) -> _Assembled:
+    """What most catalogs have: to ask each plugin for it takes 2 ms, and none answers otherwise the next time."""
+    return _assemble(installed)
 
 
 def _assemble(candidates: Iterable[tuple[PluginInfo, Any]]) -> _Assembled:
