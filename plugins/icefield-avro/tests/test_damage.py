@@ -75,6 +75,7 @@ def test_thousands_of_mutations_give_rows_or_one_typed_error(codec):
     assert time.process_time() - started < 30
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(made=files(), seed=st.integers(0, 1 << 30))
 def test_both_decoders_agree_on_damaged_blocks(made, seed):

@@ -224,6 +224,7 @@ def test_fastavro_reads_what_is_written(made, codec):
     assert peer == table.to_pylist()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(made=tables(), codec=st.sampled_from(["deflate", "snappy", "null", "bzip2", "xz"]), stepwise=st.booleans())
 def test_what_fastavro_writes_is_read(made, codec, stepwise):

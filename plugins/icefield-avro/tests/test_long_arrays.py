@@ -164,6 +164,7 @@ def test_arrays_of_any_length_in_blocks_of_any_length_are_read(kind):
         check(data, columns=table.select(["z"]).schema)
 
 
+@pytest.mark.slow
 def test_more_than_a_few_long_arrays_of_different_lengths_are_read():
     lengths = [300] * 70 + [4000, 3000, 2000, 5] + [280] * 10
     for kind in ("bounds", "counts", "summaries"):

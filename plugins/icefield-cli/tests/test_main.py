@@ -403,6 +403,7 @@ def test_a_large_table_is_never_held_whole(
     assert len(alive) == 30
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_ends_the_command_quietly(
     catalog: icefield.Catalog, properties: dict[str, str]
 ) -> None:

@@ -79,6 +79,7 @@ class TestFiles:
             "text": sha256(b"%d" % number).hexdigest(),
         }
 
+    @pytest.mark.slow
     @CODECS
     @pytest.mark.spec("ORC-04", "ORC-05", "ORC-07", "ORC-15")
     def test_timestamps_at_any_depth_of_any_stripe_read_back(self, codec):

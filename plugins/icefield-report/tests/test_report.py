@@ -216,6 +216,7 @@ def test_partitions_of_older_specs_keep_their_own_values() -> None:
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>]]>--></style></svg>$\\frac{1}{0}$ {{ 7 * 7 }}"
 
 
+@pytest.mark.slow
 def test_hostile_names_values_and_properties_are_only_shown() -> None:
     catalog = memory_catalog()
     schema = pa.schema([("id", pa.int64()), (HOSTILE, pa.string())])
@@ -246,6 +247,7 @@ def test_the_page_of_a_catalog_has_a_row_and_a_section_for_each_table() -> None:
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_read_is_named_and_the_others_are_there(tmp_path: Path) -> None:
     catalog = icefield.load_catalog("lake", type="directory", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("db")

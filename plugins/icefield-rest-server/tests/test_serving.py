@@ -246,6 +246,7 @@ def test_headers_that_are_too_long_are_told_so(address: tuple[str, int]) -> None
     assert large.status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [b"", b"GET /v1/con", b"GET /v1/config HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/con"])
 def test_who_says_nothing_is_not_waited_for(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, first: bytes

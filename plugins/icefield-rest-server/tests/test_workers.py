@@ -249,6 +249,7 @@ def die_with_a_key(folder: Path, key: str, ready: Any) -> None:
     time.sleep(600)
 
 
+@pytest.mark.slow
 def test_a_key_is_its_processes_until_that_dies(tmp_path: Path) -> None:
     context, key = forking(), str(uuid4())
     ready = context.Event()

@@ -267,6 +267,7 @@ def test_pages_in_a_circle_are_one_error(between: Between, pages: dict[str, tupl
         catalog.list_tables("db")
 
 
+@pytest.mark.slow
 def test_empty_pages_without_an_end_are_one_error(between: Between) -> None:
     count = iter(range(10**9))
     replying(

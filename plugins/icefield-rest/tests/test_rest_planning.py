@@ -138,6 +138,7 @@ def test_rows_are_those_of_a_plan_made_here(between: Between, table: Table, row_
         assert "filter" in json.loads(plans[0].body)
 
 
+@pytest.mark.slow
 def test_a_filter_that_is_too_long_for_a_request_is_applied_here(between: Between, table: Table) -> None:
     some = In("id", {4, *range(1_000_000, 1_200_000)})
     assert table.scan(some, selected_fields=["id"]).to_arrow()["id"].to_pylist() == [4]

@@ -224,6 +224,7 @@ def test_what_is_not_there_is_stated_when_the_frame_is_made(
         ice.table(**{"identifier": "db.people", **options})
 
 
+@pytest.mark.slow
 def test_files_of_every_shape_that_a_table_had_are_read_in_its_present_one(ice: Any, catalog: icefield.Catalog) -> None:
     schema = pa.schema(
         [("id", pa.int32()), ("kind", pa.string()), ("gone", pa.string()), ("s", pa.struct([("x", pa.float32())]))]

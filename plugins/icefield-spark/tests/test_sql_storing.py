@@ -70,6 +70,7 @@ def test_partition_names_only_what_rows_are_partitioned_by(ice: Any, table: icef
     assert table.refresh().current_snapshot() == before
 
 
+@pytest.mark.slow
 def test_values_are_stored_as_the_policy_says(spark: Any, ice: Any, table: icefield.Table) -> None:
     before = table.current_snapshot()
     with setting(spark, POLICY, "STRICT"):

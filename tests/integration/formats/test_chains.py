@@ -260,6 +260,7 @@ class Chain:
 QUOTED = {"date", "timestamp", "string"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.spec("PRJ-01", "PRJ-03", "PRJ-16", "SCH-03", "SCH-06", "SCH-07", "SCH-09", "SCH-10", "SCH-11", "SCH-12",
                   "TYP-29", "DEF-02", "DEF-08")  # fmt: skip

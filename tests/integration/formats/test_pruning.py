@@ -258,6 +258,7 @@ def test_no_part_of_a_file_is_passed_over_that_has_matching_rows(file_format, ve
         pruned.check()
 
 
+@pytest.mark.slow
 @pytest.mark.spec("SCAN-44")
 def test_filters_at_the_bounds_of_parts_find_every_row_of_promoted_and_missing_columns(file_format):
     """Every comparison with values in the first, a middle and the last part, before and after each promotion.

@@ -257,6 +257,7 @@ def planned(io_: FileIO, folder: Path, path: str, listed: str | None = None) -> 
     return f"file://{folder}/l.avro"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["file_path", "manifest_path"])
 def test_a_path_of_64_megabytes_in_a_manifest_or_a_list_is_refused_at_once(tmp_path: Path, field: str) -> None:
     io_ = file_io()

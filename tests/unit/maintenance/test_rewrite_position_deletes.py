@@ -34,6 +34,7 @@ def test_small_position_delete_files_of_a_partition_become_one() -> None:
     assert kinds(table) == {"position_deletes": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("held", "in_a_piece", "files"), [(39, 100, 3), (1 << 20, 3, 4)])
 def test_what_memory_divides_into_several_files_is_rewritten_only_where_fewer_come_of_it(
     held: int, in_a_piece: int, files: int, monkeypatch: pytest.MonkeyPatch

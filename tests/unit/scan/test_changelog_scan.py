@@ -146,6 +146,7 @@ def test_files_of_other_partitions_are_neither_planned_nor_compared() -> None:
     assert [event.files_planned for event in events if type(event).__name__ == "ScanPlanned"][-1] == 4
 
 
+@pytest.mark.slow
 def test_rows_beyond_the_bound_of_memory_are_compared_in_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(temporary_batches, "TemporaryDirectory", folders := _Folders(tmp_path))
     table = new_table()

@@ -271,6 +271,7 @@ def applies(delete: DataFile, delete_number: int, data: DataFile, number: int) -
     return number <= delete_number and here and named
 
 
+@pytest.mark.slow
 @pytest.mark.spec("SCAN-31", "SCAN-32", "SCAN-33", "SCAN-34", "SCAN-38")
 @settings(max_examples=60, deadline=None)
 @given(tables(), st.booleans())

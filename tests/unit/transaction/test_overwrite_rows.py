@@ -297,6 +297,7 @@ operation = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.spec("SCAN-60", "SNAP-10", "COMMIT-02")
 @given(st.lists(operation, max_size=7), st.sampled_from([None, "kind", ["bucket[3](id)"]]))
 @settings(max_examples=25, deadline=None)

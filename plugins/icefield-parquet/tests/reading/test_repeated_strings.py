@@ -256,6 +256,7 @@ def test_row_groups_that_are_too_large_together_are_decoded_alone(monkeypatch):
     assert seen == [[0, 1, 2, 3], [0], [1], [2], [3]]
 
 
+@pytest.mark.slow
 def test_files_are_read_while_the_interpreter_ends(tmp_path):
     """Threads go on when the main one is done, but start no others."""
     path = tmp_path / "file"

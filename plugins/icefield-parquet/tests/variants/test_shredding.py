@@ -354,6 +354,7 @@ outcomes = counted_outcomes()
 
 
 class TestDamage:
+    @pytest.mark.slow
     @settings(max_examples=300, deadline=None)
     @given(VALUES, st.binary(max_size=12), st.booleans(), st.integers(0, 40))
     @example(1, b"", False, 0)

@@ -71,6 +71,7 @@ def interrupting(patched: pytest.MonkeyPatch, most: int) -> None:
     patched.setattr(MemoryFileSystem, "delete_many", interrupted)
 
 
+@pytest.mark.slow
 def test_two_runs_that_were_interrupted_are_finished_by_the_third() -> None:
     """The first deletes nothing, the second some of the files of both."""
     for number in itertools.count():

@@ -324,6 +324,7 @@ def test_a_file_that_is_named_under_another_scheme_is_in_doubt(table):
 NOTHING: dict[str, Any] = {"equal_schemes": None, "equal_authorities": None}
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.sampled_from(["append", "delete", "overwrite", "expire", "stats", "rewrite"]), max_size=6),

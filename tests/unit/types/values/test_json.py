@@ -151,6 +151,7 @@ def test_fractions_of_a_second_may_be_short_or_absent_on_read():
     assert from_json(TimestampType(), "2017-11-16T22:31:08") == 1510871468000000
 
 
+@pytest.mark.slow
 @given(typed_values(types(), finite=True))
 def test_every_value_survives_its_json_string(pair):
     kind, internal = pair
