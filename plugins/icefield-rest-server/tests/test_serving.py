@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,10 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 import pyarrow as pa
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from certificates import certified
 from icefield import load_catalog
 from icefield.errors import InvalidArgument, LocationRefused, StorageError, UnsafeCommit
 from icefield_rest_server import Options, StaticTokens, StsCredentials, app, check
@@ -165,26 +161,17 @@ def test_who_comes_through_a_proxy_of_this_machine_is_no_program_of_it(address: 
 
 @pytest.mark.slow
 def test_the_command_speaks_tls(tmp_path: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-    pem = serialization.Encoding.PEM
-    (tmp_path / "certificate").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(pem))
-    plain = serialization.NoEncryption()
-    (tmp_path / "key").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    own = certified(tmp_path, "own")
     port = free_port()
     command = [sys.executable, "-m", "icefield_cli.main", "serve", "--catalog", "lake", "--port", str(port)]
-    command += ["--certificate", str(tmp_path / "certificate"), "--key", str(tmp_path / "key")]
+    command += ["--certificate", own.certificate, "--key", own.key]
     settings = {
         "ICEFIELD_CATALOG__LAKE__TYPE": "sql",
         "ICEFIELD_CATALOG__LAKE__URI": f"sqlite:///{tmp_path}/catalog.db",
         "ICEFIELD_CATALOG__LAKE__WAREHOUSE": f"file://{tmp_path}/warehouse",
     }
     process = subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.DEVNULL)
-    uri, trusted = f"https://localhost:{port}", {"ssl.cabundle": str(tmp_path / "certificate")}
+    uri, trusted = f"https://localhost:{port}", {"ssl.cabundle": own.certificate}
     try:
         deadline = time.monotonic() + 120
         while True:
