@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import inspect
 import re
 import uuid
@@ -13,8 +14,10 @@ import icefield
 import pyarrow as pa
 import pytest
 from icefield.health import Finding, Result
-from icefield.health.tables import examine_table, rules
+from icefield.health.tables import examine, examine_table, repair_table, rules
+from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
+from icefield.health.tables.subject import Subject
 from planted_breaches import PLANTED
 from planted_faults import Planted
 
@@ -32,6 +35,34 @@ def findings(planted: Planted, **options: Any) -> dict[str, list[Finding]]:
 @pytest.mark.parametrize("format_version", [1, 2, 3])
 def test_a_sound_table_has_no_finding(format_version, tmp_path):
     assert findings(Planted.sound(tmp_path, format_version)) == {}
+
+
+def test_a_sound_table_with_compressed_metadata_has_no_finding(tmp_path):
+    planted = Planted.sound(tmp_path)
+    planted.metadata.write_bytes(gzip.compress(planted.metadata.read_bytes()))
+    assert findings(planted) == {}
+
+
+def test_numbers_that_are_too_low_are_found_in_compressed_metadata(tmp_path):
+    planted = Planted.sound(tmp_path)
+    planted.edit_metadata(lambda document: document.update({"last-column-id": 1}))
+    planted.metadata.write_bytes(gzip.compress(planted.metadata.read_bytes()))
+    assert set(findings(planted)) == {"last-column-id"}
+
+
+def test_an_error_that_a_group_of_checks_lets_out_is_a_finding_beside_what_it_found_before(tmp_path, monkeypatch):
+    def broken(subject: Subject, ledger: Ledger) -> None:
+        ledger.breach(rules.SMALL_FILES, "file:///small", "seen before")
+        raise ValueError("not of Icefield")
+
+    monkeypatch.setattr(examine, "GROUPS", {**examine.GROUPS, "upkeep": (examine.GROUPS["upkeep"][0], broken)})
+    planted = Planted.sound(tmp_path)
+    found = findings(planted)
+    assert set(found) == {"small-files", "upkeep"}
+    assert (found["upkeep"][0].result, found["upkeep"][0].found) == (Result.FAILED, "ValueError: not of Icefield")
+    *_, upkeep = examine_table(planted.again())
+    assert {finding.check for finding in upkeep.findings} == set(found), "what it did not come to is called sound"
+    assert repair_table(planted.again()).left
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -21,6 +21,7 @@ from icefield.health.tables import (
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
+from icefield.secrets import without_credentials
 
 Examination = Callable[[Subject, Ledger], None]
 GROUPS: Final[Mapping[str, tuple[tuple[Rule, ...], Examination]]] = {
@@ -60,9 +61,24 @@ def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) ->
     for name, (rules, examination) in GROUPS.items():
         started = time.perf_counter()
         ledger = Ledger(rules)
-        try:
-            examination(subject, ledger)
-            findings = tuple(ledger.findings())
-        except IcefieldError as error:
-            findings = (Finding(name, Result.FAILED, str(error), "see what this names", table.metadata_location),)
+        stopped = stop_of(name, examination, subject, ledger)
+        findings = tuple(ledger.findings())
+        if stopped is not None:
+            # What it did not come to is not known to be kept.
+            findings = (*(finding for finding in findings if finding.result is not Result.OK), stopped)
         yield GroupOfChecks(name, findings, time.perf_counter() - started, ledger.seconds())
+
+
+def stop_of(name: str, examination: Examination, subject: Subject, ledger: Ledger) -> Finding | None:
+    """Examine, and give what kept the group from its end; None where it came there. Raises nothing."""
+    try:
+        examination(subject, ledger)
+    except IcefieldError as error:
+        found, advice = str(error), "see what this names"
+    except Exception as error:  # what a damaged file made of the code that reads it, or an error of a plugin
+        found = f"{type(error).__name__}: {error}"
+        advice = "report it: whatever a table holds, none but Icefield's own errors may come of it"
+    else:
+        return None
+    found = without_credentials(found, subject.io.properties)
+    return Finding(name, Result.FAILED, found, advice, subject.metadata_location)

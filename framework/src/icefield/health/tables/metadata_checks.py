@@ -11,7 +11,7 @@ from icefield.errors import IcefieldError
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
-from icefield.metadata import PartitionStatisticsFile, StatisticsFile
+from icefield.metadata import PartitionStatisticsFile, StatisticsFile, inflated
 from icefield.partitioning.spec import takes_name_of_column
 
 RULES: Final = (
@@ -42,9 +42,9 @@ def examine_metadata(subject: Subject, ledger: Ledger) -> None:
 
 def _last_ids(subject: Subject, ledger: Ledger) -> None:
     """The numbers as the file has them: decoding raises those that are too low."""
-    raw: dict[str, Any] = msgspec.json.decode(subject.io.read_metadata(subject.metadata_location))
-    ledger.look_at(rules.LAST_COLUMN_ID)
     metadata, where = subject.metadata, subject.metadata_location
+    raw: dict[str, Any] = msgspec.json.decode(inflated(subject.io.read_metadata(where), where))
+    ledger.look_at(rules.LAST_COLUMN_ID)
     highest = max(schema.highest_field_id for schema in metadata.schemas)
     stated = raw.get("last-column-id")
     if isinstance(stated, int) and stated < highest:

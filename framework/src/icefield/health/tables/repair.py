@@ -13,7 +13,7 @@ from icefield.errors import CommitStateUnknown, IcefieldError, InvalidArgument, 
 from icefield.health.findings import Finding, Result
 from icefield.health.tables import rules
 from icefield.health.tables.corrections import corrections
-from icefield.health.tables.examine import GROUPS, SAMPLE, examine_table
+from icefield.health.tables.examine import GROUPS, SAMPLE, examine_table, stop_of
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.mending import MendManifests
 from icefield.health.tables.rules import BY_NAME_ONLY, Repair, Rule
@@ -145,10 +145,10 @@ class _Run:
 
     def _examined(self, repair: Repair, branch: str) -> Ledger:
         """What breaks the rules that a repair is for."""
-        wanted = [(group, look) for group, look in GROUPS.values() if any(rule.repair is repair for rule in group)]
-        ledger = Ledger([rule for group, _ in wanted for rule in group])
-        for _, look in wanted:
-            look(self.subject(branch), ledger)
+        wanted = {name: group for name, group in GROUPS.items() if any(rule.repair is repair for rule in group[0])}
+        ledger = Ledger([rule for group, _ in wanted.values() for rule in group])
+        for name, (_, look) in wanted.items():
+            stop_of(name, look, self.subject(branch), ledger)  # what kept it from its end is said of what is left
         return ledger
 
     def rewrite_metadata(self, branch: str, ledger: Ledger) -> Collection[str]:
