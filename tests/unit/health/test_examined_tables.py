@@ -50,6 +50,28 @@ def test_numbers_that_are_too_low_are_found_in_compressed_metadata(tmp_path):
     assert set(findings(planted)) == {"last-column-id"}
 
 
+CLAIMS = [
+    "a manifest that is longer than its list says",
+    "a wrong count of files",
+    "a least sequence number above a file's",
+    "a partition outside of its summary",
+]
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("add", ["create_tag", "create_branch"])
+def test_a_list_of_main_that_lies_is_found_though_another_head_lists_the_same_manifest_truly(name, add, tmp_path):
+    _, plant, rule = PLANTED[name]
+    planted = Planted.sound(tmp_path)
+    first = planted.table.snapshots()[0].snapshot_id
+    with planted.table.manage_snapshots() as refs:
+        getattr(refs, add)(first, "kept")
+    listed = planted.table.inspect.manifests(snapshot_id=first)["path"].to_pylist()
+    assert listed == [f"file://{planted.manifest()}"]
+    plant(planted)
+    assert rule in findings(planted)
+
+
 def test_an_error_that_a_group_of_checks_lets_out_is_a_finding_beside_what_it_found_before(tmp_path, monkeypatch):
     def broken(subject: Subject, ledger: Ledger) -> None:
         ledger.breach(rules.SMALL_FILES, "file:///small", "seen before")

@@ -51,8 +51,9 @@ def examine_manifests(subject: Subject, ledger: Ledger) -> None:
     for snapshot in subject.metadata.snapshots:
         _look_at_list(subject, snapshot, ledger)
     live: dict[str, tuple[int, int]] = {}
-    for manifest in subject.head_manifests():
-        live[manifest.manifest_path] = _look_at_manifest(subject, manifest, ledger)
+    for claims in subject.claims():
+        for claim in claims:
+            live[claim.manifest_path] = _look_at_manifest(subject, claim, ledger)
     ledger.look_at(rules.SNAPSHOT_TOTALS)
     for head in subject.heads():
         _look_at_totals(subject, head, live, ledger)

@@ -55,10 +55,22 @@ class Subject:
         except IcefieldError:
             return ()
 
-    def head_manifests(self) -> list[ManifestFile]:
-        """The manifests of all heads, each once."""
-        found = {manifest.manifest_path: manifest for head in self.heads() for manifest in self.manifests(head)}
+    def claims(self) -> list[list[ManifestFile]]:
+        """The manifests of all heads, each once: what lists say of it, that of the first head first.
+
+        Lists that say the same are one claim. Mostly all do: a list takes over what the one before it says.
+        """
+        found: dict[str, list[ManifestFile]] = {}
+        for head in self.heads():
+            for manifest in self.manifests(head):
+                said = found.setdefault(manifest.manifest_path, [])
+                if manifest not in said:
+                    said.append(manifest)
         return list(found.values())
+
+    def head_manifests(self) -> list[ManifestFile]:
+        """The manifests of all heads, each once, as the first of these that lists it says."""
+        return [said[0] for said in self.claims()]
 
     def entries(self, manifest: ManifestFile) -> ManifestEntries:
         """Every column of the entries of a manifest. Raises ``IcefieldError`` for one that cannot be read."""
