@@ -89,6 +89,8 @@ def test_an_error_is_one_line_and_status_1(run: Run) -> None:
         ("register", "db.new", "file:///nosuch.metadata.json"),
         ("scan", "db.events", "--where", "id = "),
         ("scan", "db.events", "--where", "nosuch = 1"),
+        *((command, "db.events", "--where", "") for command in ("scan", "files", "partitions", "changes")),
+        ("tables", ""),
         ("scan", "db.events", "--columns", "nosuch"),
         ("scan", "db.events", "--snapshot", "1"),
         ("files", "db.events", "--ref", "nosuch"),

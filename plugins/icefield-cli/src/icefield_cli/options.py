@@ -7,6 +7,7 @@ from functools import update_wrapper
 from typing import Any, TypeVar
 
 import click
+from icefield.expressions import AlwaysTrue, BooleanExpression
 
 from icefield_cli.context import Context
 
@@ -119,6 +120,11 @@ def table_argument(function: Function) -> Function:
 def where_option(text: str) -> Decorator[Any]:
     """A filter in Icefield's form."""
     return click.option("--where", metavar="FILTER", help=text)
+
+
+def filter_of(where: str | None) -> BooleanExpression | str:
+    """What ``where`` asks for: every row where it was not given; an empty filter is for the kernel to refuse."""
+    return AlwaysTrue() if where is None else where
 
 
 def names_option(option: str, text: str, *more: str) -> Decorator[Any]:

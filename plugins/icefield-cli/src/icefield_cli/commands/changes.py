@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from icefield.expressions import AlwaysTrue
 
 from icefield_cli import scanning
 from icefield_cli.context import Context
-from icefield_cli.options import command, flag, id_option, names_option, table_argument
+from icefield_cli.options import command, filter_of, flag, id_option, names_option, table_argument
 from icefield_cli.scanning import limit_of, print_scan, row_options
 from icefield_cli.times import instant_or_age
 
@@ -40,7 +39,7 @@ def run(
 ) -> None:
     """Run the command."""
     scan = context.table(table).incremental_changelog_scan(
-        rows["where"] or AlwaysTrue(),
+        filter_of(rows["where"]),
         rows["columns"] or ("*",),
         from_snapshot_id_exclusive=after,
         from_snapshot_id_inclusive=first,

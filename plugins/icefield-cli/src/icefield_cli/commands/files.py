@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from icefield.expressions import AlwaysTrue
-
 from icefield_cli.commands import versions
 from icefield_cli.commands.versions import scan_of, version_options
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, table_argument, where_option
+from icefield_cli.options import command, filter_of, table_argument, where_option
 from icefield_cli.people import number, partitions_of, size
 from icefield_cli.rows import rows_of
 
@@ -24,7 +22,7 @@ def run(
 ) -> None:
     """Run the command."""
     named = context.table(table)
-    scan = scan_of(named, snapshot, ref, as_of, row_filter=where or AlwaysTrue())
+    scan = scan_of(named, snapshot, ref, as_of, row_filter=filter_of(where))
     with context.progress("planning"):
         plan = scan.plan_arrow()
     columns = [name for name in _COLUMNS if name in plan.column_names]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from icefield.expressions import AlwaysTrue
-
 from icefield_cli.context import Context, Row
-from icefield_cli.options import command, id_option, table_argument, where_option
+from icefield_cli.options import command, filter_of, id_option, table_argument, where_option
 from icefield_cli.people import number, partitions_of, seconds, size
 from icefield_cli.rows import rows_of
 
@@ -20,7 +18,7 @@ def run(context: Context, table: str, where: str | None, snapshot: int | None) -
     """Run the command."""
     named = context.table(table)
     with context.progress("reading manifests"):
-        found = named.inspect.partitions(snapshot, where or AlwaysTrue())
+        found = named.inspect.partitions(snapshot, filter_of(where))
     partition = partitions_of(named)
 
     def for_people(row: Row) -> Row:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from icefield.expressions import AlwaysTrue
-
 from icefield_cli import scanning
 from icefield_cli.commands import versions
 from icefield_cli.commands.versions import scan_of, version_options
 from icefield_cli.context import Context
-from icefield_cli.options import command, table_argument
+from icefield_cli.options import command, filter_of, table_argument
 from icefield_cli.scanning import limit_of, print_scan, row_options
 
 
@@ -25,7 +23,7 @@ def run(context: Context, table: str, snapshot: int | None, ref: str | None, as_
         snapshot,
         ref,
         as_of,
-        row_filter=rows["where"] or AlwaysTrue(),
+        row_filter=filter_of(rows["where"]),
         selected_fields=rows["columns"] or ("*",),
         limit=limit_of(rows),
     )

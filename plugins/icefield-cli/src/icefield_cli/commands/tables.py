@@ -16,7 +16,7 @@ from icefield_cli.options import command
 def run(context: Context, namespace: str | None) -> None:
     """Run the command."""
     catalog = context.catalog
-    found = catalog.list_tables(namespace) if namespace else _all_tables(catalog, ())
+    found = catalog.list_tables(namespace) if namespace is not None else _all_tables(catalog, ())
     context.rows(({"table": ".".join(name)} for name in found), ("table",))
 
 
