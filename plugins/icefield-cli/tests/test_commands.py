@@ -233,6 +233,27 @@ def test_partitions_of_an_earlier_spec_are_shown_by_its_fields(
     assert len([name for name in shown if name.startswith("id_bucket_4=") or name.startswith("id_bucket=")]) == 1
 
 
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_partitions_keep_their_values_where_a_later_spec_uses_the_name_of_a_field_again(
+    run: Run, catalog: icefield.Catalog, version: str
+) -> None:
+    schema = pa.schema([("day", pa.date32()), ("kind", pa.string())])
+    table = catalog.create_table("db.again", schema, properties={"format-version": version})
+    rows = pa.table({"day": [dt.date(2013, 1, 5)], "kind": ["abc"]}, schema=schema)
+    for column, transform in (("day", "month"), ("kind", "truncate[1]")):
+        with table.update_spec() as update:
+            update.add_field(column, transform, "part")
+        table.refresh()
+        table.append(rows)
+        with table.update_spec() as update:
+            update.remove_field("part")
+        table.refresh()
+    void = "part_1000=null, " if version == "1" else ""
+    for command, place in (("partitions", 0), ("files", -1)):
+        shown = {re.split("  +", line)[place] for line in run(command, "db.again").lines[1:]}
+        assert shown == {"part=2013-01", f"{void}part=a"}, command
+
+
 def test_snapshots_are_shown_with_what_they_changed_and_when(run: Run, events: icefield.Table) -> None:
     events.delete("id = 1")
     heading, *lines = (line.split() for line in run("snapshots", "db.events").lines)

@@ -213,6 +213,36 @@ def test_partitions_of_older_specs_keep_their_own_values() -> None:
     assert {"2013", "2013-01"} <= drawn
 
 
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_partitions_keep_their_values_where_a_later_spec_uses_the_name_of_a_field_again(version: str) -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, properties={"format-version": version})
+    for column, transform in (("at", "month"), ("kind", "truncate[1]")):
+        if column == "kind":
+            with table.update_spec() as update:
+                update.remove_field("part")
+        with table.update_spec() as update:
+            update.add_field(column, transform, "part")
+        table.refresh()
+        table.append(month_rows(1))
+    found = partitions_of(table)
+    void = "null, " if version == "1" else ""
+    assert {found.label(place) for place in range(len(found))} == {"2013-01", f"{void}a"}
+
+
+def test_manifests_are_ranked_by_the_field_of_the_current_spec_where_another_had_its_name() -> None:
+    table = memory_catalog().create_table("db.t", SCHEMA, partition_spec=["month(at)"], properties=MARKED)
+    table.append(month_rows(2))
+    for column, transform, removed in (("kind", "truncate[1]", "at_month"), ("at", "month", "at_month")):
+        with table.update_spec() as update:
+            update.remove_field(removed)
+        with table.update_spec() as update:
+            update.add_field(column, transform, "at_month")
+        table.refresh()
+        table.append(month_rows(2))
+    assert table.spec().spec_id == 0
+    assert manifests_of(table, partitions_of(table)).values == ("2013-01", "2013-02")
+
+
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>]]>--></style></svg>$\\frac{1}{0}$ {{ 7 * 7 }}"
 
 

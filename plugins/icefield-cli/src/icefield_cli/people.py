@@ -6,13 +6,19 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
 from icefield import Table
 from icefield.partitioning import PartitionField, SortField
+from icefield.toolkit import field_id
+from icefield.types import IcebergType
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
 _MOST_BEFORE_POINT = 100
 _AGES = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+
+_Shown = tuple[str, PartitionField, IcebergType]
+"""A partition field under the name by which it is shown, and the type of its values."""
 
 
 def size(number: int | None) -> str | None:
@@ -54,26 +60,37 @@ def seconds(given: str) -> str:
     return given.partition(".")[0].removesuffix("+00:00").removesuffix("Z") + "Z"
 
 
-def partitions_of(table: Table) -> Callable[[Mapping[str, Any] | None, int | None], str | None]:
-    """A function that shows a partition, of the struct of its fields and the id of its spec: ``ts_month=2013-01``."""
-    schema, schemas = table.schema(), list(table.schemas().values())
-    specs = {}
-    for spec in table.metadata.partition_specs:
-        types = {field.name: field.field_type for field in spec.partition_type(schema, schemas).fields}
-        specs[spec.spec_id] = [(field, types.get(field.name)) for field in spec.fields]
-    every = {field.name: (field, kind) for fields in specs.values() for field, kind in fields}
+def partitions_of(
+    table: Table, partition: pa.StructType
+) -> Callable[[Mapping[str, Any] | None, int | None], str | None]:
+    """A function that shows a partition, of the struct of its fields and the id of its spec: ``ts_month=2013-01``.
 
-    def show(partition: Mapping[str, Any] | None, spec_id: int | None) -> str | None:
-        if partition is None:
+    ``partition``: the type of the structs. Its fields are told from each other by their ids, since a spec may use the
+    name of an earlier field again; the function shows the names that the spec itself gives them.
+    """
+    schema, schemas = table.schema(), list(table.schemas().values())
+    columns = {field_id(column): column.name for column in partition}
+    specs: dict[int, dict[str, _Shown]] = {}
+    every: dict[str, _Shown] = {}
+    for spec in table.metadata.partition_specs:
+        kinds = spec.partition_type(schema, schemas).fields
+        known = specs[spec.spec_id] = {}
+        for field, kind in zip(spec.fields, kinds, strict=True):
+            name = columns.get(field.field_id)
+            if name is not None:
+                known[name] = (field.name, field, kind.field_type)
+                every[name] = (name, field, kind.field_type)
+
+    def show(values: Mapping[str, Any] | None, spec_id: int | None) -> str | None:
+        if values is None:
             return None
-        fields = specs.get(spec_id) if spec_id is not None else None
-        known = {field.name: (field, kind) for field, kind in fields} if fields is not None else every
+        known = every if spec_id is None else specs.get(spec_id, every)
         texts = []
-        for name, value in partition.items():
-            if name in known:
-                field, kind = known[name]
+        for column, value in values.items():
+            if column in known:
+                name, field, kind = known[column]
                 # What Arrow made a string of, such as a date, is for people already.
-                shown = field.transform.to_display(kind, value) if type(value) is int and kind else _plain(value)
+                shown = field.transform.to_display(kind, value) if type(value) is int else _plain(value)
                 texts.append(f"{name}={shown}")
         return ", ".join(texts) or None
 

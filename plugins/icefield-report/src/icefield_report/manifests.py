@@ -67,10 +67,10 @@ def manifests_of(table: Table, partitions: Partitions) -> Manifests:
     first: tuple[tuple[str, ...], Ints, Ints] | None = None
     flat = summaries.flatten()
     for place, field in enumerate(spec.fields):
-        values = partitions.values[partitions.names.index(field.name)].take(pa.array(own))
+        values = partitions.values[partitions.ids.index(field.field_id)].take(pa.array(own))
         bounds = flat.take(pa.array(np.arange(place, len(flat), len(spec.fields))))
         ordered, ranks = _ranked(values)
-        shown = tuple(partitions.display(field.name, ordered))
+        shown = tuple(partitions.display(field.field_id, ordered))
         low, high = _range(shown, bounds)
         inside &= (ranks >= low[:, None]) & (ranks <= high[:, None])
         if first is None:

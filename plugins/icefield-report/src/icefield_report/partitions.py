@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from icefield import Table
 from icefield.partitioning import PartitionField
+from icefield.toolkit import field_id
 from icefield.types import NestedField
 
 Ints = npt.NDArray[np.int64]
@@ -27,9 +28,12 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """One place a partition in each column. ``values`` has a column for each partition field of any spec."""
+    """One place a partition in each column. ``values`` has a column for each partition field of any spec.
 
-    names: tuple[str, ...]
+    ``ids`` are the ids of these fields: a spec may use the name of an earlier one's field again.
+    """
+
+    ids: tuple[int, ...]
     values: tuple[pa.Array, ...]
     specs: Ints
     files: Ints
@@ -38,8 +42,8 @@ class Partitions:
     position_deletes: Ints
     equality_deletes: Ints
     delete_files: Ints
-    fields: dict[str, tuple[PartitionField, NestedField]]
-    of_spec: dict[int, frozenset[str]]
+    fields: dict[int, tuple[PartitionField, NestedField]]
+    of_spec: dict[int, frozenset[int]]
 
     def __len__(self) -> int:
         return len(self.files)
@@ -52,21 +56,21 @@ class Partitions:
     @property
     def is_partitioned(self) -> bool:
         """Whether any spec of the table has a field."""
-        return bool(self.names)
+        return bool(self.ids)
 
     def label(self, place: int) -> str:
         """The values of one partition: ``2013-01, EU``."""
         own = self.of_spec.get(int(self.specs[place]), frozenset())
         shown = [
-            self.display(name, values.slice(place, 1))[0]
-            for name, values in zip(self.names, self.values, strict=True)
-            if name in own
+            self.display(number, values.slice(place, 1))[0]
+            for number, values in zip(self.ids, self.values, strict=True)
+            if number in own
         ]
         return ", ".join(shown) or "(not partitioned)"
 
-    def display(self, name: str, values: pa.Array) -> list[str]:
-        """Values of one field."""
-        known = self.fields.get(name)
+    def display(self, number: int, values: pa.Array) -> list[str]:
+        """Values of the field with this id."""
+        known = self.fields.get(number)
         if known is None:
             return ["null" if value is None else str(value) for value in values.to_pylist()]
         field, kind = known
@@ -91,15 +95,17 @@ def partitions_of(table: Table) -> Partitions:
     partition = pa.array([], pa.struct([]))
     if "partition" in found.column_names:
         (partition,) = found["partition"].chunks or [pa.array([], scan.schema.field("partition").type)]
-    fields: dict[str, tuple[PartitionField, NestedField]] = {}
+    fields: dict[int, tuple[PartitionField, NestedField]] = {}
     for spec in (metadata.spec(), *reversed(metadata.partition_specs)):
         kinds = spec.partition_type(metadata.schema(), metadata.schemas).fields
         for field, kind in zip(spec.fields, kinds, strict=True):
-            fields.setdefault(field.name, (field, kind))
+            # Version 1 keeps a field that was removed as void, which shows no value of the specs before.
+            if field.field_id not in fields or str(fields[field.field_id][0].transform) == "void":
+                fields[field.field_id] = (field, kind)
     numbers = {name: np.asarray(found[name]).astype(np.int64) for name in _COLUMNS}
     specs = np.asarray(found["spec_id"]).astype(np.int64) if "spec_id" in found.column_names else None
     return Partitions(
-        names=tuple(each.name for each in partition.type),
+        ids=tuple(field_id(each) or 0 for each in partition.type),
         values=tuple(partition.flatten()),
         specs=np.zeros(found.num_rows, np.int64) if specs is None else specs,
         files=numbers["file_count"],
@@ -109,5 +115,5 @@ def partitions_of(table: Table) -> Partitions:
         equality_deletes=numbers["equality_delete_record_count"],
         delete_files=numbers["position_delete_file_count"] + numbers["equality_delete_file_count"],
         fields=fields,
-        of_spec={spec.spec_id: frozenset(field.name for field in spec.fields) for spec in metadata.partition_specs},
+        of_spec={spec.spec_id: frozenset(field.field_id for field in spec.fields) for spec in metadata.partition_specs},
     )

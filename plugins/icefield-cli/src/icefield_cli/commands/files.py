@@ -9,7 +9,7 @@ from icefield_cli.options import command, filter_of, table_argument, where_optio
 from icefield_cli.people import number, partitions_of, size
 from icefield_cli.rows import rows_of
 
-_COLUMNS = ("file_path", "file_format", "record_count", "file_size_in_bytes", "partition")
+_COLUMNS = ("file_path", "file_format", "record_count", "file_size_in_bytes", "spec_id", "partition")
 _FOR_PEOPLE = ("path", "format", "rows", "size", "partition")
 
 
@@ -25,17 +25,16 @@ def run(
     scan = scan_of(named, snapshot, ref, as_of, row_filter=filter_of(where))
     with context.progress("planning"):
         plan = scan.plan_arrow()
-    columns = [name for name in _COLUMNS if name in plan.column_names]
-    partition = partitions_of(named)
+    partition = partitions_of(named, plan.schema.field("partition").type)
 
     def for_people(row: Row) -> Row:
         return {
             **row,
-            "partition": partition(row.get("partition"), None),
+            "partition": partition(row["partition"], row["spec_id"]),
             "path": row["file_path"],
             "format": row["file_format"],
             "rows": number(row["record_count"]),
             "size": size(row["file_size_in_bytes"]),
         }
 
-    context.rows(rows_of(plan.select(columns).to_batches()), _FOR_PEOPLE[: len(columns)], for_people)
+    context.rows(rows_of(plan.select(_COLUMNS).to_batches()), _FOR_PEOPLE, for_people)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, filter_of, id_option, table_argument, where_option
 from icefield_cli.people import number, partitions_of, seconds, size
@@ -19,7 +21,8 @@ def run(context: Context, table: str, where: str | None, snapshot: int | None) -
     named = context.table(table)
     with context.progress("reading manifests"):
         found = named.inspect.partitions(snapshot, filter_of(where))
-    partition = partitions_of(named)
+    partitioned = "partition" in found.column_names
+    partition = partitions_of(named, found.schema.field("partition").type if partitioned else pa.struct([]))
 
     def for_people(row: Row) -> Row:
         return {
@@ -33,5 +36,5 @@ def run(context: Context, table: str, where: str | None, snapshot: int | None) -
         }
 
     spec = ("spec",) if len(named.metadata.partition_specs) > 1 else ()
-    of_which = ("partition", *spec) if "partition" in found.column_names else ()
+    of_which = ("partition", *spec) if partitioned else ()
     context.rows(rows_of(found.to_batches()), (*of_which, *_COLUMNS), for_people)
