@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 from planted_faults import Planted
 
 
@@ -39,6 +40,24 @@ def first(edit: Callable[[dict[str, Any]], Any]) -> Callable[[list[dict[str, Any
 
 def twice(records: list[dict[str, Any]]) -> None:
     records.append(records[0])
+
+
+def at_position(position: int) -> Callable[[pa.Table], pa.Table]:
+    """Let each row of a position delete file be of another position."""
+    return lambda rows: rows.set_column(
+        1, rows.schema.field(1), pa.array([position] * rows.num_rows, rows.schema.field(1).type)
+    )
+
+
+def delete_by_equality(planted: Planted) -> None:
+    """A delete by a key, in the only live delete file."""
+    planted.table.maintenance.rewrite_data_files(rewrite_all=True, remove_dangling_deletes=True)
+    planted.table.delete_by_equality(pa.table({"id": pa.array([1], pa.int64()), "kind": ["a"]}), ["id"])
+
+
+def garble_deletes(planted: Planted) -> None:
+    """Zeros in a delete file of the same size."""
+    planted.delete_file().write_bytes(bytes(planted.delete_file().stat().st_size))
 
 
 VECTORS = {"format_version": 3}
@@ -207,6 +226,27 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         VECTORS,
         lambda p: p.edit_files(lambda d: d.update(record_count=2), content=1),
         "vectors-damaged",
+    ),
+    "a position delete file that is damaged": ({}, garble_deletes, "deletes-damaged"),
+    "a position delete file with another number of rows": (
+        {},
+        lambda p: p.edit_files(lambda d: d.update(record_count=2), content=1),
+        "deletes-damaged",
+    ),
+    "a negative position": ({}, lambda p: p.edit_delete_file(at_position(-1)), "deletes-damaged"),
+    "a position behind the end of its file": ({}, lambda p: p.edit_delete_file(at_position(5)), "delete-positions"),
+    "an equality delete file that is damaged": (
+        {},
+        lambda p: [delete_by_equality(p), garble_deletes(p)],
+        "deletes-damaged",
+    ),
+    "an equality delete file without its column": (
+        {},
+        lambda p: [
+            delete_by_equality(p),
+            p.edit_delete_file(lambda rows: rows.select([]).append_column("x", rows["id"])),
+        ],
+        "deletes-damaged",
     ),
     "row ids that were given twice": (
         VECTORS,

@@ -12,6 +12,7 @@ import fastavro
 import icefield
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from icefield.catalog import Table
 from icefield.partitioning import SortField, SortOrder
 from icefield.schema import Schema
@@ -84,6 +85,18 @@ class Planted:
     def data_file(self) -> Path:
         """The first live data file."""
         return _path(self.table.inspect.data_files()["file_path"][0].as_py())
+
+    def delete_file(self) -> Path:
+        """The first live delete file."""
+        return _path(self.table.inspect.delete_files()["file_path"][0].as_py())
+
+    def edit_delete_file(self, edit: Callable[[pa.Table], pa.Table]) -> None:
+        """Change the rows of the delete file, and give its entry the new size and count."""
+        path = self.delete_file()
+        rows = edit(pq.read_table(path))
+        pq.write_table(rows, path)
+        stated = {"file_size_in_bytes": path.stat().st_size, "record_count": rows.num_rows}
+        self.edit_files(lambda record: record.update(stated), content=1)
 
     def edit_metadata(self, edit: Callable[[dict[str, Any]], Any]) -> None:
         """Change the metadata file's JSON."""

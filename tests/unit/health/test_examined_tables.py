@@ -18,6 +18,8 @@ from icefield.health.tables import examine, examine_table, repair_table, rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
+from icefield.manifest import EntryStatus
+from icefield.types import LongType
 from planted_breaches import PLANTED
 from planted_faults import Planted
 
@@ -106,6 +108,36 @@ def test_no_rule_is_without_a_planted_breach_but_those_of_upkeep(tmp_path):
     rules = {finding.check for group in examine_table(Planted.sound(tmp_path).table) for finding in group.findings}
     upkeep = {"small-files", "delete-debt", "small-manifests", "old-snapshots", "unfinished-expiry"}
     assert {rule for _, _, rule in PLANTED.values()} == rules - upkeep
+
+
+def test_deletes_that_can_be_read_are_sound_whatever_their_format_and_kind(tmp_path):
+    planted = Planted.sound(tmp_path)
+    table = planted.table
+    table.append(pa.table({"id": pa.array([20, 21], pa.int64()), "kind": ["a", "a"], "value": [0.5, 1.5]}))
+    for file_format in ("parquet", "avro"):
+        table.set_properties({"write.delete.format.default": file_format})
+        table.delete_by_equality(pa.table({"id": pa.array([21], pa.int64()), "kind": ["a"]}), ["id"])
+    with table.update_schema() as update:
+        update.add_column("other", LongType())
+    table.delete_by_equality(pa.table({"other": pa.array([7], pa.int64()), "kind": ["a"]}), ["other"])
+    with table.update_schema() as update:
+        update.delete_column("other")
+    assert table.inspect.delete_files().num_rows == 4
+    assert set(findings(planted)) <= {"delete-debt"}
+
+
+def test_each_of_several_vectors_in_one_file_is_read(tmp_path):
+    planted = Planted.sound(tmp_path, 3)
+    planted.table.delete("id in (5, 15)")
+    files = planted.table.inspect.delete_files()
+    assert len(set(files["file_path"].to_pylist())) < files.num_rows == 2
+
+    def edit(records: list[dict[str, Any]]) -> None:
+        *_, last = (record for record in records if record["status"] != EntryStatus.DELETED)
+        last["data_file"]["record_count"] = 9
+
+    planted.edit_manifest(edit, content=1)
+    assert "vectors-damaged" in findings(planted)
 
 
 def rules_that_there_are():

@@ -33,7 +33,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[Rule, ...], Examination]]] = {
     "upkeep": (upkeep_checks.RULES, upkeep_checks.examine_upkeep),
 }
 SAMPLE = 16
-"""Data files and deletion vectors that are read, unless all of them are asked for."""
+"""Data files, deletion vectors and other delete files that are read, unless all of them are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) ->
     """Check a table against the specification, group by group; nothing is changed.
 
     Metadata, every manifest list, and the manifests at the heads of branches and tags are looked at whole; every live
-    file is asked for; ``sample`` data files and as many deletion vectors are read and compared with what manifests say
-    of them, all of them with ``whole``. Raises nothing: whatever goes wrong is a finding.
+    file is asked for; ``sample`` data files, and as many deletion vectors and other delete files, are read and compared
+    with what manifests say of them, all of them with ``whole``. Raises nothing: whatever goes wrong is a finding.
     """
     subject = Subject(table.metadata, table.io, table.metadata_location, None if whole else sample)
     for name, (rules, examination) in GROUPS.items():

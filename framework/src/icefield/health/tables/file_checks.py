@@ -1,4 +1,4 @@
-"""What is looked at in storage: that each file is there with its size, and that deletion vectors can be read."""
+"""What is looked at in storage: that each file is there with its size, and that delete files can be read."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Final
 import numpy as np
 
 from icefield.errors import IcefieldError
-from icefield.health.tables import rules
+from icefield.health.tables import delete_checks, rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.sampling import sampled
 from icefield.health.tables.subject import Subject
 from icefield.manifest import DataFile, DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.scan.deletes.positions import read_vector
 
-RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, rules.VECTORS_DAMAGED)
+RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, *delete_checks.RULES)
 _AT_ONCE: Final = 64
 """Files that are asked for together."""
 
@@ -27,7 +26,7 @@ class _Files:
 
     sizes: dict[str, int] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
-    vectors: list[DataFile] = field(default_factory=list)
+    deletes: dict[tuple[str, int | None], DataFile] = field(default_factory=dict)
 
     def add(self, entries: ManifestEntries) -> None:
         """Take the live entries of a manifest."""
@@ -37,19 +36,21 @@ class _Files:
         is_data = np.asarray(live.column(f.CONTENT)) == DataFileContent.DATA
         counts = live.column(f.RECORD_COUNT).to_pylist()
         self.rows.update((path, count) for path, count, data in zip(paths, counts, is_data, strict=True) if data)
-        others = live.filter(~is_data)
-        self.vectors += [file for file in others.data_files() if file.is_deletion_vector]
+        deletes = live.filter(~is_data).data_files()
+        # Many vectors may be in one file.
+        self.deletes.update(((file.file_path, file.content_offset), file) for file in deletes)
 
 
 def examine_files(subject: Subject, ledger: Ledger) -> None:
-    """Look at the files themselves. One request a file, several at once; vectors are read by sample."""
+    """Look at the files themselves. One request a file, several at once; delete files are read by sample."""
     files = _Files()
     for entries in subject.readable():
         files.add(entries)
     _look_at_sizes(subject, files, ledger)
-    ledger.look_at(rules.VECTORS_DAMAGED)
-    for vector in sampled(files.vectors, subject.sample):
-        _look_at_vector(subject, vector, files, ledger)
+    for kind in (True, False):
+        deletes = [file for file in files.deletes.values() if file.is_deletion_vector is kind]
+        for file in sampled(deletes, subject.sample):
+            delete_checks.look_at_deletes(subject, file, files.rows, ledger)
 
 
 def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
@@ -69,13 +70,3 @@ def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
             elif info.size != files.sizes[path]:
                 said = f"it has {info.size:,} bytes, and its manifest says {files.sizes[path]:,}"
                 ledger.breach(rules.FILE_SIZES, path, said)
-
-
-def _look_at_vector(subject: Subject, vector: DataFile, files: _Files, ledger: Ledger) -> None:
-    """Whether a vector decodes, deletes as many rows as its entry says, and none behind the end of its file."""
-    rows = files.rows.get(vector.referenced_data_file or "", -1)
-    of = DataFile(file_path=vector.referenced_data_file or "", file_format="", record_count=rows, file_size_in_bytes=0)
-    try:
-        read_vector(subject.io, vector, of)
-    except IcefieldError as error:
-        ledger.breach(rules.VECTORS_DAMAGED, vector.file_path, str(error))

@@ -187,6 +187,16 @@ FILE_SIZES: Final = Rule(
 VECTORS_DAMAGED: Final = Rule(
     "vectors-damaged", _DELETES, "restore the file from a copy, or roll back", no_repair=_LOST
 )
+DELETES_DAMAGED: Final = Rule(
+    "deletes-damaged", _DELETES, "restore the file from a copy, or roll back", no_repair=_LOST
+)
+DELETE_POSITIONS: Final = Rule(
+    "delete-positions",
+    _DELETES,
+    "see whether the data file was written over; readers pass over such a position",
+    Result.WARNING,
+    no_repair="which row was meant is not known",
+)
 FILES_DAMAGED: Final = Rule("files-damaged", _SNAPSHOTS, _RESTORE, no_repair=_LOST)
 RECORD_COUNTS: Final = Rule("record-counts", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 BOUNDS: Final = Rule(
