@@ -143,6 +143,22 @@ def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
+    ("command", "others"),
+    [
+        ("expire-snapshots db.t --files", "'--dry-run'"),
+    ],
+    ids=str,
+)
+def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
+    command: str, others: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    assert f"goes with {others}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("arguments", "nearest"),
     [
         (["tabels"], "'tables'"),

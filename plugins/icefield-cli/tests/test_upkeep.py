@@ -33,6 +33,16 @@ def test_expiry_deletes_what_its_dry_run_names(
     assert ids(catalog) == [2]
 
 
+def test_expiry_lists_files_in_a_dry_run_only_and_changes_nothing_before_it_says_so(
+    run: Run, catalog: icefield.Catalog, deleted: icefield.Table
+) -> None:
+    time.sleep(0.002)
+    with pytest.raises(SystemExit) as ended:
+        run("expire-snapshots", "db.events", "--older-than", "0s", "--files")
+    assert ended.value.code == 2
+    assert len(catalog.load_table("db.events").snapshots()) == 3
+
+
 def test_orphans_are_listed_and_only_deleted_when_that_is_asked_for(
     run: Run, catalog: icefield.Catalog, events: icefield.Table
 ) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from icefield.expressions import AlwaysTrue, BooleanExpression
 
 from icefield_cli.context import Context
@@ -22,22 +24,34 @@ class Command(click.Command):
     """A command of ``icefield``, which takes the shared options before its own help."""
 
     def __init__(
-        self, name: str | None, exclusive: Sequence[Sequence[str]] = (), needs: Sequence[str] = (), **more: Any
+        self,
+        name: str | None,
+        exclusive: Sequence[Sequence[str]] = (),
+        needs: Sequence[str] = (),
+        goes_with: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        **more: Any,
     ) -> None:
-        """``exclusive``: parameters of which one at most may be given; ``needs``: of which one must be."""
+        """``exclusive``: parameters of which one at most may be given; ``needs``: of which one must be.
+
+        ``goes_with``: for a parameter those of which one must be given with it.
+        """
         super().__init__(name, **{**more, "context_settings": SETTINGS})
         self.params.extend(shared_options())
-        self._exclusive, self._needs = exclusive, needs
+        self._exclusive, self._needs, self._goes_with = exclusive, needs, goes_with
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and raise click's error of wrong usage where options exclude each other."""
         rest = super().parse_args(ctx, args)
         if ctx.resilient_parsing:  # a shell asks what may follow
             return rest
+        given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         for names in self._exclusive:
-            given = [name for name in names if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-            if len(given) > 1:
-                raise click.UsageError(f"{self._spelt(given[:2], ' and ')} exclude each other; give one", ctx)
+            both = [name for name in names if name in given]
+            if len(both) > 1:
+                raise click.UsageError(f"{self._spelt(both[:2], ' and ')} exclude each other; give one", ctx)
+        for name, others in self._goes_with.items():
+            if name in given and given.isdisjoint(others):
+                raise click.UsageError(f"{self._spelt([name], '')} goes with {self._spelt(others, ' or ')}", ctx)
         if self._needs and all(ctx.params[name] is None for name in self._needs):
             raise click.UsageError(f"one of {self._spelt(self._needs, ', ')} is needed", ctx)
         return rest
@@ -48,7 +62,12 @@ class Command(click.Command):
 
 
 def command(
-    name: str, text: str | None, *, exclusive: Sequence[Sequence[str]] = (), needs: Sequence[str] = ()
+    name: str,
+    text: str | None,
+    *,
+    exclusive: Sequence[Sequence[str]] = (),
+    needs: Sequence[str] = (),
+    goes_with: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function of the ``Context`` and of the parameters that decorators below it declare.
 
@@ -61,7 +80,13 @@ def command(
 
         first, _, more = (text or "").partition("\n")
         create = click.command(
-            name, cls=Command, help=f"{first}\n{more}", short_help=first, exclusive=exclusive, needs=needs
+            name,
+            cls=Command,
+            help=f"{first}\n{more}",
+            short_help=first,
+            exclusive=exclusive,
+            needs=needs,
+            goes_with=goes_with,
         )
         return create(update_wrapper(called, function))
 

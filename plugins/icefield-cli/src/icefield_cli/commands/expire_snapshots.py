@@ -16,7 +16,7 @@ NAME = "expire-snapshots"
 _OLDER = "A time, or an age such as 7d; default: what the table's properties say, or 5 days."
 
 
-@command(NAME, __doc__)
+@command(NAME, __doc__, goes_with={"files": ("dry_run",)})
 @table_argument
 @click.option("--older-than", type=instant_or_age, metavar="TIME", help=_OLDER)
 @click.option("--retain-last", type=count, metavar="N", help="Keep so many of each branch, whatever their age.")
@@ -40,7 +40,7 @@ def run(
         result = maintenance.expire_snapshots(
             older_than, retain_last, snapshots, dry_run=dry_run, clean_files=not keep_files
         )
-    if files and dry_run:
+    if files:
         context.rows(rows_of(result.locations()), ("kind", "location"))
         return
     number = len(result.snapshot_ids)
