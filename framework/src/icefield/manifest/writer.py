@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -13,7 +15,7 @@ import pyarrow.compute as pc
 
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.manifest import schemas as f
-from icefield.manifest.columns import ALL_COLUMNS
+from icefield.manifest.columns import ALL_COLUMNS, struct_array
 from icefield.manifest.data_file import DataFile, DataFileContent, EntryStatus
 from icefield.manifest.encoding import data_file_columns
 from icefield.manifest.entries import ManifestEntries
@@ -21,9 +23,11 @@ from icefield.manifest.manifest_file import UNASSIGNED, ManifestContent, Manifes
 from icefield.manifest.summaries import PartitionSummaries
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.spec import fields_to_json
+from icefield.partitioning.transforms import VoidTransform
 from icefield.schema import Schema, schema_to_arrow, schema_to_json
 from icefield.storage import FileIO
-from icefield.types.arrow.types import to_arrow_type
+from icefield.types import StructType, UnknownType
+from icefield.types.arrow.types import from_arrow_type, to_arrow_type
 
 _FILES_AT_ONCE: Final = 8192
 _AVRO: Final = {"avro.record-name": "manifest_entry"}
@@ -37,8 +41,9 @@ class ManifestWriter:
     attempt of a commit.
 
     ``schema`` is the table's, for the header and the types of the partition; ``schemas`` are older ones, for a spec
-    over columns that are gone. Raises ``UnsupportedFeature`` for delete files in version 1, and for a spec with a
-    transform that this version does not know.
+    over columns that are gone. Where no schema has a source, the types are those of the first entries that are carried
+    over. Raises ``UnsupportedFeature`` for delete files in version 1, for a spec with a transform that this version
+    does not know, and for new files whose partition types no schema tells.
     """
 
     def __init__(
@@ -64,22 +69,22 @@ class ManifestWriter:
         self._spec = spec
         self._snapshot_id = snapshot_id
         self._content = content
-        partition_type = spec.partition_type(schema, schemas)
-        self._partition_type: pa.StructType = to_arrow_type(partition_type)
-        entries = f.entry_schema(format_version, partition_type)
-        self._arrow = schema_to_arrow(entries)
-        self._summaries = PartitionSummaries(partition_type)
+        self._partition_type = spec.partition_type(schema, schemas)
         self._files = [0, 0, 0]
         self._rows = [0, 0, 0]
         self._lowest: int | None = None
         self._paths: list[pa.Array] = []
         self._result: ManifestFile | None = None
-        self._writer = io.manifest_format().open_writer(
-            io.open_output(location),
-            entries,
+        self._open = partial(
+            _Open,
+            io,
+            location,
+            format_version,
             properties={**_AVRO, **(properties or {})},
             metadata=manifest_metadata(schema, spec, format_version, content),
         )
+        self._forgotten = _forgotten(spec, self._partition_type)
+        self._file = None if self._forgotten else self._open(self._partition_type)
 
     @property
     def entries_count(self) -> int:
@@ -89,7 +94,7 @@ class ManifestWriter:
     @property
     def estimated_size(self) -> int:
         """Bytes the manifest would have if closed now; rough."""
-        return self._writer.estimated_size
+        return 0 if self._file is None else self._file.writer.estimated_size
 
     def add(self, files: Iterable[DataFile], *, data_sequence_number: int | None = None) -> None:
         """Write files as ADDED by this snapshot.
@@ -131,11 +136,12 @@ class ManifestWriter:
         """Publish the manifest. Raises ``InvalidArgument``, and publishes nothing, when a live path occurs twice."""
         if self._result is not None:
             return self._result
+        file = self._file = self._file or self._open(self._partition_type)
         try:
             self._check_distinct()
-            written = self._writer.close()
+            written = file.writer.close()
         except BaseException:
-            self._writer.abort()
+            file.writer.abort()
             raise
         added, existing, deleted = EntryStatus.ADDED, EntryStatus.EXISTING, EntryStatus.DELETED
         self._result = ManifestFile(
@@ -152,13 +158,14 @@ class ManifestWriter:
             added_rows_count=self._rows[added],
             existing_rows_count=self._rows[existing],
             deleted_rows_count=self._rows[deleted],
-            partitions=self._summaries.result(),
+            partitions=file.summaries.result(),
         )
         return self._result
 
     def abort(self) -> None:
         """Leave no file."""
-        self._writer.abort()
+        if self._file is not None:
+            self._file.writer.abort()
 
     def __enter__(self) -> Self:
         return self
@@ -174,7 +181,13 @@ class ManifestWriter:
     def _add(self, files: list[DataFile], data_sequence_number: int | None) -> None:
         for file in files:
             self._check_file(file)
-        columns = data_file_columns(files, self._partition_type)
+        if self._forgotten:
+            raise UnsupportedFeature(
+                f"no schema of the table has the column of partition field '{self._forgotten}' any more, so that no "
+                f"new files can be added to partitions of spec {self._spec.spec_id}: rewrite_data_files with "
+                "rewrite_all takes their rows to the present spec"
+            )
+        columns = data_file_columns(files, to_arrow_type(self._partition_type))
         columns[f.STATUS] = pa.array(np.full(len(files), EntryStatus.ADDED, np.int32))
         columns[f.SNAPSHOT_ID] = self._constant(self._snapshot_id, len(files))
         if data_sequence_number is not None:
@@ -250,13 +263,9 @@ class ManifestWriter:
         if self._version == 1:
             columns[f.BLOCK_SIZE] = self._constant(f.BLOCK_SIZE_DEFAULT, count)
         self._count(columns)
-        self._summaries.update(columns[f.PARTITION])
-        arrays = [_shaped(columns, field, number, count) for field, number in self._layout()]
-        self._writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
-
-    def _layout(self) -> Iterable[tuple[pa.Field, int]]:
-        rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(self._version) is not None]
-        return zip(self._arrow, (rule.field_id for rule in rules), strict=True)
+        if self._file is None:
+            self._file = self._open(_as_stored(self._partition_type, columns[f.PARTITION].type))
+        self._file.write(columns, count)
 
     def _count(self, columns: dict[int, pa.Array]) -> None:
         status = np.asarray(columns[f.STATUS])
@@ -286,6 +295,66 @@ class ManifestWriter:
         return pa.array(np.full(count, value, np.int64))
 
 
+class _Open:
+    """The file of a manifest, once the types of its partition tuples are known."""
+
+    def __init__(
+        self, io: FileIO, location: str, format_version: int, partition_type: StructType, **header: Mapping[str, str]
+    ) -> None:
+        entries = f.entry_schema(format_version, partition_type)
+        self._arrow = schema_to_arrow(entries)
+        self._rules = [rule for rule in f.ENTRY_FIELDS if rule.requirement(format_version) is not None]
+        self.summaries = PartitionSummaries(partition_type)
+        self.writer = io.manifest_format().open_writer(io.open_output(location), entries, **header)
+
+    def write(self, columns: Mapping[int, pa.Array], count: int) -> None:
+        """Write entries."""
+        self.summaries.update(columns[f.PARTITION])
+        layout = zip(self._arrow, self._rules, strict=True)
+        arrays = [_shaped(columns, field, rule.field_id, count) for field, rule in layout]
+        self.writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._arrow))
+
+
+def _forgotten(spec: PartitionSpec, partition_type: StructType) -> str | None:
+    """The first field with values of a type that no schema tells, if any."""
+    pairs = zip(spec.fields, partition_type.fields, strict=True)
+    unknown = (
+        one.name
+        for one, typed in pairs
+        if isinstance(typed.field_type, UnknownType) and not isinstance(one.transform, VoidTransform)
+    )
+    return next(unknown, None)
+
+
+def _as_stored(partition_type: StructType, stored: pa.StructType) -> StructType:
+    """A partition type with the types that entries have where no schema tells them."""
+    pairs = zip(partition_type.fields, stored, strict=True)
+    return StructType(
+        *(
+            replace(field, field_type=from_arrow_type(held.type))
+            if isinstance(field.field_type, UnknownType)
+            else field
+            for field, held in pairs
+        )
+    )
+
+
+def _tuples(partition: pa.StructArray, wanted: pa.StructType) -> pa.StructArray:
+    """Partition tuples of the types of a manifest. Raises ``InvalidArgument`` for what does not fit."""
+    if partition.type == wanted:
+        return partition
+    try:
+        children = [
+            pa.nulls(len(partition), field.type)
+            if pa.types.is_null(field.type)  # under void
+            else partition.field(place).cast(field.type)
+            for place, field in enumerate(wanted)
+        ]
+    except pa.ArrowException as error:
+        raise InvalidArgument(f"partition tuples do not fit into a manifest of {wanted}: {error}") from error
+    return struct_array(children, list(wanted), len(partition))
+
+
 def manifest_metadata(
     schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent
 ) -> dict[str, str]:
@@ -311,7 +380,9 @@ def _shaped(columns: Mapping[int, pa.Array], field: pa.Field, number: int, count
         if number == f.CONTENT:
             return pa.array(np.zeros(count, np.int32))
         return pa.nulls(count, field.type)
-    return column if column.type == field.type or number == f.PARTITION else column.cast(field.type)
+    if number == f.PARTITION:
+        return _tuples(column, field.type)
+    return column if column.type == field.type else column.cast(field.type)
 
 
 _DATA_FILE_IDS: Final[Mapping[str, int]] = {rule.name: rule.field_id for rule in f.DATA_FILE_FIELDS}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield.manifest.columns import struct_array
 from icefield.partitioning import PartitionSpec
 from icefield.partitioning.transforms import VoidTransform
-from icefield.types import IcebergType, NestedField, StructType
+from icefield.types import IcebergType, NestedField, StructType, UnknownType
 from icefield.types.arrow.types import to_arrow_type
 
 
@@ -59,18 +59,20 @@ class UnitedPartition:
         return self._field(name).field_type
 
     def tuples(self, spec_id: int, partition: pa.StructArray) -> pa.StructArray:
-        """Partition tuples of one spec, null in the fields that it does not have, or has as void."""
+        """Partition tuples of one spec, null in the fields that it does not have, or has as void.
+
+        So are those whose type nobody knows, since no schema of the table has the source any more, as in Java.
+        """
         places = self._valued[spec_id]
         if partition.type == self.arrow_type and len(places) == len(self.type.fields):
             return partition
         children = []
         for wanted, field in zip(self.type.fields, self.arrow_type, strict=True):
             place = places.get(wanted.field_id)
-            if place is None:
+            if place is None or isinstance(wanted.field_type, UnknownType):
                 children.append(pa.nulls(len(partition), field.type))
             else:
                 child = partition.field(place)
-                # The type of a column that the table has forgotten is the file's own.
                 children.append(child if child.type == field.type else child.cast(field.type))
         return struct_array(children, list(self.arrow_type), len(partition))
 
