@@ -16,7 +16,7 @@ from icefield_rest_server import Settings, app
 from rest_served import served, with_table
 
 SCHEMA = pa.schema([("id", pa.int64())])
-PATIENCE = 0.5
+PATIENCE = 1.0
 WAITS = {
     "scan-planning-mode": "server",
     "rest.retry.min-wait-ms": "1",
