@@ -114,51 +114,6 @@ def test_whatever_cannot_be_done_is_one_line_and_status_1(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["no-such-command"],
-        ["scan"],
-        ["scan", "db.t", "--limit", "many"],
-        ["scan", "db.t", "--limit", "-1"],
-        ["scan", "db.t", "--limit", "1", "--all"],
-        ["scan", "db.t", "--snapshot", "1", "--ref", "main"],
-        ["scan", "db.t", "--as-of", "yesterday"],
-        ["namespaces", "-p", "warehouse"],
-        ["namespaces", "-p", "=x"],
-        ["namespaces", "--output", "xml"],
-        ["create-table", "db.t"],
-        ["create-table", "db.t", "--column", "id"],
-        ["create-table", "db.t", "--column", "id required"],
-        ["create-table", "db.t", "--column", "id blob"],
-        ["properties", "db.t", "--set", "x"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert "Usage: icefield" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("command", "others"),
-    [
-        ("expire-snapshots db.t --files", "'--dry-run'"),
-    ],
-    ids=str,
-)
-def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
-    command: str, others: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(command.split())
-    assert ended.value.code == 2
-    assert f"goes with {others}\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("arguments", "nearest"),
     [
         (["tabels"], "'tables'"),

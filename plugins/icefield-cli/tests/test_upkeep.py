@@ -151,6 +151,32 @@ def test_branches_and_tags_are_made_moved_kept_and_deleted(
     assert {*refs()} == {"main"}
 
 
+def test_how_long_a_branch_or_tag_is_kept_changes_only_where_it_is_there_and_of_that_kind(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    run("branch", "db.events", "work")
+    run("tag", "db.events", "v1")
+    before = catalog.load_table("db.events").metadata.refs
+    age = ("--retain", "--max-ref-age", "3d")
+    for command, name, said in (
+        ("branch", "no", "db.events has no branch 'no'; it has main, work"),
+        ("tag", "no", "db.events has no tag 'no'; it has v1"),
+        ("branch", "v1", "'v1' of db.events is a tag, not a branch"),
+        ("tag", "work", "'work' of db.events is a branch, not a tag"),
+    ):
+        refused = run(command, "db.events", name, *age)
+        assert (refused.status, refused.err) == (1, f"icefield: {said}\n")
+    assert catalog.load_table("db.events").metadata.refs == before
+
+
+def test_a_branch_is_not_created_where_it_is_to_be_renamed_or_moved_and_the_name_is_empty(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    for option in ("--rename", "--fast-forward"):
+        assert run("branch", "db.events", "new", option, "").status == 1
+    assert {*catalog.load_table("db.events").metadata.refs} == {"main"}
+
+
 def test_a_staged_snapshot_is_published(run: Run, catalog: icefield.Catalog, events: icefield.Table) -> None:
     run("branch", "db.events", "work")
     events.refresh()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+from typing import Any
 
 import fastavro
 import pyarrow as pa
@@ -58,7 +59,7 @@ def stored_tuples(table: Table) -> list[tuple[object, ...]]:
     found = []
     for manifest in manifests(table):
         if manifest.partition_spec_id == 0:
-            records = fastavro.reader(io.BytesIO(table.io.read(manifest.manifest_path)))
+            records: Any = fastavro.reader(io.BytesIO(table.io.read(manifest.manifest_path)))
             found += [tuple(r["data_file"]["partition"].values()) for r in records if r["status"] != 2]
     return sorted(found, key=str)
 

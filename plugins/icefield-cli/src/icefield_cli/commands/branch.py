@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import click
 from icefield.transaction import ManageSnapshots
 
 from icefield_cli.commands import references
-from icefield_cli.commands.references import target_of, target_options, target_or_current
+from icefield_cli.commands.references import check_there, target_of, target_options, target_or_current, without_target
 from icefield_cli.context import Context
 from icefield_cli.options import command, count, flag, table_argument
 from icefield_cli.times import span
 
 NAME = "branch"
 _CHANGES = ("replace", "fast_forward", "rename", "delete", "retain")
+_AGES = ("max_ref_age", "max_snapshot_age", "min_snapshots")
+_EXCLUSIVE = (
+    references.EXCLUSIVE,
+    _CHANGES,
+    *without_target("fast_forward", "rename", "delete", "retain"),
+    *product(("rename", "delete"), _AGES),
+)
 
 
-@command(NAME, __doc__, exclusive=(references.EXCLUSIVE, _CHANGES))
+@command(NAME, __doc__, exclusive=_EXCLUSIVE, goes_with={"retain": _AGES})
 @table_argument
 @click.argument("name")
 @target_options
@@ -49,24 +58,25 @@ def run(
     if delete:
         made = "deleted"
         change.remove_branch(name)
-    elif rename:
+    elif rename is not None:
         made = f"renamed to {rename}:"
         change.rename_branch(name, rename)
-    elif fast_forward:
+    elif fast_forward is not None:
         made = "moved"
         change.fast_forward(name, fast_forward)
-    elif not replace and not retain:
+    elif replace:
+        made = "moved"
+        change.replace_branch(name, target_or_current(found, snapshot, source))
+    elif retain:
+        made = "changed"
+        check_there(found, name, NAME)
+    else:
         change.create_branch(target_of(found, snapshot, source), name, *ages)
         ages = (None, None, None)
-    else:
-        made = "moved" if replace else "changed"
-        if replace:
-            change.replace_branch(name, target_or_current(found, snapshot, source))
-    if not delete and not rename:
-        _retain(change, name, ages)
+    _retain(change, name, ages)
     with context.changing(NAME):
         change.commit()
-    context.say(f"{made} branch {name} of {table}", table=table, branch=rename or name)
+    context.say(f"{made} branch {name} of {table}", table=table, branch=name if rename is None else rename)
 
 
 def _retain(change: ManageSnapshots, name: str, ages: tuple[int | None, int | None, int | None]) -> None:

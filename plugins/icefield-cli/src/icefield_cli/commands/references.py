@@ -1,6 +1,8 @@
-"""The options that say which snapshot a branch or a tag is to name."""
+"""What ``branch`` and ``tag`` share: the options that say which snapshot is named, and the check of what is there."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import click
 from icefield import Table
@@ -11,11 +13,26 @@ from icefield_cli.options import Function, id_option
 EXCLUSIVE = ("snapshot", "source")
 
 
+def without_target(*changes: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of parameters that exclude each other: each of these changes leaves the snapshot, or chooses it itself."""
+    return tuple(product(changes, EXCLUSIVE))
+
+
 def target_options(function: Function) -> Function:
     """Declare ``snapshot`` and ``source``, which are ``EXCLUSIVE``."""
     source = click.option("--from", "source", metavar="REF", help="The snapshot that this branch or tag names.")
     declared: Function = id_option("--snapshot", "The snapshot; default: the current one.")(source(function))
     return declared
+
+
+def check_there(table: Table, name: str, kind: str) -> None:
+    """Raise ``NoSuchSnapshot`` unless the table has a ref of this name and kind: ``branch`` or ``tag``."""
+    found = table.metadata.ref(name)
+    if found is not None and found.type != kind:
+        raise NoSuchSnapshot(f"'{name}' of {'.'.join(table.name())} is a {found.type}, not a {kind}")
+    if found is None:
+        known = sorted(each for each, ref in table.metadata.refs.items() if ref.type == kind)
+        raise NoSuchSnapshot(f"{'.'.join(table.name())} has no {kind} '{name}'; it has {', '.join(known) or 'none'}")
 
 
 def target_of(table: Table, snapshot: int | None, source: str | None) -> int | None:

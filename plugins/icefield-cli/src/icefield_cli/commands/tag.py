@@ -5,15 +5,21 @@ from __future__ import annotations
 import click
 
 from icefield_cli.commands import references
-from icefield_cli.commands.references import target_options, target_or_current
+from icefield_cli.commands.references import check_there, target_options, target_or_current, without_target
 from icefield_cli.context import Context
 from icefield_cli.options import command, flag, table_argument
 from icefield_cli.times import span
 
 NAME = "tag"
+_EXCLUSIVE = (
+    references.EXCLUSIVE,
+    ("replace", "delete", "retain"),
+    *without_target("delete", "retain"),
+    ("delete", "max_ref_age"),
+)
 
 
-@command(NAME, __doc__, exclusive=(references.EXCLUSIVE, ("replace", "delete", "retain")))
+@command(NAME, __doc__, exclusive=_EXCLUSIVE, goes_with={"retain": ("max_ref_age",)})
 @table_argument
 @click.argument("name")
 @target_options
@@ -41,6 +47,7 @@ def run(
         change.remove_tag(name)
     elif retain:
         made = "changed"
+        check_there(found, name, NAME)
     else:
         target = target_or_current(found, snapshot, source)
         if replace:
@@ -48,7 +55,7 @@ def run(
             change.replace_tag(name, target)
         else:
             change.create_tag(target, name)
-    if max_ref_age is not None and not delete:
+    if max_ref_age is not None:
         change.set_max_ref_age_ms(name, max_ref_age)
     with context.changing(NAME):
         change.commit()
