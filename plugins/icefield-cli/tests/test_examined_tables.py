@@ -49,9 +49,7 @@ def test_a_missing_data_file_is_given_up_by_name_only_and_after_a_dry_run(
     assert run("doctor", "db.events", "--whole", "--repair").lines == ["nothing is wrong now"]
 
 
-def test_repairs_are_of_tables_and_dry_runs_of_repairs(run: Run, events: icefield.Table) -> None:
-    assert "are for tables" in run("doctor", "--repair").err
-    assert "goes with --repair" in run("doctor", "db.events", "--dry-run").err
+def test_a_repair_that_there_is_none_of_is_wrong_usage(run: Run, events: icefield.Table) -> None:
     with pytest.raises(SystemExit) as left:
         run("doctor", "db.events", "--repair", "everything")
     assert left.value.code == 2
@@ -71,8 +69,3 @@ def test_a_missing_data_file_fails_the_examination_and_is_named(
     failed = [row for row in run("doctor", "db.events", "--output", "json").objects if row["result"] == "failed"]
     assert lost.name in failed[0]["location"]
     assert failed[0]["advice"]
-
-
-def test_options_of_the_other_examination_are_refused(run: Run, events: icefield.Table) -> None:
-    assert "for catalogs" in run("doctor", "db.events", "--read-only").err
-    assert "name one" in run("doctor", "--whole").err

@@ -65,6 +65,11 @@ def test_options_that_exclude_each_other_are_named(command: str, capsys: pytest.
     ("command", "others"),
     [
         ("expire-snapshots db.t --files", "'--dry-run'"),
+        ("doctor db.t --dry-run", "'--repair'"),
+        ("rewrite-data-files db.t --max-commits 3", "'--partial-progress'"),
+        ("rewrite-data-files db.t --max-failed-commits 3", "'--partial-progress'"),
+        ("rollback db.t --ref main --any", "'--snapshot'"),
+        ("rollback db.t --before 1d --any", "'--snapshot'"),
         ("branch db.t b --retain", "'--max-ref-age' or '--max-snapshot-age' or '--min-snapshots'"),
         ("tag db.t v --retain", "'--max-ref-age'"),
     ],
@@ -77,3 +82,24 @@ def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
         main(command.split())
     assert ended.value.code == 2
     assert f"goes with {others}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("doctor db.t --location x", "are for catalogs"),
+        ("doctor db.t --location=", "are for catalogs"),
+        ("doctor db.t --read-only", "are for catalogs"),
+        ("doctor --whole", "are for tables"),
+        ("doctor --repair", "are for tables"),
+        ("compute-stats db.t --only partitions --columns id", "'--columns' is for statistics of the table"),
+        ("properties db.t --set a=1 --set b=2 --remove b", "'--set' and '--remove' are both given for b"),
+    ],
+)
+def test_an_option_that_what_else_is_given_leaves_without_use_is_wrong_usage(
+    command: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

@@ -22,6 +22,8 @@ _COLUMNS = ("statistics", "snapshot_id", "bytes", "location")
 )
 def run(context: Context, table: str, columns: tuple[str, ...], snapshot: int | None, only: str | None) -> None:
     """Run the command."""
+    if columns and only == "partitions":
+        raise click.UsageError("'--columns' is for statistics of the table; with '--only partitions' there are none")
     found = context.table(table)
     rows: list[tuple[str, StatisticsFile | PartitionStatisticsFile]] = []
     if only != "partitions":

@@ -13,7 +13,6 @@ from enum import Enum
 
 import click
 from icefield import IcefieldError
-from icefield.errors import InvalidArgument
 from icefield.health import (
     Finding,
     GroupOfChecks,
@@ -40,7 +39,7 @@ def _named(repair: Enum) -> str:
 REPAIRS = {_named(repair): repair for repair in Repair}
 
 
-@command("doctor", __doc__)
+@command("doctor", __doc__, goes_with={"dry_run": ("repairs",)})
 @click.argument("table", metavar="[TABLE]", required=False)
 @flag("--whole", "Of a table: read every data file, not a sample.")
 @click.option(
@@ -71,11 +70,9 @@ def run(
     read_only: bool,
 ) -> None:
     """Run the command."""
-    if dry_run and not repairs:
-        raise InvalidArgument("--dry-run goes with --repair; without it nothing is changed at all")
     if table is not None:
-        if location or namespace or read_only:
-            raise InvalidArgument(
+        if location is not None or namespace is not None or read_only:
+            raise click.UsageError(
                 "--location, --namespace and --read-only are for catalogs; leave them out for a table"
             )
         if repairs:
@@ -84,7 +81,7 @@ def run(
             _table(context, table, whole)
         return
     if whole or repairs:
-        raise InvalidArgument("--whole and --repair are for tables; name one")
+        raise click.UsageError("--whole and --repair are for tables; name one")
     findings: list[Finding] = []
     began = time.monotonic()
     with context.progress("examining", prints=True) as progress:

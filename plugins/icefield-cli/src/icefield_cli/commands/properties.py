@@ -14,6 +14,9 @@ from icefield_cli.options import command, pairs_option, table_argument
 @click.option("--remove", metavar="KEY", multiple=True, help="Remove a property; repeatable.")
 def run(context: Context, table: str, changes: tuple[tuple[str, str], ...], remove: tuple[str, ...]) -> None:
     """Run the command."""
+    for key in dict(changes):
+        if key in remove:
+            raise click.UsageError(f"'--set' and '--remove' are both given for {key}; give one")
     found = context.table(table)
     if changes or remove:
         with found.transaction() as transaction:

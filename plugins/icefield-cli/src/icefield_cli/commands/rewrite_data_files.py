@@ -31,9 +31,10 @@ _STRATEGY = (
 _ORDERS = ["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
 _FAILED = "With --partial-progress: fail once more commits than these have failed; default: --max-commits."
 _THRESHOLD = "Rewrite files with so many delete files, whatever their size."
+_GOES_WITH = dict.fromkeys(("max_commits", "max_failed_commits"), ("partial_progress",))
 
 
-@command(NAME, __doc__, exclusive=(("sort", "zorder_columns"),))
+@command(NAME, __doc__, exclusive=(("sort", "zorder_columns"),), goes_with=_GOES_WITH)
 @table_argument
 @click.option("--strategy", type=click.Choice(list(_STRATEGIES)), help=_STRATEGY)
 @click.option(

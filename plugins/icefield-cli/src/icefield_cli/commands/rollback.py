@@ -12,7 +12,7 @@ NAME = "rollback"
 _WHERE = ("snapshot", "before", "ref")
 
 
-@command(NAME, __doc__, exclusive=(_WHERE,), needs=_WHERE)
+@command(NAME, __doc__, exclusive=(_WHERE,), needs=_WHERE, goes_with={"any": ("snapshot",)})
 @table_argument
 @id_option("--snapshot", "An ancestor of the current snapshot.")
 @click.option("--before", type=instant_or_age, metavar="TIME", help="The latest from before a time, or an age.")
