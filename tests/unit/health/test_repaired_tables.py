@@ -262,3 +262,25 @@ def test_nothing_is_said_of_old_snapshots_where_nothing_may_expire():
     assert found(table) == set(), "expiry would keep them"
     table.set_properties({"history.expire.min-snapshots-to-keep": "1", "gc.enabled": "false"})
     assert found(table) == set(), "expiry would be refused"
+
+
+def compacted(refs: str, **properties: str) -> Table:
+    """A table whose main is compact, and of which a tag or a branch holds what it was before."""
+    table = new_table(**properties)
+    for number in range(6):
+        table.append(of([number, 10 + number]))
+    if properties:
+        table.delete("id < 3")
+    with table.manage_snapshots() as manage:
+        getattr(manage, refs)(table.metadata.current_snapshot_id, "before")
+    table.maintenance.rewrite_data_files(rewrite_all=True, remove_dangling_deletes=True)
+    return table
+
+
+@pytest.mark.parametrize("refs", ["create_tag", "create_branch"])
+@pytest.mark.parametrize("properties", [{}, {"write.delete.mode": "merge-on-read"}])
+def test_files_and_deletes_that_only_other_heads_hold_ask_for_no_upkeep(refs, properties):
+    table = compacted(refs, **properties)
+    assert found(table) == set()
+    made = repair_table(table, dry_run=False)
+    assert (made.steps, made.left) == ((), ())

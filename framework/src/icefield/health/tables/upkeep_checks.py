@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from icefield.errors import IcefieldError
 from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
@@ -24,6 +25,7 @@ from icefield.metadata.properties import (
     get_bool,
     get_int,
 )
+from icefield.metadata.snapshots import Snapshot
 from icefield.partitioning.tuples import tuple_groups
 
 RULES: Final = (
@@ -42,11 +44,11 @@ _DELETED: Final = 0.1
 
 
 def examine_upkeep(subject: Subject, ledger: Ledger) -> None:
-    """Look at the current snapshot's need of upkeep."""
+    """Look at the current snapshot's need of upkeep: what other branches and tags hold stays as it is."""
     current = subject.metadata.current_snapshot()
     if current is not None:
-        _files(subject, ledger)
-        _manifests(subject, ledger)
+        _files(subject, current, ledger)
+        _manifests(subject, current, ledger)
     _snapshots(subject, ledger)
 
 
@@ -73,10 +75,15 @@ class _Live:
             self.by_spec.setdefault(entries.spec_id, []).append(part)
 
 
-def _files(subject: Subject, ledger: Ledger) -> None:
+def _files(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
     live = _Live()
-    for entries in subject.readable():
-        live.add(entries)
+    try:
+        for manifest in subject.manifests(current):
+            live.add(subject.entries(manifest))
+    except IcefieldError as error:
+        for rule in (rules.SMALL_FILES, rules.DELETE_DEBT):
+            ledger.skip(rule, str(error))
+        return
     ledger.look_at(rules.SMALL_FILES)
     properties, where = subject.metadata.properties, subject.metadata.location
     limit = _SMALL * get_int(properties, WRITE_TARGET_FILE_SIZE)
@@ -100,10 +107,9 @@ def _files(subject: Subject, ledger: Ledger) -> None:
         ledger.breach(rules.DELETE_DEBT, where, found)
 
 
-def _manifests(subject: Subject, ledger: Ledger) -> None:
+def _manifests(subject: Subject, current: Snapshot, ledger: Ledger) -> None:
     ledger.look_at(rules.SMALL_MANIFESTS)
-    current = subject.metadata.current_snapshot()
-    lengths = [] if current is None else [manifest.manifest_length for manifest in subject.manifests(current)]
+    lengths = [manifest.manifest_length for manifest in subject.manifests(current)]
     target = get_int(subject.metadata.properties, MANIFEST_TARGET_SIZE)
     needed = -(-sum(lengths) // target)
     if len(lengths) >= 2 * _ENOUGH and len(lengths) > 2 * needed:
