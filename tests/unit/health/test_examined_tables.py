@@ -73,6 +73,12 @@ def test_a_list_of_main_that_lies_is_found_though_another_head_lists_the_same_ma
     assert rule in findings(planted)
 
 
+def test_a_manifest_that_is_gone_makes_no_other_finding(tmp_path):
+    planted = Planted.sound(tmp_path)
+    planted.manifest().unlink()
+    assert set(findings(planted)) == {"manifest-files"}
+
+
 def test_an_error_that_a_group_of_checks_lets_out_is_a_finding_beside_what_it_found_before(tmp_path, monkeypatch):
     def broken(subject: Subject, ledger: Ledger) -> None:
         ledger.breach(rules.SMALL_FILES, "file:///small", "seen before")

@@ -52,8 +52,9 @@ def examine_manifests(subject: Subject, ledger: Ledger) -> None:
         _look_at_list(subject, snapshot, ledger)
     live: dict[str, tuple[int, int]] = {}
     for claims in subject.claims():
-        for claim in claims:
-            live[claim.manifest_path] = _look_at_manifest(subject, claim, ledger)
+        held = [_look_at_manifest(subject, claim, ledger) for claim in claims]
+        if held[0] is not None:
+            live[claims[0].manifest_path] = held[0]
     ledger.look_at(rules.SNAPSHOT_TOTALS)
     for head in subject.heads():
         _look_at_totals(subject, head, live, ledger)
@@ -67,8 +68,8 @@ def _look_at_list(subject: Subject, snapshot: Snapshot, ledger: Ledger) -> None:
         ledger.breach(rules.MANIFEST_LISTS, where, f"the list of snapshot {snapshot.snapshot_id}: {error}")
 
 
-def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) -> tuple[int, int]:
-    """Compare a manifest with what a list says of it; give its live files and their rows."""
+def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) -> tuple[int, int] | None:
+    """Compare a manifest with what a list says of it; give its live files and their rows, where it can be read."""
     path = manifest.manifest_path
     ledger.look_at(rules.MANIFEST_FILES)
     try:
@@ -76,7 +77,7 @@ def _look_at_manifest(subject: Subject, manifest: ManifestFile, ledger: Ledger) 
         entries = subject.entries(manifest)
     except IcefieldError as error:
         ledger.breach(rules.MANIFEST_FILES, path, str(error))
-        return 0, 0
+        return None
     ledger.look_at(rules.MANIFEST_LENGTHS)
     if length != manifest.manifest_length:
         found = f"it has {length:,} bytes, and the list says {manifest.manifest_length:,}"
