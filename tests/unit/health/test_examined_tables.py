@@ -79,6 +79,24 @@ def test_a_manifest_that_is_gone_makes_no_other_finding(tmp_path):
     assert set(findings(planted)) == {"manifest-files"}
 
 
+@pytest.mark.parametrize("format_version", [1, 2, 3])
+def test_a_partition_field_whose_column_is_in_no_schema_any_more_has_no_finding(format_version, tmp_path):
+    planted = Planted.sound(tmp_path, format_version)
+    with planted.table.update_spec() as spec:
+        spec.remove_field("kind")
+    with planted.table.update_schema() as schema:
+        schema.delete_column("kind")
+    current = planted.table.schema().schema_id
+
+    def forget(document: dict[str, Any]) -> None:
+        document["schemas"] = [each for each in document["schemas"] if each["schema-id"] == current]
+        for snapshot in document["snapshots"]:
+            snapshot["schema-id"] = current
+
+    planted.edit_metadata(forget)
+    assert findings(planted) == {}
+
+
 def test_an_error_that_a_group_of_checks_lets_out_is_a_finding_beside_what_it_found_before(tmp_path, monkeypatch):
     def broken(subject: Subject, ledger: Ledger) -> None:
         ledger.breach(rules.SMALL_FILES, "file:///small", "seen before")

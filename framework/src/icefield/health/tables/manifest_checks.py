@@ -21,7 +21,7 @@ from icefield.manifest import (
 )
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Snapshot
-from icefield.types import IcebergType
+from icefield.types import IcebergType, UnknownType
 from icefield.types.values import from_arrow_scalar, from_bytes
 
 RULES: Final = (
@@ -131,6 +131,8 @@ def _look_at_partitions(subject: Subject, manifest: ManifestFile, entries: Manif
         ledger.breach(rules.MANIFEST_PARTITIONS, path, found)
         return
     for position, (field, summary) in enumerate(zip(fields, manifest.partitions, strict=True)):
+        if isinstance(field.field_type, UnknownType):
+            continue  # its source column is in no schema any more: what the bounds say cannot be told
         values = tuples.field(position)
         if values.null_count and not summary.contains_null:
             found = f"partition field '{field.name}' has nulls, and the list says that it has none"
