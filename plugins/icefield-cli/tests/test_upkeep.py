@@ -24,10 +24,12 @@ def test_expiry_deletes_what_its_dry_run_names(
     named = run(*options, "--dry-run", "--files", "--output", "json").objects
     data = [row["location"] for row in named if row["kind"] == "data"]
     assert len(data) == 1
+    assert run(*options, "--dry-run", "--output", "json").object["files"] == len(named)
     assert run(*options, "--dry-run").out.startswith("would expire 2 snapshots of db.events; files: ")
     assert Path(data[0].removeprefix("file://")).exists()
     made = run(*options, "--output", "json").object
     assert (made["operation"], made["data_files"], len(made["snapshot_ids"])) == ("expire-snapshots", 1, 2)
+    assert made["files"] == len(named)
     assert not Path(data[0].removeprefix("file://")).exists()
     assert run(*options).out == "expired 0 snapshots of db.events; files: 0\n"
     assert ids(catalog) == [2]
@@ -50,13 +52,39 @@ def test_orphans_are_listed_and_only_deleted_when_that_is_asked_for(
     orphan.write_bytes(b"lost")
     time.sleep(0.01)
     options = ("remove-orphans", "db.events", "--older-than", "0s", "--allow-recent")
-    listed = run(*options, "--output", "json").objects
+    *listed, whole = run(*options, "--output", "json").objects
     assert [(Path(row["location"]).name, row["size"]) for row in listed] == [("lost.parquet", 4)]
+    assert (whole["operation"], whole["dry_run"], whole["files"], whole["bytes"]) == ("remove-orphans", True, 1, 4)
     assert orphan.exists()
     removed = run(*options, "--delete")
     assert removed.out.startswith("deleted 1 orphan files of db.events, 4 B\n"), removed.err
     assert not orphan.exists()
     assert ids(catalog) == [1, 2]
+
+
+def test_the_object_of_a_removal_of_orphans_counts_them_and_their_bytes(run: Run, events: icefield.Table) -> None:
+    for number in range(3):
+        lost = Path(events.location().removeprefix("file://")) / "data" / f"lost-{number}.parquet"
+        lost.write_bytes(b"lost")
+    time.sleep(0.01)
+    options = ("remove-orphans", "db.events", "--older-than", "0s", "--allow-recent", "--delete")
+    made = run(*options, "--output", "json").object
+    assert (made["operation"], made["files"], made["bytes"], made["dry_run"]) == ("remove-orphans", 3, 12, False)
+    again = run(*options, "--output", "json").object
+    assert (again["files"], again["bytes"]) == (0, 0)
+
+
+def test_a_folder_without_files_is_told_from_one_without_orphans(
+    run: Run, events: icefield.Table, tmp_path: Path
+) -> None:
+    nowhere = f"file://{tmp_path}/nowhere"
+    said = f"no file is below {nowhere}: it is not there, or empty\n"
+    assert run("remove-orphans", "db.events", "--location", nowhere).err == said
+    found = run("remove-orphans", "db.events", "--location", nowhere, "--output", "json")
+    assert (found.err, found.object["listed"]) == (said, 0)
+    data = f"{events.location()}/data"
+    assert run("remove-orphans", "db.events", "--location", data).out == f"no orphan files below {data}\n"
+    assert run("remove-orphans", "db.events").out == "no orphan files below db.events\n"
 
 
 def test_manifests_are_rewritten_after_a_dry_run_that_changes_nothing(

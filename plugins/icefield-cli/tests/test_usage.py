@@ -92,6 +92,7 @@ def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
         ("doctor db.t --read-only", "are for catalogs"),
         ("doctor --whole", "are for tables"),
         ("doctor --repair", "are for tables"),
+        ("remove-orphans db.t --location= --delete", "'--location' is the folder to look into"),
         ("compute-stats db.t --only partitions --columns id", "'--columns' is for statistics of the table"),
         ("properties db.t --set a=1 --set b=2 --remove b", "'--set' and '--remove' are both given for b"),
     ],

@@ -45,4 +45,4 @@ def run(
         return
     number = len(result.snapshot_ids)
     done = "would expire" if dry_run else "expired"
-    context.result(f"{done} {number:,} snapshots of {table}; files: {result.files:,}", NAME, result)
+    context.result(f"{done} {number:,} snapshots of {table}; files: {result.files:,}", NAME, result, files=result.files)

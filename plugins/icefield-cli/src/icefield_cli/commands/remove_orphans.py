@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from icefield.toolkit import without_userinfo
 
 from icefield_cli.context import Context, Row
 from icefield_cli.options import command, flag, pairs_option, table_argument
@@ -42,6 +43,8 @@ def run(
     prefix_mismatch: Any,
 ) -> None:
     """Run the command."""
+    if location == "":
+        raise click.UsageError("'--location' is the folder to look into, and not empty")
     maintenance = context.table(table).maintenance
     with context.changing(NAME, dry_run=not delete):
         result = maintenance.remove_orphan_files(
@@ -53,16 +56,18 @@ def run(
             equal_authorities=dict(equal_authority),
             prefix_mismatch=prefix_mismatch,
         )
-    if delete:
+    place = table if location is None else without_userinfo(location)
+    if not result.listed:
+        context.hint(f"no file is below {place}: it is not there, or empty")
+    if not delete and (result.files or context.json):
+        context.rows(rows_of(result.orphans.to_batches()), _COLUMNS, _for_people)
+    if delete or context.json:
         title = f"deleted {result.files - result.undeleted:,} orphan files of {table}, {size(result.bytes)}"
-        context.result(title, NAME, result)
-        return
-    if not result.files and not context.json:
-        context.line(f"no orphan files below {table}")
-        return
-    context.rows(rows_of(result.orphans.to_batches()), _COLUMNS, _for_people)
-    if result.files:
+        context.result(title, NAME, result, files=result.files, bytes=result.bytes)
+    elif result.files:
         context.hint(f"{result.files:,} orphan files, {size(result.bytes)}; --delete deletes them")
+    elif result.listed:
+        context.line(f"no orphan files below {place}")
 
 
 def _for_people(row: Row) -> Row:
