@@ -82,6 +82,8 @@ def test_a_repaired_breach_is_found_no_more_and_the_rows_are_the_same(name, tmp_
     made = repair_table(table, [rule.repair], whole=True, dry_run=False)
     assert [step.repair for step in made.steps] == [rule.repair]
     assert rule.name in made.steps[0].rules
+    assert (made.steps[0].rules, made.steps[0].locations) == (planned.steps[0].rules, planned.steps[0].locations)
+    assert {finding.check for finding in made.left} <= {finding.check for finding in planned.left}
     assert table.metadata_location != version
     again = subject.loaded()
     clear_caches()
@@ -284,3 +286,81 @@ def test_files_and_deletes_that_only_other_heads_hold_ask_for_no_upkeep(refs, pr
     assert found(table) == set()
     made = repair_table(table, dry_run=False)
     assert (made.steps, made.left) == ((), ())
+
+
+def alike(subject: Planted, *repairs: Repair) -> tuple[Any, set[tuple[str, str, bool]]]:
+    """What a dry run plans and the repair does, which is the same; and what is left: checks, files, repairable."""
+    outcomes = []
+    for dry_run in (True, False):
+        clear_caches()
+        made = repair_table(subject.loaded(), repairs or None, whole=True, dry_run=dry_run)
+        steps = [(step.repair, step.branch, step.rules, step.locations, bool(step.failed)) for step in made.steps]
+        left = {(finding.check, finding.location, finding.repair is not None) for finding in made.left}
+        outcomes.append((steps, left))
+    assert outcomes[0] == outcomes[1]
+    return outcomes[1]
+
+
+def test_a_missing_delete_file_is_left_and_has_no_repair(tmp_path):
+    subject = Planted.sound(tmp_path)
+    lost = subject.delete_file()
+    lost.unlink()
+    steps, left = alike(subject, Repair.FORGET_MISSING_FILES)
+    assert steps == []
+    assert left == {("files-missing", f"file://{lost}", False), ("deletes-damaged", f"file://{lost}", False)}
+    missing, *_ = repair_table(subject.loaded(), [Repair.FORGET_MISSING_FILES]).left
+    assert missing.no_repair == "without the delete file, the rows that it deletes would be there again"
+
+
+def test_a_dry_run_promises_nothing_of_files_that_a_tag_still_names(tmp_path):
+    subject = Planted.sound(tmp_path)
+    table = subject.table
+    first = subject.data_file()
+    with table.manage_snapshots() as refs:
+        refs.create_tag(table.metadata.current_snapshot_id, "kept")
+    table.overwrite(table.scan().to_arrow())
+    second = subject.data_file()
+    table.append(table.scan("id = 1").to_arrow())
+    assert first != second
+    first.unlink()
+    second.unlink()
+    steps, left = alike(subject, Repair.FORGET_MISSING_FILES)
+    assert [(branch, files) for _, branch, _, files, _ in steps] == [("main", (f"file://{second}",))]
+    assert {file for check, file, _ in left if check == "files-missing"} == {f"file://{first}"}
+
+
+def test_a_dry_run_leaves_what_main_and_a_tag_both_name(tmp_path):
+    subject = Planted.sound(tmp_path)
+    with subject.table.manage_snapshots() as refs:
+        refs.create_tag(subject.table.metadata.current_snapshot_id, "kept")
+    PLANTED["an upper bound below a value"][1](subject)
+    steps, left = alike(subject, Repair.CORRECT_ENTRIES)
+    assert [branch for _, branch, _, _, _ in steps] == ["main"]
+    assert {check for check, _, _ in left} == {"bounds"}
+
+
+def test_a_claim_of_a_sort_order_is_taken_back_from_a_delete_file(tmp_path):
+    subject = Planted.sound(tmp_path)
+    before = rows(subject.table)
+    subject.edit_files(lambda record: record.update(sort_order_id=9), content=1)
+    steps, left = alike(subject, Repair.CORRECT_ENTRIES)
+    assert [(branch, files) for _, branch, _, files, _ in steps] == [("main", (f"file://{subject.delete_file()}",))]
+    assert left == set()
+    assert rows(subject.loaded()) == before
+
+
+def test_counts_of_a_delete_file_that_cannot_be_have_no_repair(tmp_path):
+    subject = Planted.sound(tmp_path)
+    subject.edit_files(lambda record: record.update(record_count=-1), content=1)
+    steps, left = alike(subject, Repair.CORRECT_ENTRIES)
+    assert steps == []
+    assert ("counts-impossible", f"file://{subject.delete_file()}", False) in left
+
+
+def test_a_dry_run_says_that_a_manifest_which_is_gone_hinders_a_repair(tmp_path):
+    subject = Planted.sound(tmp_path)
+    subject.edit_list(lambda records: [record.update(added_files_count=7) for record in records])
+    subject.manifest().unlink()
+    steps, left = alike(subject, Repair.REWRITE_MANIFESTS)
+    assert [failed for *_, failed in steps] == [True]
+    assert {check for check, _, _ in left} == {"manifest-files", "manifest-counts"}

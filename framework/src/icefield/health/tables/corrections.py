@@ -61,11 +61,9 @@ def corrections(
 
     A file that cannot be read stays as it is: the examination says so.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {path: {"sort_order_id": None} for path in claims}
     for file in files:
         path = file.file_path
-        if path in claims:
-            found[path] = {"sort_order_id": None}
         if path in wrong:
             with contextlib.suppress(IcefieldError):
                 found[path] = found.get(path, {}) | correction(subject, file)

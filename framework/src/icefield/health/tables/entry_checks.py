@@ -15,7 +15,7 @@ from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
-from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
+from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata.snapshots import Snapshot
 from icefield.types.values import from_bytes_array
@@ -44,6 +44,7 @@ _TOGETHER: Final = (
     f.REFERENCED_DATA_FILE,
     f.CONTENT_OFFSET,
 )
+_WORKED_OUT: Final = (rules.COUNTS_IMPOSSIBLE, rules.BOUNDS_CROSSED)
 _V3: Final = 3
 
 
@@ -83,7 +84,10 @@ class _EntriesExamination:
         rows = np.flatnonzero(marked & (self.entries.status() != EntryStatus.DELETED))
         if len(rows):
             paths = self.entries.column(f.FILE_PATH).take(pa.array(rows)).to_pylist()
-            self.ledger.breach(rule, paths[0], f"{found}, in {self.entries.manifest.manifest_path}", others=paths[1:])
+            manifest = self.entries.manifest
+            of_deletes = manifest.content is ManifestContent.DELETES
+            why = "counts and bounds are worked out for data files only" if rule in _WORKED_OUT and of_deletes else ""
+            self.ledger.breach(rule, paths[0], f"{found}, in {manifest.manifest_path}", paths[1:], no_repair=why)
 
     def _numbers(self) -> None:
         if self.subject.metadata.format_version == 1:

@@ -57,10 +57,14 @@ def examine_table(table: Table, *, whole: bool = False, sample: int = SAMPLE) ->
     file is asked for; ``sample`` data files, and as many deletion vectors and other delete files, are read and compared
     with what manifests say of them, all of them with ``whole``. Raises nothing: whatever goes wrong is a finding.
     """
-    subject = Subject(table.metadata, table.io, table.metadata_location, None if whole else sample)
+    yield from examined(Subject(table.metadata, table.io, table.metadata_location, None if whole else sample))
+
+
+def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset()) -> Iterator[GroupOfChecks]:
+    """The same of a subject; what is said of ``mended`` is passed over: names of rules, each with a file."""
     for name, (rules, examination) in GROUPS.items():
         started = time.perf_counter()
-        ledger = Ledger(rules)
+        ledger = Ledger(rules, mended)
         stopped = stop_of(name, examination, subject, ledger)
         findings = tuple(ledger.findings())
         if stopped is not None:

@@ -18,6 +18,7 @@ from icefield.manifest import schemas as f
 RULES: Final = (rules.FILES_MISSING, rules.FILE_SIZES, *delete_checks.RULES)
 _AT_ONCE: Final = 64
 """Files that are asked for together."""
+_NEEDED: Final = "without the delete file, the rows that it deletes would be there again"
 
 
 @dataclass(slots=True)
@@ -66,7 +67,8 @@ def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:
         ledger.look_at(rules.FILE_SIZES)
         for path, info in zip(some, found, strict=True):
             if info is None:
-                ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there")
+                why = "" if path in files.rows else _NEEDED
+                ledger.breach(rules.FILES_MISSING, path, "a live file of the table is not there", no_repair=why)
             elif info.size != files.sizes[path]:
                 said = f"it has {info.size:,} bytes, and its manifest says {files.sizes[path]:,}"
                 ledger.breach(rules.FILE_SIZES, path, said)

@@ -17,15 +17,20 @@ MOST_SHOWN: Final = 10
 
 @dataclass(slots=True)
 class _Breaches:
-    shown: list[tuple[str, str]] = field(default_factory=list)
+    shown: list[tuple[str, str, str]] = field(default_factory=list)
     count: int = 0
     locations: set[str] = field(default_factory=set)
+    """Those that the repair of the rule is for."""
 
 
 class Ledger:
-    """The breaches of some rules. What is shown of each is bounded; every breach is counted."""
+    """The breaches of some rules. What is shown of each is bounded; every breach is counted.
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    ``mended``: names of rules, each with a file; of these nothing is noted.
+    """
+
+    def __init__(self, rules: Sequence[Rule], mended: frozenset[tuple[str, str]] = frozenset()) -> None:
+        self._mended = mended
         self._breaches = {rule: _Breaches() for rule in rules}
         self._skipped: dict[Rule, str] = {}
         self._seconds = dict.fromkeys(rules, 0.0)
@@ -44,20 +49,27 @@ class Ledger:
         self.look_at(None)
         return {rule.name: seconds for rule, seconds in self._seconds.items()}
 
-    def breach(self, rule: Rule, location: str, found: str, others: Sequence[str] = ()) -> None:
-        """Note that a file breaks a rule, and ``others`` in the same way."""
+    def breach(self, rule: Rule, location: str, found: str, others: Sequence[str] = (), *, no_repair: str = "") -> None:
+        """Note that a file breaks a rule, and ``others`` in the same way.
+
+        ``no_repair``: why the repair of the rule is not for them.
+        """
+        files = [each for each in (location, *others) if (rule.name, each) not in self._mended]
+        if not files:
+            return
         breaches = self._breaches[rule]
-        breaches.count += 1 + len(others)
-        breaches.locations.update((location, *others))
+        breaches.count += len(files)
+        if not no_repair:
+            breaches.locations.update(files)
         if len(breaches.shown) < MOST_SHOWN:
-            breaches.shown.append((without_userinfo(location), found))
+            breaches.shown.append((without_userinfo(files[0]), found, no_repair))
 
     def skip(self, rule: Rule, why: str) -> None:
         """Note that a rule could not be looked at."""
         self._skipped[rule] = why
 
     def locations(self, rules: Collection[Rule]) -> set[str]:
-        """The files that break one of some rules."""
+        """The files that break one of some rules, but for those that the repair of the rule is not for."""
         return {location for rule in rules if rule in self._breaches for location in self._breaches[rule].locations}
 
     def findings(self) -> Iterator[Finding]:
@@ -69,9 +81,8 @@ class Ledger:
             if not breaches.count:
                 yield Finding(rule.name, Result.OK)
             more = breaches.count - len(breaches.shown)
-            for number, (location, found) in enumerate(breaches.shown):
+            for number, (location, found, no_repair) in enumerate(breaches.shown):
                 last = more > 0 and number == len(breaches.shown) - 1
                 said = f"{found} (and {more:,} more)" if last else found
-                yield Finding(
-                    rule.name, rule.result, said, rule.advice, location, rule.section, rule.repair, rule.no_repair
-                )
+                repair, why = (None, no_repair) if no_repair else (rule.repair, rule.no_repair)
+                yield Finding(rule.name, rule.result, said, rule.advice, location, rule.section, repair, why)

@@ -22,7 +22,6 @@ from icefield.manifest import schemas as f
 from icefield.metadata import TableMetadata
 from icefield.metadata.snapshots import Snapshot
 from icefield.storage import FileIO
-from icefield.transaction.history import head_of
 from icefield.types import StructType
 
 
@@ -34,18 +33,17 @@ class Subject:
     io: FileIO
     metadata_location: str
     sample: int | None = 16
-    branch: str | None = None
-    """The one branch whose head is looked at; None: those of all branches and tags."""
+    refs: tuple[str, ...] | None = None
+    """The branches and tags whose heads are looked at; None: all of them."""
 
     def heads(self) -> list[Snapshot]:
         """The snapshot of each branch and tag, each once, that of ``main`` first."""
-        if self.branch is not None:
-            head = head_of(self.metadata, self.branch)
-            return [] if head is None else [head]
-        numbers = [ref.snapshot_id for ref in self.metadata.refs.values()]
+        refs = self.metadata.refs if self.refs is None else {name: self.metadata.refs[name] for name in self.refs}
+        numbers = [ref.snapshot_id for ref in refs.values()]
         current = self.metadata.current_snapshot_id
-        ordered = dict.fromkeys([] if current is None else [current, *numbers])
-        found = (self.metadata.snapshot_by_id(number) for number in (ordered or dict.fromkeys(numbers)))
+        if current is not None and (self.refs is None or current in numbers):
+            numbers.insert(0, current)
+        found = (self.metadata.snapshot_by_id(number) for number in dict.fromkeys(numbers))
         return [snapshot for snapshot in found if snapshot is not None]
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
