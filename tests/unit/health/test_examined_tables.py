@@ -18,6 +18,7 @@ from icefield.health.tables import examine, examine_table, repair_table, rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
+from icefield.manifest import clear_caches
 from icefield.types import LongType
 from planted_breaches import PLANTED
 from planted_faults import Planted
@@ -70,6 +71,28 @@ def test_a_list_of_main_that_lies_is_found_though_another_head_lists_the_same_ma
     listed = planted.table.inspect.manifests(snapshot_id=first)["path"].to_pylist()
     assert listed == [f"file://{planted.manifest()}"]
     plant(planted)
+    assert rule in findings(planted)
+
+
+ENTRIES = [
+    "a data file of another size",
+    "a wrong record count",
+    "an upper bound below a value",
+    "a wrong count of nulls",
+    "rows of another partition",
+]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_of_main_that_lies_is_found_though_a_tag_has_a_true_one_of_the_same_file(name, tmp_path):
+    _, plant, rule = PLANTED[name]
+    planted = Planted.sound(tmp_path)
+    with planted.table.manage_snapshots() as refs:
+        refs.create_tag(planted.table.metadata.current_snapshot_id, "kept")
+    planted.table.maintenance.rewrite_manifests()
+    assert findings(planted) == {}
+    plant(planted)
+    clear_caches()
     assert rule in findings(planted)
 
 

@@ -17,6 +17,8 @@ from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalo
 from icefield.health import Repair, Result, examine_table, repair_table
 from icefield.health.tables import rules
 from icefield.health.tables.rules import BY_NAME_ONLY, Rule
+from icefield.maintenance import MaintenanceTable
+from icefield.maintenance.compaction import RewriteDataFilesResult
 from icefield.manifest import clear_caches
 from planted_breaches import PLANTED
 from planted_faults import Planted
@@ -364,3 +366,15 @@ def test_a_dry_run_says_that_a_manifest_which_is_gone_hinders_a_repair(tmp_path)
     steps, left = alike(subject, Repair.REWRITE_MANIFESTS)
     assert [failed for *_, failed in steps] == [True]
     assert {check for check, _, _ in left} == {"manifest-files", "manifest-counts"}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_upkeep_that_changes_nothing_is_no_step(dry_run, monkeypatch):
+    table = new_table()
+    for number in range(6):
+        table.append(of([number]))
+    nothing = RewriteDataFilesResult(dry_run=dry_run)
+    monkeypatch.setattr(MaintenanceTable, "rewrite_data_files", lambda *_, **__: nothing)
+    made = repair_table(table, [Repair.REWRITE_DATA_FILES], dry_run=dry_run)
+    assert made.steps == ()
+    assert [finding.check for finding in made.left] == ["small-files"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,13 +83,17 @@ class Subject:
                 continue
 
     def data_files(self) -> list[DataFile]:
-        """The live data files of the heads, each once."""
-        files: dict[str, DataFile] = {}
+        """The live data files of the heads, each once for all entries that say the same of it."""
+        files: dict[str, list[DataFile]] = {}
         for entries in self.readable():
             live = entries.status() != EntryStatus.DELETED
             is_data = np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA
-            files.update((file.file_path, file) for file in entries.filter(live & is_data).data_files())
-        return list(files.values())
+            for file in entries.filter(live & is_data).data_files():
+                said = files.setdefault(file.file_path, [])
+                # An upgrade gives row ids to files that heads before it have without.
+                if not any(replace(file, first_row_id=each.first_row_id) == each for each in said):
+                    said.append(file)
+        return [file for said in files.values() for file in said]
 
     def partition_type(self, spec_id: int) -> StructType:
         """The partition tuple of a spec. Raises ``IcefieldError`` for a spec that the table does not have."""
