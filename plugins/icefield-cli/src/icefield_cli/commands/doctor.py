@@ -134,7 +134,10 @@ def _repair(context: Context, name: str, repairs: Sequence[str], *, whole: bool,
 
 def _show_step(context: Context, step: RepairStep) -> None:
     """A JSON object, or a line and below it the files."""
-    did = "would repair" if step.dry_run else "failed" if step.failed else "repaired"
+    if step.failed:
+        did = "would fail" if step.dry_run else "failed"
+    else:
+        did = "would repair" if step.dry_run else "repaired"
     if context.json:
         row = {
             "step": did,
