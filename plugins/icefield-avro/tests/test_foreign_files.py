@@ -215,6 +215,7 @@ def _has_unhashable_keys(kind):
     return False
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(made=tables(), codec=st.sampled_from(["gzip", "snappy", "uncompressed", "bzip2", "xz"]))
 def test_fastavro_reads_what_is_written(made, codec):

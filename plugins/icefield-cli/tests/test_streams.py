@@ -106,6 +106,7 @@ sys.exit(main())
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", INTERRUPTED)
 
 
+@pytest.mark.slow
 def test_an_interrupt_in_a_destructor_is_not_lost(many):
     interrupting = """
 import os, signal, sys

@@ -262,6 +262,7 @@ def test_hostile_names_values_and_properties_are_only_shown() -> None:
     assert page.plots
 
 
+@pytest.mark.slow
 def test_the_page_of_a_catalog_has_a_row_and_a_section_for_each_table() -> None:
     catalog = memory_catalog()
     lived_in(catalog, "db.one")

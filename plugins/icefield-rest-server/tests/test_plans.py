@@ -319,6 +319,7 @@ def test_a_filter_that_is_too_long_is_refused(catalog: Catalog, table: Table, gi
     assert said in answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_filter_of_too_many_parts_is_refused(catalog: Catalog, table: Table) -> None:
     def joined(count: int) -> Any:
         if count == 1:

@@ -205,6 +205,7 @@ def test_what_is_optimized_can_be_optimized_no_further_and_other_frames_stay(
         ice.explain(spark.range(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

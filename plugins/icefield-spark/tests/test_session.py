@@ -154,6 +154,7 @@ def test_a_frame_has_the_columns_that_were_asked_for_in_that_order_and_the_rows_
     assert frame.toArrow().to_pylist() == [{"home": None, "_pos": 1, "id": 2}, {"home": {"zip": 7}, "_pos": 2, "id": 3}]
 
 
+@pytest.mark.slow
 def test_names_are_compared_as_spark_compares_them_unless_it_is_asked_otherwise(
     ice: Any, people: icefield.Table
 ) -> None:

@@ -115,6 +115,7 @@ def test_strict_is_what_sparks_up_cast_is(spark: Any, given: str, kind: str, fit
     assert encoder.canUpCast(*parsed) is fits
 
 
+@pytest.mark.slow
 def test_names_are_compared_as_the_session_does(spark: Any, ice: Any, table: icefield.Table) -> None:
     ice.sql("INSERT INTO db.t (ID, Part) VALUES (30, 'a')")
     ice.sql("UPDATE db.t SET PART = 'c' WHERE Id = 30")

@@ -34,6 +34,7 @@ def test_credentials_of_a_service_stay_on_the_driver_and_those_of_files_travel()
     assert pickle.loads(travelled).io.properties == files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["pyspark_icefield", "icefield_spark.chunks", "icefield_spark.writing"])
 def test_a_worker_of_spark_loads_neither_the_session_nor_its_sql(module: str) -> None:
     """Each of the processes that Spark starts for a first use would take half a second longer."""

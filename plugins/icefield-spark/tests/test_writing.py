@@ -51,6 +51,7 @@ def ids(table: icefield.Table) -> list[int]:
 # -- tasks --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [None, ["bucket[40](id)"]], ids=["one partition", "forty partitions"])
 def test_a_task_holds_a_bounded_part_of_a_big_partition(catalog: icefield.Catalog, spec: Any) -> None:
     schema = pa.schema([("id", pa.int64()), ("name", pa.string())])

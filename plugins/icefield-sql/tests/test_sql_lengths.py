@@ -47,6 +47,7 @@ def test_a_pointer_that_is_too_long_is_an_error_that_names_the_table(
     assert len(str(raised.value)) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["property_key", "property_value"])
 def test_a_namespace_with_a_huge_property_is_an_error_that_names_it(
     catalog: Catalog, tmp_path: Path, column: str

@@ -80,6 +80,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 def test_another_process_is_stated_and_finds_no_empty_catalog(catalog: Catalog) -> None:
     catalog.create_namespace("db")
     catalog.create_table("db.t", ROWS.schema)

@@ -279,6 +279,7 @@ def test_rows_of_any_format_go_through_any_chain_of_changes(version, data):
     chain.check()
 
 
+@pytest.mark.slow
 @pytest.mark.spec("PRJ-01", "TYP-29")
 @settings(max_examples=500 if SOAK else 15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

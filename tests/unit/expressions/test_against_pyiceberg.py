@@ -46,6 +46,7 @@ def simple(columns):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_files_without_nulls_are_kept_and_claimed_alike(data):

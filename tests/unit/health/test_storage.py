@@ -164,6 +164,7 @@ for finding in examine_storage(LocalFileSystem(), {folder!r}):
     return {line.split("|")[0]: line.partition("|")[2] for line in ran.stdout.splitlines()}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="rights as POSIX has them")
 def test_a_folder_that_can_only_be_read_is_denied(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
@@ -181,6 +182,7 @@ def test_a_folder_that_can_only_be_read_is_denied(tmp_path: Path) -> None:
     assert not list((tmp_path / "own").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits as POSIX has them")
 def test_a_disk_without_space_is_reported(tmp_path: Path) -> None:
     quiet = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

@@ -59,6 +59,7 @@ def test_a_held_upkeep_sees_what_it_has_done(call: str) -> None:
     assert count(upkeep, False) == after
 
 
+@pytest.mark.slow
 @CALLS
 def test_a_dry_run_foresees_the_run_where_others_have_changed_the_table(call: str) -> None:
     table = lived_in()

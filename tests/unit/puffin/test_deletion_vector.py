@@ -174,6 +174,7 @@ def test_vectors_that_are_not_well_formed_are_one_typed_error(vector: bytes, at:
         decode_vector(blob_of(vector[:at] + new + vector[at + len(new) :]), "v")
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=100, deadline=None)
 @pytest.mark.spec("DEL-43")
