@@ -94,7 +94,7 @@ class Qualifiers:
     ) -> tuple[int, int, str] | None:
         """What is to be put in which place, for a column to be found by its table's alias."""
         chain = parts_of(column)
-        if not chain or any(isinstance(part, exp.Star) for part in chain):
+        if not chain or isinstance(column.this, exp.Star):
             return None
         is_own = _is_outermost(tree, column)
         names = [part.name for part in chain]
