@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -92,8 +92,12 @@ def _upgrade(work: Work, taken: Corrections) -> bool:
 
 
 def _rewrite_manifests(work: Work, taken: Corrections) -> bool:
+    return _mended(work, taken, {})
+
+
+def _mended(work: Work, manifests: Collection[str], entries: Corrections) -> bool:
     with work.table.transaction() as tx:
-        action = MendManifests(tx.stage, taken, {}, branch=work.branch)
+        action = MendManifests(tx.stage, manifests, entries, branch=work.branch)
         action.commit()
     return action.committed_id is not None
 
@@ -106,10 +110,7 @@ def _what_to_correct(work: Work) -> Corrections:
 
 
 def _correct_entries(work: Work, taken: Corrections) -> bool:
-    with work.table.transaction() as tx:
-        action = MendManifests(tx.stage, (), taken, branch=work.branch)
-        action.commit()
-    return action.committed_id is not None
+    return _mended(work, (), taken)
 
 
 def _rewrite_partitions(work: Work, taken: Corrections) -> bool:

@@ -56,6 +56,7 @@ _OLDER = "register the version of the table before the change that broke it"
 _AGAIN = "write the manifests anew: `table.maintenance.rewrite_manifests()`"
 _FILES_AGAIN = "write these files anew: `table.maintenance.rewrite_data_files(rewrite_all=True)`"
 _RESTORE = "restore the file from a copy; or give its rows up, and overwrite its partition"
+_RESTORE_OR_ROLL_BACK = "restore the file from a copy, or roll back"
 _UPKEEP = "Maintenance"
 _FIXED_SPEC = "partition specs cannot be changed once they are made"
 _FIXED_LOG = "no change of a table takes single entries out of its logs"
@@ -184,12 +185,8 @@ FILE_SIZES: Final = Rule(
     "see whether the file was written over; restore it from a copy",
     no_repair="whether the size is wrong or the file was written over is not known",
 )
-VECTORS_DAMAGED: Final = Rule(
-    "vectors-damaged", _DELETES, "restore the file from a copy, or roll back", no_repair=_LOST
-)
-DELETES_DAMAGED: Final = Rule(
-    "deletes-damaged", _DELETES, "restore the file from a copy, or roll back", no_repair=_LOST
-)
+VECTORS_DAMAGED: Final = Rule("vectors-damaged", _DELETES, _RESTORE_OR_ROLL_BACK, no_repair=_LOST)
+DELETES_DAMAGED: Final = Rule("deletes-damaged", _DELETES, _RESTORE_OR_ROLL_BACK, no_repair=_LOST)
 DELETE_POSITIONS: Final = Rule(
     "delete-positions",
     _DELETES,
