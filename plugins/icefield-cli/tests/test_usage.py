@@ -12,6 +12,14 @@ TARGETS = ("--snapshot 1", "--from main")
 AGES = ("--max-ref-age 1d", "--max-snapshot-age 1d", "--min-snapshots 1")
 
 
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is printed of wrong usage."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -35,10 +43,8 @@ AGES = ("--max-ref-age 1d", "--max-snapshot-age 1d", "--min-snapshots 1")
     ids=" ".join,
 )
 def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert "Usage: icefield" in capsys.readouterr().err
+    printed = refused(arguments, capsys)
+    assert "Usage: icefield" in printed
 
 
 @pytest.mark.parametrize(
@@ -53,12 +59,11 @@ def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFix
     ],
 )
 def test_options_that_exclude_each_other_are_named(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(command.split())
-    assert ended.value.code == 2
+    printed = refused(command.split(), capsys)
     first, second = re.findall("--[a-z-]+", command)
-    said = capsys.readouterr().err
-    assert any(f"'{one}' and '{other}' exclude" in said for one, other in ((first, second), (second, first))), said
+    assert any(f"'{one}' and '{other}' exclude" in printed for one, other in ((first, second), (second, first))), (
+        printed
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,10 +83,8 @@ def test_options_that_exclude_each_other_are_named(command: str, capsys: pytest.
 def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
     command: str, others: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(command.split())
-    assert ended.value.code == 2
-    assert f"goes with {others}\n" in capsys.readouterr().err
+    printed = refused(command.split(), capsys)
+    assert f"goes with {others}\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,5 @@ def test_an_option_without_the_one_that_it_goes_with_is_wrong_usage(
 def test_an_option_that_what_else_is_given_leaves_without_use_is_wrong_usage(
     command: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(command.split())
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    printed = refused(command.split(), capsys)
+    assert said in printed
