@@ -29,9 +29,9 @@ BUILDS: dict[str, Build] = {
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """What could not be deleted is logged, which is no news here."""
-    logging.getLogger("icefield").setLevel(logging.CRITICAL)
+    caplog.set_level(logging.CRITICAL, "icefield")
 
 
 @pytest.mark.counted
