@@ -28,6 +28,8 @@ from icefield.metadata.properties import (
 )
 
 DATA_FOLDER: Final = "data"
+JOB_FOLDER: Final = re.compile(r"job-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What the folder of a job's files is called; see ``LocationProvider.job_folder``."""
 
 _HASH_BITS: Final = 20
 _HASH_FOLDERS: Final = ((0, 4), (4, 8), (8, 12), (12, 20))
@@ -86,6 +88,13 @@ class LocationProvider:
         if self.context:
             return f"{self.data_folder}/{entropy}/{self.context}/{name}"
         return f"{self.data_folder}/{entropy}{'/' if self.partitioned_paths else '-'}{name}"
+
+    def job_folder(self, operation_id: str) -> str:
+        """Where an engine's own writer puts the files of one operation, a UUID, with whatever else it leaves there.
+
+        Names in it that begin with ``_`` are the writer's own, and no file of them is published.
+        """
+        return f"{self.data_folder}/job-{operation_id}"
 
     def metadata_location(self, file_name: str) -> str:
         """Where a new metadata file, manifest list or manifest goes."""

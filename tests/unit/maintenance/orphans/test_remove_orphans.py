@@ -241,6 +241,22 @@ def test_a_file_that_a_killed_writer_never_published_is_an_orphan(table):
     assert found(table, dry_run=False) == {".a.parquet.0123.icefield-tmp", ".icefield-clock-0123"}
 
 
+def test_what_a_killed_job_of_an_engines_writer_never_published_is_an_orphan(table):
+    operation = "0b0e2d0c-9b1c-4b7e-8a52-0f6a3f1d2c3b"
+    job = f"data/job-{operation}"
+    left = {
+        put(folder(table), f"{job}/{name}")
+        for name in ("_SUCCESS", "_temporary/0/_temporary/attempt_1/part=2/a.parquet", "part-0.parquet")
+    }
+    put(folder(table), f"{job}/_other/b.parquet")
+    put(folder(table), f".kept/job-{operation}/_temporary/c.parquet")
+    put(folder(table), "data/job-1/_temporary/d.parquet")
+    put(folder(table), "data/_temporary/0/e.parquet")
+    assert table.io.exists(f"{table.location_provider().job_folder(operation)}/_SUCCESS")
+    assert found(table, dry_run=False) == {path.name for path in left}
+    assert not any(path.exists() for path in left)
+
+
 def test_storage_that_cannot_create_atomically_has_its_orphans_removed(table, monkeypatch):
     orphan = put(folder(table), "data/left.parquet")
 

@@ -15,6 +15,7 @@ from icefield.abc import FileInfo
 from icefield.maintenance.orphans.result import SCHEMA
 from icefield.maintenance.places import Mask
 from icefield.metadata.file_names import METADATA_FOLDER, VERSION_HINT
+from icefield.storage.locations import JOB_FOLDER
 
 _AT_ONCE: Final = 8192
 _HIDDEN_FOLDER: Final = r"(^|/)[._][^/=]*/"
@@ -22,6 +23,8 @@ _HIDDEN_FOLDER: Final = r"(^|/)[._][^/=]*/"
 _HIDDEN_NAME: Final = r"(^|/)[._][^/=]*$"
 _NEVER_PUBLISHED: Final = r"\.icefield-tmp$|(^|/)\.icefield-clock-[^/]*$"
 """What a writer, or a search for orphans, that was killed has left: hidden, and of use to nobody."""
+_OF_A_KILLED_JOB: Final = r"^([^._/][^/]*/)*" + JOB_FOLDER.pattern + r"/_(temporary/.*|SUCCESS)$"
+"""The same of a job of an engine's own writer."""
 _OF_A_TABLE: Final = r"(^|/)" + METADATA_FOLDER + r"/[^/]*\.metadata\.json(\.gz)?$"
 _VERSIONS: Final = r"(^|/)(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HINT.replace(".", r"\.") + ")$"
 """Versions of a table whose file system is its catalog, whichever folder is looked into."""
@@ -79,4 +82,6 @@ def _kept(below: pa.StringArray) -> Mask:
     hidden = np.asarray(pc.match_substring_regex(below, _HIDDEN_NAME))
     if hidden.any():
         kept |= hidden & ~np.asarray(pc.match_substring_regex(below, _NEVER_PUBLISHED))
+    if kept.any():
+        kept = kept & ~np.asarray(pc.match_substring_regex(below, _OF_A_KILLED_JOB))
     return kept
