@@ -1,6 +1,7 @@
 """Changes of a table: one action a file, and transactions that commit them together."""
 
 from icefield.transaction.action import Action, ActionContext, Changes
+from icefield.transaction.add_files import FileDescriber
 from icefield.transaction.append import AppendFiles, FastAppendFiles
 from icefield.transaction.change_stream.apply_changes import StreamOfChanges
 from icefield.transaction.change_stream.change_writer import ChangedFiles, ChangeWriter
@@ -36,6 +37,7 @@ __all__ = [
     "DeleteFiles",
     "EqualityDelta",
     "FastAppendFiles",
+    "FileDescriber",
     "IsolationLevel",
     "ManageSnapshots",
     "Merge",

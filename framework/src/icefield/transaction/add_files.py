@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -51,11 +52,14 @@ class FileDescriber:
         """The ids that columns without ids get."""
         return self._mapping
 
-    def describe(self, location: str, stated: Mapping[str, Any] | None = None) -> DataFile:
+    def describe(
+        self, location: str, stated: Mapping[str, Any] | None = None, *, of_one_partition: bool = False
+    ) -> DataFile:
         """The file as a manifest will describe it.
 
         ``stated``: what the rows have in columns that the file lacks and that the table is partitioned by as they are;
-        what the file has counts before.
+        what the file has counts before. ``of_one_partition``: whoever wrote the file is known to have put rows of one
+        partition into it, so that the first row tells which.
 
         Raises ``InvalidArgument`` for a file of no known format, with rows of several partitions, or of position
         deletes, ``InvalidFile`` for one that the table's columns cannot be read from, or whose columns would be read
@@ -78,7 +82,7 @@ class FileDescriber:
             lacking = self._lacking(file_schema, stated or {}, location)
             left = self._schema.select_ids(self._schema.field_ids - lacking.keys()) if lacking else self._schema
             metrics = _Reading(left, reader, file_schema, location).metrics(has_ids)
-            partition = self._partition(reader, file_schema, location, lacking)
+            partition = self._partition(reader, file_schema, location, lacking, of_one_partition)
             splits = reader.split_offsets
         encoded = apply_modes(metrics, self._config, self._schema)
         return DataFile(
@@ -122,7 +126,12 @@ class FileDescriber:
         return found
 
     def _partition(
-        self, reader: FormatReader, file_schema: pa.Schema, location: str, lacking: Mapping[int, pa.Scalar]
+        self,
+        reader: FormatReader,
+        file_schema: pa.Schema,
+        location: str,
+        lacking: Mapping[int, pa.Scalar],
+        is_known_to_be_one: bool,
     ) -> tuple[Any, ...]:
         """The one partition of the file, from the values of its columns, and what is stated of those it lacks."""
         spec = self._metadata.spec()
@@ -134,6 +143,8 @@ class FileDescriber:
         batches: Iterable[pa.RecordBatch] = [pa.record_batch({"": [None]})]  # a row for constants alone
         if columns.fields:
             batches = _Reading(columns, reader, file_schema, location).batches()
+        if is_known_to_be_one:
+            batches = (batch.slice(0, 1) for batch in islice(batches, 1))
         found: dict[Any, tuple[Any, ...]] = {}
         for batch in batches:
             for name, value in constants.items():

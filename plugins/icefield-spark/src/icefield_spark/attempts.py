@@ -68,6 +68,13 @@ class Attempts:
             time.sleep(_ONE_REQUEST)
         return lost
 
+    def rows_written(self) -> int:
+        """How many rows the attempts have written to files, as far as Spark knows; those of losers are counted too."""
+        try:
+            return sum(int(stage.outputRecords()) for stage in self._stages()) if self._context is not None else 0
+        except Py4JError:
+            return 0
+
     def _stages(self) -> list[Any]:
         """Spark's numbers of the stages that have run, once it has counted all that happened until now."""
         spark = self._context._jsc.sc()

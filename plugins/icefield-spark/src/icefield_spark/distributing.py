@@ -7,7 +7,7 @@ are. Keys are those of the table's transforms, computed by Spark itself where it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -60,17 +60,19 @@ def distributed(
     context: WriteContext,
     mode: str | None = None,
     more: tuple[Column, ...] = (),
+    *,
+    keys: Sequence[Column] | None = None,
 ) -> tuple[DataFrame, WriteContext]:
     """The rows where they are to be written and in the order of the table, and the context that records this order.
 
-    ``more``: what sets apart rows that need not come together, with ``hash``; rows are not sorted then.
+    ``more``: what sets apart rows that need not come together, with ``hash``; rows are not sorted then. ``keys``: what
+    tells partitions apart, where that is not their values.
     """
     chosen, schema, order, spec = mode_of(metadata, mode), metadata.schema(), metadata.sort_order(), metadata.spec()
     sorting = order.fields if all(each.is_known for each in order.fields) else ()
     if _arrow_udf is None and not all(_is_known(schema, each) for each in [*spec.fields, *sorting]):
         return frame, context
-    found = [_key(frame, schema, each.source_id, each.transform) for each in spec.fields]
-    partitions = [key for key in found if key is not None]
+    partitions = _keys(frame, metadata) if keys is None else [*keys]
     ordered = [
         _ORDERS[each.direction, each.null_order](key)
         for each in sorting
@@ -86,17 +88,41 @@ def distributed(
     return frame.sortWithinPartitions(*partitions, *ordered), replace(context, sort_order_id=order.order_id)
 
 
+def partition_keys(frame: DataFrame, metadata: TableMetadata) -> list[tuple[Column, IcebergType]] | None:
+    """The values of a table's partition fields as expressions of Spark's own, with their types; None without such.
+
+    Fields of which all rows have one value are left out.
+    """
+    schema, fields = metadata.schema(), metadata.spec().fields
+    if not all(_is_known(schema, each) for each in fields):
+        return None
+    found = [(_key(frame, schema, each.source_id, each.transform), each) for each in fields]
+    return [
+        (key, each.transform.result_type(schema.id_to_field[each.source_id].field_type))
+        for key, each in found
+        if key is not None
+    ]
+
+
+def _keys(frame: DataFrame, metadata: TableMetadata) -> list[Column]:
+    found = (_key(frame, metadata.schema(), each.source_id, each.transform) for each in metadata.spec().fields)
+    return [key for key in found if key is not None]
+
+
 def _is_known(schema: Schema, each: Any) -> bool:
     """Whether the key of a partition or sort field is computed without Arrow."""
-    kind = schema.id_to_field[each.source_id].field_type
-    return str(each.transform) in _PLAIN or transformed("NULL", each.transform, kind) is not None
+    if str(each.transform) in _PLAIN:
+        return True
+    return transformed("NULL", each.transform, schema.id_to_field[each.source_id].field_type) is not None
 
 
 def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Column | None:
     """A transform of a column; None where all rows have the same, since the frame does not bring it."""
+    if str(transform) == "void":
+        return None  # the column may be gone
     path = schema.name_path(source_id)
     # Spark finds the column by its own rule of case; where that finds none, the write has been refused.
-    if path[0].lower() not in map(str.lower, frame.columns) or str(transform) == "void":
+    if path[0].lower() not in map(str.lower, frame.columns):
         return None
     name = ".".join(f"`{name.replace('`', '``')}`" for name in path)
     kind = schema.id_to_field[source_id].field_type

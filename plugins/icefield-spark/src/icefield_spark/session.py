@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from icefield import Catalog, Table, load_catalog
@@ -19,14 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.assignment import stored_in
-from icefield_spark.distributing import distributed
 from icefield_spark.explaining import Explanation, explained, explanation_of
-from icefield_spark.jobs import run_writers
 from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.optimizing import Origin, Origins, optimized
 from icefield_spark.planned import Planned, count_rows, planned
 from icefield_spark.roads.choosing import checked_road
+from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
 from icefield_spark.sql import Statements
 from icefield_spark.sql.parsing import quoted
@@ -35,9 +33,7 @@ from icefield_spark.upkeep import maintenance_of
 from icefield_spark.wap import branch_read, place_of_write
 from icefield_spark.writing import (
     CASE_SENSITIVE,
-    MESSAGE_SCHEMA,
     PARTITIONS,
-    ChunkWriter,
     Outcome,
     Replaced,
     application_of,
@@ -216,17 +212,19 @@ class IcefieldSession:
         snapshot_properties: Mapping[str, str] | None = None,
         merge_schema: bool = False,
         distribution: str | None = None,
+        road: str = "auto",
     ) -> Table:
         """Add the rows of a data frame to a table; columns go by name.
 
         ``snapshot_properties`` go into the snapshot's summary. ``branch`` None stages the snapshot, for
         ``manage_snapshots().cherry_pick`` to publish. ``merge_schema`` adds the columns that the table has not, in the
         same commit. ``distribution`` is how rows are spread over the tasks that write them, over what the table says:
-        ``none``, ``hash`` or ``range``. Raises ``NoSuchTable`` and, for columns that do not
-        fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit, ``InvalidArgument``. When it
-        raises, nothing of it is visible.
+        ``none``, ``hash`` or ``range``. ``road`` is how files are written: ``spark`` (by Spark's own Parquet writer),
+        ``arrow`` (by the kernel's writers), or ``auto``, which is the first where that serves. Raises ``NoSuchTable``
+        and, for columns that do not fit, ``InvalidArgument`` before the frame is computed; for rows that do not fit,
+        ``InvalidArgument``. When it raises, nothing of it is visible.
         """
-        return self._change(frame, identifier, None, branch, snapshot_properties, merge_schema, distribution)
+        return self._change(frame, identifier, None, branch, snapshot_properties, merge_schema, distribution, road)
 
     def overwrite(
         self,
@@ -238,6 +236,7 @@ class IcefieldSession:
         snapshot_properties: Mapping[str, str] | None = None,
         merge_schema: bool = False,
         distribution: str | None = None,
+        road: str = "auto",
     ) -> Table:
         """Replace the rows that ``where`` matches (all, when it is None) by those of a data frame, in one version.
 
@@ -245,7 +244,7 @@ class IcefieldSession:
         as ``append`` does, and ``InvalidExpression`` for a filter that does not fit.
         """
         target = AlwaysTrue() if where is None else as_expression(where)
-        return self._change(frame, identifier, target, branch, snapshot_properties, merge_schema, distribution)
+        return self._change(frame, identifier, target, branch, snapshot_properties, merge_schema, distribution, road)
 
     def overwrite_partitions(
         self,
@@ -256,12 +255,15 @@ class IcefieldSession:
         snapshot_properties: Mapping[str, str] | None = None,
         merge_schema: bool = False,
         distribution: str | None = None,
+        road: str = "auto",
     ) -> Table:
         """Replace the partitions that the rows of a data frame are in, and leave all others as they are.
 
         A table without partitions is replaced as a whole. Raises as ``append`` does.
         """
-        return self._change(frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema, distribution)
+        return self._change(
+            frame, identifier, PARTITIONS, branch, snapshot_properties, merge_schema, distribution, road
+        )
 
     def create_table_as(
         self,
@@ -270,6 +272,7 @@ class IcefieldSession:
         *,
         required: bool | None = None,
         distribution: str | None = None,
+        road: str = "auto",
         **options: Any,
     ) -> Table:
         """Create a table with the columns and the rows of a data frame, in one version.
@@ -281,8 +284,7 @@ class IcefieldSession:
         with self.catalog.create_table_transaction(identifier, made, **options) as transaction:
             context = on_one_core(WriteContext.from_metadata(transaction.shape, transaction.context.io))
             check_fits(context, frame.schema)
-            spread, context = distributed(frame, transaction.shape, context, distribution)
-            stage(transaction, self._write(spread, context, transaction), None)
+            stage(transaction, self._write(frame, context, transaction, distribution, road), None)
         return self.catalog.load_table(identifier)
 
     def delete(
@@ -385,6 +387,7 @@ class IcefieldSession:
         snapshot_properties: Mapping[str, str] | None,
         merge_schema: bool,
         distribution: str | None,
+        road: str,
     ) -> Table:
         table = self.catalog.load_table(identifier)
         branch, snapshot_properties = place_of_write(self.spark, table, branch, snapshot_properties)
@@ -397,8 +400,7 @@ class IcefieldSession:
             check_fits(context, frame.schema, case_sensitive=self._is_case_sensitive())
             if replaced is not None and replaced != PARTITIONS:
                 replaced = check_target(table, replaced)
-            spread, context = distributed(frame, transaction.shape, context, distribution)
-            outcome = self._write(spread, context, transaction)
+            outcome = self._write(frame, context, transaction, distribution, road)
             if isinstance(replaced, BooleanExpression) and replaced != AlwaysTrue():
                 target = Target(table, branch or MAIN_BRANCH, "delete")
                 target.marks = False  # what replaces rows is written as files, and so is what stays of theirs
@@ -411,10 +413,15 @@ class IcefieldSession:
     def _is_case_sensitive(self) -> bool:
         return self.spark.conf.get(CASE_SENSITIVE, "false") == "true"
 
-    def _write(self, frame: DataFrame, context: WriteContext, transaction: Any) -> Outcome:
-        """Run the job. What its attempts wrote is the transaction's, which deletes what is not committed."""
-        make = partial(ChunkWriter, context)
-        return run_writers(self.spark, frame, make, MESSAGE_SCHEMA, context, transaction)[0]
+    def _write(
+        self,
+        frame: DataFrame,
+        context: WriteContext,
+        transaction: Any,
+        distribution: str | None = None,
+        road: str = "auto",
+    ) -> Outcome:
+        return write_rows(self.spark, frame, context, transaction, distribution=distribution, road=checked_road(road))
 
     def __repr__(self) -> str:
         return f"IcefieldSession(catalog={self.catalog.name!r})"

@@ -1,1 +1,1 @@
-"""The two roads on which the rows of a data file come to Spark, and which file takes which."""
+"""The two roads on which the rows of a data file come to Spark and from there, and which file takes which."""

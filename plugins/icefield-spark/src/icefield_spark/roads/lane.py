@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -20,6 +19,7 @@ from icefield_spark.roads.columns import Held, children_of
 from icefield_spark.roads.conditions import condition
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import OPTIONS
+from icefield_spark.settings import at_least
 from icefield_spark.types import all_nullable, comment_of, to_spark_type
 
 _LISTED_BY_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -37,7 +37,8 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     held = group.held.values()
     asked = {each.asked.name: each.asked for each in held}
     schema = spark_types.StructType(list(asked.values()))
-    with _listed_at_once(spark, len(group.paths)):
+    # The driver looks files up itself: a Spark job for it takes seconds.
+    with at_least(spark, _LISTED_BY_JOB, len(group.paths), 32):
         reader = spark.read.schema(schema).options(**_options(list(asked.values()), group.has_nans, group.is_old))
         frame = _parquet(spark, reader, group.paths)
     if schema != all_nullable(schema):
@@ -180,20 +181,3 @@ def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-@contextmanager
-def _listed_at_once(spark: SparkSession, files: int) -> Iterator[None]:
-    """Let the driver look files up itself: a Spark job for it takes seconds."""
-    before = spark.conf.get(_LISTED_BY_JOB, None)
-    if files <= int(before or 32):
-        yield
-        return
-    spark.conf.set(_LISTED_BY_JOB, str(files))
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_LISTED_BY_JOB)
-        else:
-            spark.conf.set(_LISTED_BY_JOB, before)

@@ -38,27 +38,18 @@ class Reach:
 
     def path(self, spark: SparkSession, location: str) -> str:
         """A location as Spark's readers take it. Raises ``Unfit`` where they do not reach it."""
-        try:
-            scheme, authority, path = split_location(location if "://" in location else f"file://{_bare(location)}")
-        except IcefieldError:
-            raise Unfit("Spark does not understand its location") from None
-        path = f"/{path.removeprefix('/')}"
-        name = path.rpartition("/")[2]
-        if _SKIPPED_BY_SPARK.search(name):
-            raise Unfit("Spark leaves out files of such a name")
-        if not _PLAIN_PATH.match(path) or "/./" in path or "/../" in path:
-            raise Unfit("Spark would spell its location otherwise")
+        scheme, authority, path = _parts(location)
         place = (scheme, authority)
         if place not in self._schemes:
             self._try(spark, place, path)
-        return f"{self._schemes[place]}://{'' if scheme == 'file' else authority}{path}"
+        return _joined(self._schemes[place], authority, path)
 
     def _try(self, spark: SparkSession, place: tuple[str, str], path: str) -> None:
         failures = self._failures.setdefault(place, [])
         if len(failures) < _TRIES:  # one file may be missing or damaged
             scheme, authority = place
             for candidate in (scheme, *filter(None, [_ALSO_CALLED.get(scheme)])):
-                location = f"{candidate}://{'' if scheme == 'file' else authority}{path}"
+                location = _joined(candidate, authority, path)
                 try:
                     # A schema is given: Spark would refuse files for types of columns that nobody asks for.
                     spark.read.schema(_PROBE).options(**OPTIONS).parquet(location).limit(1).collect()
@@ -81,5 +72,26 @@ def reach_of(spark: SparkSession) -> Reach:
     return found
 
 
-def _bare(location: str) -> str:
-    return location.removeprefix("file:")
+def spelt_for_spark(location: str) -> str:
+    """A location as Spark's writers take it, whether they reach it or not. Raises ``Unfit``."""
+    return _joined(*_parts(location))
+
+
+def _parts(location: str) -> tuple[str, str, str]:
+    """Scheme, authority and path of a location that Spark spells as it is given. Raises ``Unfit``."""
+    try:
+        scheme, authority, path = split_location(
+            location if "://" in location else f"file://{location.removeprefix('file:')}"
+        )
+    except IcefieldError:
+        raise Unfit("Spark does not understand its location") from None
+    path = f"/{path.removeprefix('/')}"
+    if _SKIPPED_BY_SPARK.search(path.rpartition("/")[2]):
+        raise Unfit("Spark leaves out files of such a name")
+    if not _PLAIN_PATH.match(path) or "/./" in path or "/../" in path:
+        raise Unfit("Spark would spell its location otherwise")
+    return scheme, authority, path
+
+
+def _joined(scheme: str, authority: str, path: str) -> str:
+    return f"{scheme}://{'' if scheme == 'file' else authority}{path}"

@@ -19,7 +19,6 @@ from icefield.writing import WriteContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from icefield_spark.distributing import distributed
 from icefield_spark.executors import for_executors
 from icefield_spark.sql import terms, views
 from icefield_spark.sql.columns import check_partition, column_of, equal_to, partition_of
@@ -122,8 +121,7 @@ def _create_table(context: Context, cursor: Cursor, how: str, *, external: bool 
         written = WriteContext.from_metadata(transaction.shape, transaction.context.io)
         task = for_executors(replace_fields(written, workers=1, buffer_bytes=BUFFER_BYTES))
         check_fits(task, frame.schema)
-        spread, task = distributed(frame, transaction.shape, task, None)
-        stage(transaction, context.write(spread, task, transaction), None)
+        stage(transaction, context.write(frame, task, transaction), None)
     return context.nothing()
 
 

@@ -13,7 +13,6 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.assignment import stored_as
-from icefield_spark.distributing import distributed
 from icefield_spark.sql.columns import check_partition, column_of, equal_to, exact_filter, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of
@@ -63,8 +62,7 @@ def insert(context: Context, cursor: Cursor) -> DataFrame:
     replaced = _replaced(context, table, values, open_partitions) if overwrites else condition
     with table.transaction() as transaction:
         transaction.expect_branch(branch)
-        spread, written = distributed(frame, transaction.shape, written, None)
-        outcome = context.write(spread, written, transaction)
+        outcome = context.write(frame, written, transaction)
         stage(transaction, outcome, replaced, branch=branch, snapshot_properties=summary)
     return context.nothing()
 

@@ -1,0 +1,205 @@
+"""What Spark's own Parquet writer can be asked to write for a table, and with which options."""
+
+# See docs/decisions/0219.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from icefield import types as iceberg
+from icefield.metadata import (
+    PARQUET_COMPRESSION,
+    PARQUET_COMPRESSION_LEVEL,
+    PARQUET_DICT_SIZE,
+    PARQUET_PAGE_ROW_LIMIT,
+    PARQUET_PAGE_SIZE,
+    PARQUET_PAGE_VERSION,
+    PARQUET_ROW_GROUP_SIZE,
+    Property,
+    TableMetadata,
+    get_int,
+    get_str,
+)
+from icefield.types import NestedField
+from icefield.writing import WriteContext
+from pyspark import __version__ as spark_version
+from pyspark.sql import SparkSession
+
+from icefield_spark.roads.columns import Unfit
+
+SMALLEST_TARGET: Final = 32 << 20
+"""Spark ends a file after so many rows. For smaller files than this, bytes are looked at while they are written."""
+
+_TYPES: Final = (
+    iceberg.BooleanType,
+    iceberg.IntegerType,
+    iceberg.LongType,
+    iceberg.FloatType,
+    iceberg.DoubleType,
+    iceberg.DecimalType,
+    iceberg.DateType,
+    iceberg.TimestampType,
+    iceberg.TimestamptzType,
+    iceberg.StringType,
+    iceberg.BinaryType,
+)
+_TIMES: Final = (iceberg.DateType, iceberg.TimestampType, iceberg.TimestamptzType)
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_BYTES: Final[Mapping[type, int]] = {
+    iceberg.BooleanType: 1,
+    iceberg.IntegerType: 4,
+    iceberg.FloatType: 4,
+    iceberg.DateType: 4,
+}
+_BYTES_OF_STRINGS, _BYTES_OF_OTHERS = 20, 8
+
+_CODECS: Final = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "uncompressed": "uncompressed", "none": "none"}
+_TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
+_MICROS: Final = "TIMESTAMP_MICROS"
+_OPTIONS_SAY_WHICH_TIMESTAMPS: Final = tuple(map(int, spark_version.split(".")[:2])) >= (4, 3)
+"""Before, the session alone does, and what it says by default is INT96."""
+
+_COMMON: Final = {
+    _TIMESTAMPS: _MICROS,
+    # Longer bounds would be left out, and the count of nulls with them.
+    "parquet.statistics.truncate.length": "64",
+    "parquet.summary.metadata.level": "NONE",
+    "parquet.bloom.filter.enabled": "false",
+    "parquet.column.statistics.enabled": "true",
+    "parquet.writer.version": "v1",
+    "mapreduce.output.basename": "part",  # files whose names begin with '_' are none of a table
+    # The first version renames files into their place when all tasks are through, the second as each is.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
+}
+_LOCAL: Final = {  # without a file of checksums next to each
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+_SIZES: Final = {
+    "parquet.block.size": PARQUET_ROW_GROUP_SIZE,
+    "parquet.page.size": PARQUET_PAGE_SIZE,
+    "parquet.dictionary.page.size": PARQUET_DICT_SIZE,
+}
+_OBEYED: Final = frozenset(
+    each.name
+    for each in (
+        PARQUET_COMPRESSION,
+        PARQUET_COMPRESSION_LEVEL,
+        PARQUET_PAGE_ROW_LIMIT,
+        PARQUET_PAGE_VERSION,
+        *_SIZES.values(),
+    )
+)
+_OF_PARQUET: Final = "write.parquet."
+
+_MOST_OF_AN_INT: Final = (1 << 31) - 1
+_MOST_OF_A_LONG: Final = (1 << 63) - 1
+_LEAST_OF_A_PAGE: Final = 64
+_LEVELS: Final = range(-131_072, 23)
+_CIPHER: Final = "parquet.crypto.factory.class"
+
+# What these settings are unless somebody has files written otherwise.
+_SETTINGS: Final = {
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    ),
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
+    # Else Spark sorts by partitions once more, and leaves the order within them to chance.
+    "spark.sql.optimizer.plannedWrite.enabled": "true",
+}
+_CALENDAR: Final = "spark.sql.parquet.datetimeRebaseModeInWrite"
+
+
+def check_fits_spark(spark: SparkSession, context: WriteContext) -> None:
+    """Raise ``Unfit`` with what of a table Spark's own writer cannot write, whatever the rows are."""
+    if context.file_format != "parquet":
+        raise Unfit(f"the table's files are {context.file_format}")
+    if context.locations.object_storage:
+        raise Unfit("write.object-storage.enabled spreads files over folders")
+    names = [field.name for field in context.schema.fields]
+    for field in context.schema.fields:
+        _check_column(field)
+    if len({name.lower() for name in names}) < len(names):
+        raise Unfit("names of columns differ by case alone")
+    if context.target_file_bytes < SMALLEST_TARGET:
+        raise Unfit(f"files of less than {SMALLEST_TARGET >> 20} MB are cut by their bytes")
+    wanted = dict(_SETTINGS)
+    kinds = {type(field.field_type) for field in context.schema.fields}
+    if kinds.intersection(_TIMES):
+        wanted[_CALENDAR] = "CORRECTED"
+    for name, value in wanted.items():
+        if str(spark.conf.get(name)).lower() != value.lower():
+            raise Unfit(f"{name} is {spark.conf.get(name)}")
+    jvm: Any = spark
+    cipher = spark.conf.get(_CIPHER, None) or jvm._jsc.hadoopConfiguration().get(_CIPHER)
+    if cipher:
+        raise Unfit(f"{_CIPHER} is {cipher}")
+
+
+def settings_of(context: WriteContext) -> dict[str, str]:
+    """What the session is to be set to while the job runs, for want of an option."""
+    has_instants = any(isinstance(field.field_type, iceberg.TimestamptzType) for field in context.schema.fields)
+    return {_TIMESTAMPS: _MICROS} if has_instants and not _OPTIONS_SAY_WHICH_TIMESTAMPS else {}
+
+
+def options_of(metadata: TableMetadata, context: WriteContext, *, is_local: bool) -> dict[str, str]:
+    """The options of a write. Raises ``Unfit`` for a property of the table that Spark's writer has no option for."""
+    properties = context.properties
+    for name in properties:
+        if name.startswith(_OF_PARQUET) and name not in _OBEYED:
+            raise Unfit(f"the table has a property {name}")
+    if get_str(properties, PARQUET_PAGE_VERSION).lower() != "v1":
+        raise Unfit(f"the table has a property {PARQUET_PAGE_VERSION.name}")
+    codec = _CODECS.get(get_str(properties, PARQUET_COMPRESSION).lower())
+    if codec is None:
+        raise Unfit(f"the table has a property {PARQUET_COMPRESSION.name}")
+    found = {**_COMMON, **(_LOCAL if is_local else {}), "compression": codec}
+    if PARQUET_COMPRESSION_LEVEL.name in properties:
+        if codec != "zstd":
+            raise Unfit(f"the table has a property {PARQUET_COMPRESSION_LEVEL.name}")
+        level = get_int(properties, PARQUET_COMPRESSION_LEVEL)
+        if level not in _LEVELS:
+            raise Unfit(f"the table has a property {PARQUET_COMPRESSION_LEVEL.name} of {level}")
+        found["parquet.compression.codec.zstd.level"] = str(level)
+    for option, size in _SIZES.items():
+        least, most = (1, _MOST_OF_A_LONG) if size is PARQUET_ROW_GROUP_SIZE else (_LEAST_OF_A_PAGE, _MOST_OF_AN_INT)
+        found[option] = _within(properties, size, least, most)
+    if PARQUET_PAGE_ROW_LIMIT.name in properties:
+        found["parquet.page.row.count.limit"] = _within(properties, PARQUET_PAGE_ROW_LIMIT, 1, _MOST_OF_AN_INT)
+    return found | {"maxRecordsPerFile": str(max(1, int(context.target_file_bytes / _bytes_of_a_row(metadata))))}
+
+
+def _within(properties: Mapping[str, str], size: Property, least: int, most: int) -> str:
+    found = get_int(properties, size)
+    if not least <= found <= most:
+        raise Unfit(f"the table has a property {size.name} of {found}")
+    return str(found)
+
+
+def _check_column(field: NestedField) -> None:
+    if not isinstance(field.field_type, _TYPES):
+        # Spark gives no ids to elements, keys and values.
+        raise Unfit(f"column '{field.name}' is {field.field_type}")
+    if not _PLAIN_NAME.fullmatch(field.name):
+        raise Unfit(f"'{field.name}' is not a plain name")
+
+
+def _bytes_of_a_row(metadata: TableMetadata) -> float:
+    """What a row takes in a file: as in the files that the table has, or by the types of its columns."""
+    snapshot = metadata.current_snapshot()
+    summary: Mapping[str, Any] = {} if snapshot is None else snapshot.summary
+    size, rows = (str(summary.get(name, "")) for name in ("total-files-size", "total-records"))
+    if size.isdecimal() and rows.isdecimal() and int(size) and int(rows):
+        return int(size) / int(rows)
+    return sum(_width(field) for field in metadata.schema().fields)
+
+
+def _width(field: NestedField) -> int:
+    if isinstance(field.field_type, iceberg.StringType | iceberg.BinaryType):
+        return _BYTES_OF_STRINGS
+    return _BYTES.get(type(field.field_type), _BYTES_OF_OTHERS)
