@@ -71,6 +71,7 @@ def test_options_that_exclude_each_other_are_named(command: str, capsys: pytest.
     [
         ("expire-snapshots db.t --files", "'--dry-run'"),
         ("doctor db.t --dry-run", "'--repair'"),
+        ("remove-orphans db.t --allow-recent", "'--older-than'"),
         ("rewrite-data-files db.t --max-commits 3", "'--partial-progress'"),
         ("rewrite-data-files db.t --max-failed-commits 3", "'--partial-progress'"),
         ("rollback db.t --ref main --any", "'--snapshot'"),

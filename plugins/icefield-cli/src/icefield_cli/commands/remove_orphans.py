@@ -22,7 +22,7 @@ _OLDER = "A time, or an age such as 7d; default: 3d."
 _MISMATCH = "What to do with files that may or may not be the table's; default: error."
 
 
-@command(NAME, __doc__)
+@command(NAME, __doc__, goes_with={"allow_recent": ("older_than",)})
 @table_argument
 @flag("--delete", "Delete them; without it they are listed only.")
 @click.option("--older-than", type=instant_or_age, metavar="TIME", help=_OLDER)
