@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import java_classes
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -23,9 +24,8 @@ settings.load_profile("soak" if SOAK else "default")
 # A property test has the number of examples of its long run written at it; elsewhere it draws a third of them.
 _SHARE, _FEWEST = 3, 10
 
-# Programs in Java that tests start live for seconds: with the JVM's first compiler alone a Spark job takes a quarter
-# less of the processor. Whoever starts one may say otherwise on its command line.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# For every program in Java that tests start; whoever starts one may say otherwise on its command line.
+os.environ.setdefault("JDK_JAVA_OPTIONS", f"{java_classes.QUICK} {java_classes.using(java_classes.of_pyspark())}")
 
 # Each module of tests/support/servers brings the fixtures of one server.
 _SERVERS = sorted(path.stem for path in (Path(__file__).parent / "tests/support/servers").glob("[a-z]*.py"))

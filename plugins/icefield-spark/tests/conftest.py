@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import icefield
+import java_classes
 import pyarrow as pa
 import pytest
 
@@ -25,11 +26,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from icefield_spark import ensure_java
     from pyspark.sql import DataFrame, SparkSession
 
-    ensure_java()
+    java = ensure_java()
     if not hasattr(DataFrame, "toArrow"):  # Spark 3.5
         DataFrame.toArrow = lambda frame: pa.Table.from_batches(frame._collect_as_arrow())
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
+    builder = (
         SparkSession.builder.master("local[2,2]")  # a task that fails is tried once more
         .appName("icefield tests")
         .config("spark.ui.enabled", "false")
@@ -37,16 +38,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")
-        # Many short queries: what the second compiler of the JVM would gain, it never earns back.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", ZONE)
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
         .config("spark.log.level", "OFF")
-        .getOrCreate()
     )
-    yield session
-    session.stop()
+    with java_classes.used_or_made(java_classes.of_pyspark(), java) as classes:
+        session = builder.config("spark.driver.extraJavaOptions", f"{java_classes.QUICK} {classes}").getOrCreate()
+        yield session
+        java_classes.ended(session)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def main(jars, zone):
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
-    spark.stop()
+    end(spark)
 
 
 def session(jars, zone):
@@ -42,8 +42,7 @@ def session(jars, zone):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        # Many short queries: what the second compiler of the JVM would gain, it never earns back.
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone={zone}",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone={zone}",
         "spark.log.level": "OFF",
     }
     if jars:
@@ -53,6 +52,14 @@ def session(jars, zone):
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def end(spark):
+    """Stop a session, and wait for its Java process: whoever waits for this one waits for both."""
+    process = spark.sparkContext._gateway.proc
+    spark.stop()
+    process.stdin.close()
+    process.wait()
 
 
 def catalog(spark, name, properties):

@@ -9,7 +9,7 @@ import sys
 
 import icefield
 from icefield_spark import attach
-from judge import answer_of, session
+from judge import answer_of, end, session
 
 
 def main(zone):
@@ -28,7 +28,7 @@ def main(zone):
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
-    spark.stop()
+    end(spark)
 
 
 if __name__ == "__main__":

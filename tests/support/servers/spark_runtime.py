@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import java_classes
 import pytest
 from java_programs import java_17, maven_jars
 
@@ -77,22 +78,25 @@ class SparkRuntime:
 def spark_runtime() -> Iterator[SparkRuntime]:
     """Spark with Iceberg's Java runtime, running until the session ends."""
     java = Path(java_17()[0])
-    python = spark_environment() / "bin" / "python"
+    folder = spark_environment()
     (jar,) = maven_jars(RUNTIME.split(":", 1)[1].replace(":", "-"), [RUNTIME]).glob("*.jar")
     drivers = sorted(maven_jars(_DRIVER.split(":", 1)[1].replace(":", "-"), [_DRIVER]).glob("*.jar"))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK_"))}
-    process = subprocess.Popen(
-        [python, _PROGRAM, f"{jar},{':'.join(map(str, drivers))}", ZONE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-        env={**environment, "JAVA_HOME": str(java.resolve().parent.parent), "TZ": "UTC"},
-    )
-    try:
-        yield SparkRuntime(process)
-    finally:
-        end(process)
+    environment |= {"JAVA_HOME": str(java.resolve().parent.parent), "TZ": "UTC"}
+    archive = java_classes.archive(folder, "iceberg", str(java))
+    with java_classes.used_or_made(archive, str(java)) as classes:
+        process = subprocess.Popen(
+            [folder / "bin" / "python", _PROGRAM, f"{jar},{':'.join(map(str, drivers))}", ZONE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env={**environment, "JDK_JAVA_OPTIONS": f"{java_classes.QUICK} {classes}"},
+        )
+        try:
+            yield SparkRuntime(process)
+        finally:
+            end(process)
 
 
 def end(process: subprocess.Popen[str]) -> None:

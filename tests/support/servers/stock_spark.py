@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import java_classes
 import pytest
 from java_programs import java_17
 
@@ -40,23 +41,26 @@ class StockSpark:
 def stock_spark() -> Iterator[StockSpark]:
     """Spark with Icefield, running until the session ends."""
     java = Path(java_17()[0])
-    (packages,) = spark_environment().glob("lib/python*/site-packages")
+    folder = spark_environment()
+    (packages,) = folder.glob("lib/python*/site-packages")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
-    process = subprocess.Popen(
-        [sys.executable, _PROGRAM, ZONE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-        env={
-            **kept,
-            "JAVA_HOME": str(java.resolve().parent.parent),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(packages), os.environ.get("PYTHONPATH")])),
-            "TZ": "UTC",
-        },
-    )
-    try:
-        yield StockSpark(process)
-    finally:
-        end(process)
+    environment = {
+        **kept,
+        "JAVA_HOME": str(java.resolve().parent.parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(packages), os.environ.get("PYTHONPATH")])),
+        "TZ": "UTC",
+    }
+    with java_classes.used_or_made(java_classes.archive(folder, "stock", str(java)), str(java)) as classes:
+        process = subprocess.Popen(
+            [sys.executable, _PROGRAM, ZONE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env={**environment, "JDK_JAVA_OPTIONS": f"{java_classes.QUICK} {classes}"},
+        )
+        try:
+            yield StockSpark(process)
+        finally:
+            end(process)
