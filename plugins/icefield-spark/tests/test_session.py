@@ -405,7 +405,7 @@ def test_what_an_attempt_wrote_whose_worker_was_killed_is_not_committed_and_not_
             return message
 
     before = data_files()
-    monkeypatch.setattr("icefield_spark.session.ChunkWriter", DyingWriter)
+    monkeypatch.setattr("icefield_spark.roads.write_job.ChunkWriter", DyingWriter)
     ice.append(ice.spark.range(4, 6, 1, 1), "db.people")
     assert ids(ice.table("db.people")) == [1, 2, 3, 4, 5]
     assert len(data_files() - before) == 1
@@ -431,8 +431,9 @@ def test_a_commit_that_fails_leaves_no_file(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("road", ["spark", "arrow"])
 def test_days_before_the_gregorian_calendar_are_written_and_read_as_they_are(
-    ice: Any, catalog: icefield.Catalog
+    ice: Any, catalog: icefield.Catalog, road: str
 ) -> None:
     """Spark and Iceberg both count days in the proleptic Gregorian calendar; nothing on the way rebases them."""
     days = ["0001-01-01", "1500-03-01", "1582-10-04", "1582-10-15", "1969-12-31"]
@@ -440,7 +441,7 @@ def test_days_before_the_gregorian_calendar_are_written_and_read_as_they_are(
         f"(DATE '{day}', TIMESTAMP_NTZ '{day} 01:02:03.000004', TIMESTAMP '{day} 01:02:03.000004Z')" for day in days
     )
     frame = ice.spark.sql(f"SELECT * FROM VALUES {listed} AS v(day, wall, instant)")
-    ice.create_table_as(frame, "db.old", partition_spec=["year(day)"])
+    ice.create_table_as(frame, "db.old", partition_spec=["year(day)"], road=road)
     found = catalog.load_table("db.old").scan().to_arrow().sort_by("day")
     assert [str(each) for each in found["day"].to_pylist()] == days
     for name in ("wall", "instant"):
