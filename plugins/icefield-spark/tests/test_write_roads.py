@@ -7,6 +7,7 @@ import os
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import icefield
@@ -18,6 +19,7 @@ from icefield.schema import Schema
 from icefield.transaction import FileDescriber
 from icefield.types import BinaryType, DoubleType, IntegerType, LongType, NestedField, StringType
 from icefield_spark.roads import write_job
+from icefield_spark.roads.write_fit import options_of
 from icefield_spark.settings import at_least
 from pyspark.sql import functions as f
 
@@ -264,12 +266,35 @@ def test_a_file_holds_about_as_many_rows_as_its_size_allows(ice: Any, catalog: i
     """Spark counts rows: how large they are is known of the files that are there."""
     frame = ice.spark.range(0, 40_000, 1, 1).selectExpr("id", "randn(1) AS a", "repeat(uuid(), 100) AS s")
     target = {"write.target-file-size-bytes": str(32 << 20), "write.parquet.compression-codec": "uncompressed"}
-    table = ice.create_table_as(frame.limit(200), "db.t", properties=target)
+    table = ice.create_table_as(frame.limit(400), "db.t", properties=target)
     before = len(table.inspect.data_files())
     table = ice.append(frame, "db.t", road="spark")
     sizes = table.inspect.data_files()["file_size_in_bytes"].to_pylist()
     assert len(sizes) - before > 3
     assert max(sizes) < 40 << 20
+
+
+@pytest.mark.parametrize(
+    ("totals", "rows"),
+    [
+        (None, (512 << 20) // 28),
+        (
+            {"total-files-size": str(100 << 20), "total-data-files": "4", "total-records": str(1 << 20)},
+            (512 << 20) // 100,
+        ),
+        ({"total-files-size": "4000", "total-data-files": "2", "total-records": "10"}, (512 << 20) // 28),
+        ({"total-files-size": str(50 << 30), "total-data-files": "4", "total-records": "1"}, 100),
+        ({"total-files-size": str(5 << 20), "total-data-files": "1", "total-records": "9" * 18}, 512 << 20),
+        ({"total-files-size": "9" * 5000, "total-data-files": "-1", "total-records": "many"}, (512 << 20) // 28),
+    ],
+)
+def test_how_many_rows_a_file_may_have_follows_from_what_the_table_is_like(
+    catalog: icefield.Catalog, totals: dict[str, str] | None, rows: int
+) -> None:
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64()), ("name", pa.string())]))
+    snapshot = None if totals is None else SimpleNamespace(summary=totals)
+    metadata: Any = SimpleNamespace(current_snapshot=lambda: snapshot, schema=table.schema)
+    assert options_of(metadata, table.write_context(), is_local=True)["maxRecordsPerFile"] == str(rows)
 
 
 UNFIT = {

@@ -54,6 +54,10 @@ _BYTES: Final[Mapping[type, int]] = {
     iceberg.DateType: 4,
 }
 _BYTES_OF_STRINGS, _BYTES_OF_OTHERS = 20, 8
+_TOTALS: Final = ("total-files-size", "total-data-files", "total-records")
+_A_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+_LARGE_FILE: Final = 1 << 20
+_FEWEST_ROWS: Final = 100
 
 _CODECS: Final = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "uncompressed": "uncompressed", "none": "none"}
 _TIMESTAMPS: Final = "spark.sql.parquet.outputTimestampType"
@@ -171,7 +175,7 @@ def options_of(metadata: TableMetadata, context: WriteContext, *, is_local: bool
         found[option] = _within(properties, size, least, most)
     if PARQUET_PAGE_ROW_LIMIT.name in properties:
         found["parquet.page.row.count.limit"] = _within(properties, PARQUET_PAGE_ROW_LIMIT, 1, _MOST_OF_AN_INT)
-    return found | {"maxRecordsPerFile": str(max(1, int(context.target_file_bytes / _bytes_of_a_row(metadata))))}
+    return found | {"maxRecordsPerFile": str(_rows_of_a_file(metadata, context.target_file_bytes))}
 
 
 def _within(properties: Mapping[str, str], size: Property, least: int, most: int) -> str:
@@ -189,14 +193,23 @@ def _check_column(field: NestedField) -> None:
         raise Unfit(f"'{field.name}' is not a plain name")
 
 
-def _bytes_of_a_row(metadata: TableMetadata) -> float:
-    """What a row takes in a file: as in the files that the table has, or by the types of its columns."""
+def _rows_of_a_file(metadata: TableMetadata, target: int) -> int:
+    """How many rows make a file of a size: by the files that the table has, or by the types of its columns.
+
+    Totals are what some writer wrote: a wrong one makes files too small or too large, and not one for each row.
+    """
     snapshot = metadata.current_snapshot()
     summary: Mapping[str, Any] = {} if snapshot is None else snapshot.summary
-    size, rows = (str(summary.get(name, "")) for name in ("total-files-size", "total-records"))
-    if size.isdecimal() and rows.isdecimal() and int(size) and int(rows):
-        return int(size) / int(rows)
-    return sum(_width(field) for field in metadata.schema().fields)
+    size, files, rows = (_number(summary.get(name)) for name in _TOTALS)
+    if rows and size >= files * _LARGE_FILE:
+        bytes_of_a_row = size / rows
+    else:  # none, or small ones, most of which are not rows
+        bytes_of_a_row = sum(_width(field) for field in metadata.schema().fields)
+    return int(min(max(target / max(bytes_of_a_row, 1), _FEWEST_ROWS), _MOST_OF_AN_INT))
+
+
+def _number(total: str | None) -> int:
+    return int(total) if total is not None and _A_NUMBER.fullmatch(total) else 0
 
 
 def _width(field: NestedField) -> int:
