@@ -56,7 +56,8 @@ def attach(spark: SparkSession, catalog: Catalog | str, **properties: Any) -> Ic
 class IcefieldSession:
     """Reads and writes the tables of one catalog with one Spark session.
 
-    Plans are made on the driver; executors read and write the files, in Arrow.
+    Plans are made on the driver. Executors read and write the files: by Spark's own reader and writer of Parquet where
+    these serve, else in Arrow.
     """
 
     def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
