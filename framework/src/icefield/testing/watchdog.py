@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -127,7 +128,13 @@ def _end_with_the_run() -> None:
 
 def _waits_for_threads(main: threading.Thread) -> bool:
     """Whether the main thread is through and waits for others, such as those of a pool: it still counts as alive."""
-    frame = sys._current_frames().get(main.ident or 0)
+    collects = gc.isenabled()
+    gc.disable()  # a collection within the next call waits for a lock that the call holds (python/cpython#106883)
+    try:
+        frame = sys._current_frames().get(main.ident or 0)
+    finally:
+        if collects:
+            gc.enable()
     while frame is not None and frame.f_back is not None:
         frame = frame.f_back
     return frame is not None and frame.f_code is threading._shutdown.__code__  # type: ignore[attr-defined]
