@@ -31,7 +31,7 @@ ROWS = (
     "CAST(id % 50 AS int) AS small",
     "CAST(CAST(id + 1 AS float) / 7 AS float) AS single",
     "if(id = 3, CAST('NaN' AS double), if(id = 4, -0.0D, if(id = 5, 0.0D, id - 9.5D))) AS real",
-    "CAST(id - 100 AS decimal(20, 3)) AS price",
+    "CAST(id % 12 - 6 AS decimal(20, 3)) AS price",
     "date_add(DATE '1969-12-20', CAST(id % 30 AS int)) AS day",
     "TIMESTAMP_NTZ '2024-03-10 01:00:00' + make_dt_interval(0, id % 5) AS wall",
     "timestamp_micros((id % 5) * 3600000000 + 1730606400000000) AS at",  # over the end of summer time
