@@ -57,9 +57,15 @@ def ended(spark: Any) -> None:
     """Stop a session and wait until its Java process is gone, which Python itself leaves to end by itself."""
     process = spark.sparkContext._gateway.proc
     spark.stop()
+    end(process)
+
+
+def end(process: subprocess.Popen[Any], seconds: float = 60) -> None:
+    """End a process that runs until its input ends; one that takes longer is killed."""
+    assert process.stdin is not None
     process.stdin.close()
     try:
-        process.wait(60)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import java_classes
 import pytest
 from java_programs import maven
 
@@ -121,13 +122,7 @@ def java_iceberg() -> Iterator[JavaIceberg]:
     try:
         yield JavaIceberg(process)
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        java_classes.end(process, 20)
 
 
 def _built() -> Path:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +84,19 @@ def spark_runtime() -> Iterator[SparkRuntime]:
     drivers = sorted(maven_jars(_DRIVER.split(":", 1)[1].replace(":", "-"), [_DRIVER]).glob("*.jar"))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK_"))}
     environment |= {"JAVA_HOME": str(java.resolve().parent.parent), "TZ": "UTC"}
-    archive = java_classes.archive(folder, "iceberg", str(java))
+    command = [folder / "bin" / "python", _PROGRAM, f"{jar},{':'.join(map(str, drivers))}", ZONE]
+    with answering(command, environment, java_classes.archive(folder, "iceberg", str(java)), java) as process:
+        yield SparkRuntime(process)
+
+
+@contextmanager
+def answering(
+    command: Sequence[str | Path], environment: Mapping[str, str], archive: Path, java: Path
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that answers requests over its input and output, and starts a Java with an archive of its classes."""
     with java_classes.used_or_made(archive, str(java)) as classes:
         process = subprocess.Popen(
-            [folder / "bin" / "python", _PROGRAM, f"{jar},{':'.join(map(str, drivers))}", ZONE],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -94,20 +104,9 @@ def spark_runtime() -> Iterator[SparkRuntime]:
             env={**environment, "JDK_JAVA_OPTIONS": f"{java_classes.QUICK} {classes}"},
         )
         try:
-            yield SparkRuntime(process)
+            yield process
         finally:
-            end(process)
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    """End a process that reads requests from its input."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+            java_classes.end(process)
 
 
 def spark_environment() -> Path:

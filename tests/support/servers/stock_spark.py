@@ -17,7 +17,7 @@ import pytest
 from java_programs import java_17
 
 from servers.process import REPOSITORY, asked
-from servers.spark_runtime import ZONE, SparkError, end, spark_environment
+from servers.spark_runtime import ZONE, SparkError, answering, spark_environment
 
 _PROGRAM = REPOSITORY / "tests" / "interop" / "spark" / "stock.py"
 
@@ -51,16 +51,6 @@ def stock_spark() -> Iterator[StockSpark]:
         "PYTHONPATH": os.pathsep.join(filter(None, [str(packages), os.environ.get("PYTHONPATH")])),
         "TZ": "UTC",
     }
-    with java_classes.used_or_made(java_classes.archive(folder, "stock", str(java)), str(java)) as classes:
-        process = subprocess.Popen(
-            [sys.executable, _PROGRAM, ZONE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            encoding="utf-8",
-            env={**environment, "JDK_JAVA_OPTIONS": f"{java_classes.QUICK} {classes}"},
-        )
-        try:
-            yield StockSpark(process)
-        finally:
-            end(process)
+    command = [sys.executable, _PROGRAM, ZONE]
+    with answering(command, environment, java_classes.archive(folder, "stock", str(java)), java) as process:
+        yield StockSpark(process)
