@@ -72,7 +72,7 @@ def distributed(
     sorting = order.fields if all(each.is_known for each in order.fields) else ()
     if _arrow_udf is None and not all(_is_known(schema, each) for each in [*spec.fields, *sorting]):
         return frame, context
-    partitions = _keys(frame, metadata) if keys is None else [*keys]
+    partitions = [key for key, _ in _keys(frame, metadata)] if keys is None else [*keys]
     ordered = [
         _ORDERS[each.direction, each.null_order](key)
         for each in sorting
@@ -96,17 +96,17 @@ def partition_keys(frame: DataFrame, metadata: TableMetadata) -> list[tuple[Colu
     schema, fields = metadata.schema(), metadata.spec().fields
     if not all(_is_known(schema, each) for each in fields):
         return None
-    found = [(_key(frame, schema, each.source_id, each.transform), each) for each in fields]
     return [
         (key, each.transform.result_type(schema.id_to_field[each.source_id].field_type))
-        for key, each in found
-        if key is not None
+        for key, each in _keys(frame, metadata)
     ]
 
 
-def _keys(frame: DataFrame, metadata: TableMetadata) -> list[Column]:
-    found = (_key(frame, metadata.schema(), each.source_id, each.transform) for each in metadata.spec().fields)
-    return [key for key in found if key is not None]
+def _keys(frame: DataFrame, metadata: TableMetadata) -> list[tuple[Column, Any]]:
+    """The key of each partition field that has one, and the field."""
+    schema, fields = metadata.schema(), metadata.spec().fields
+    found = [(_key(frame, schema, each.source_id, each.transform), each) for each in fields]
+    return [(key, each) for key, each in found if key is not None]
 
 
 def _is_known(schema: Schema, each: Any) -> bool:

@@ -161,7 +161,7 @@ def _partition(column: NestedField, values: tuple[Any, ...]) -> Column:
 
 
 def _held(found: Held, column: NestedField) -> Column:
-    read = functions.col(_quoted(found.asked.name))
+    read = functions.col(quoted(found.asked.name))
     if isinstance(column.field_type, UUIDType):
         digits = functions.lower(functions.hex(read))
         parts = [functions.substring(digits, start, length) for start, length in _UUID_PARTS]
@@ -179,5 +179,6 @@ def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
     return functions.coalesce(stored, functions.lit(inherited[0]).cast("bigint"))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name of a column as Spark takes it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"

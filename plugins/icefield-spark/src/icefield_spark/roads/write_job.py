@@ -36,7 +36,7 @@ from icefield_spark.failures import original
 from icefield_spark.jobs import run_writers
 from icefield_spark.roads.choosing import Road
 from icefield_spark.roads.columns import Unfit
-from icefield_spark.roads.lane import is_connected
+from icefield_spark.roads.lane import is_connected, quoted
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import spelt_for_spark
 from icefield_spark.roads.write_fit import check_fits_spark, options_of, settings_of
@@ -303,17 +303,11 @@ def _opened(session: SparkSession, path: str) -> tuple[Any, Any]:
 def _in_order_of_bytes(frame: DataFrame) -> DataFrame:
     """A frame of which Spark compares and sorts strings as Iceberg does, whatever their collation."""
     plain = spark.StringType()
-    collated = [each for each in frame.schema.fields if isinstance(each.dataType, spark.StringType)]
-    if all(each.dataType == plain for each in collated):
+    strings = {each.name: each.dataType for each in frame.schema.fields if isinstance(each.dataType, spark.StringType)}
+    if all(kind == plain for kind in strings.values()):
         return frame
-    kinds = {each.name: plain for each in collated}
-    return frame.select(
-        *(_named(name).cast(kinds[name]).alias(name) if name in kinds else _named(name) for name in frame.columns)
-    )
-
-
-def _named(name: str) -> Column:
-    return f.col("`" + name.replace("`", "``") + "`")
+    columns = [(name, f.col(quoted(name))) for name in frame.columns]
+    return frame.select(*(column.cast(plain).alias(name) if name in strings else column for name, column in columns))
 
 
 def _columns(frame: DataFrame, context: WriteContext, exact: bool) -> list[Column]:
@@ -328,7 +322,7 @@ def _column(field: NestedField, given: spark.StructField | None) -> Column:
     kind = to_spark_type(field.field_type)
     if given is None:
         return literal(field.field_type, field.write_default)
-    column = _named(given.name)
+    column = f.col(quoted(given.name))
     if given.dataType != kind:
         alike = isinstance(given.dataType, _WHOLE) and isinstance(kind, spark.IntegerType)
         if not alike and not (isinstance(given.dataType, _STRINGS) and isinstance(kind, spark.StringType)):
