@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pickle
 from pathlib import Path
@@ -10,12 +11,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from aiobotocore.session import AioSession
+from botocore.loaders import JSONFileLoader
 from fsspec.asyn import sync
 from icefield import load_catalog
 from icefield.abc import FileSystemAbility, PutMode
 from icefield.errors import AccessDenied, FileMissing, InvalidArgument, StorageError, UnsafeCommit, UnsupportedFeature
 from icefield_s3.s3_file_system import S3FileSystem
-from icefield_s3.sessions import config_of
+from icefield_s3.sessions import config_of, session_of
 from icefield_s3.settings import settings_of
 from object_stores import ObjectStoreTests, failures, said_by
 from servers.process import free_port
@@ -250,3 +253,19 @@ def test_a_bucket_that_is_not_there_is_reported(s3: S3) -> None:
         list(system.list_files("s3://no-such-bucket/a"))
     with pytest.raises(FileMissing):
         system.open_input("s3://no-such-bucket/a")
+
+
+def test_what_the_sdk_knows_of_a_service_is_read_once_for_all_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def make(session: AioSession) -> None:
+        async with session.create_client("s3", region_name="us-east-1"):
+            pass
+
+    given = settings_of(KEYS)
+    asyncio.run(make(session_of(given)))
+    read: list[str] = []
+    load = JSONFileLoader.load_file
+    monkeypatch.setattr(JSONFileLoader, "load_file", lambda self, path: read.append(path) or load(self, path))
+    asyncio.run(make(session_of(given)))
+    assert read == []
+    asyncio.run(make(AioSession()))
+    assert read, "the SDK reads its files elsewhere now"

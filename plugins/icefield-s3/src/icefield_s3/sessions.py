@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from functools import lru_cache, partial
 from io import BytesIO
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from aiobotocore.session import AioSession
 from aiohttp import BytesIOPayload, ClientResponse
 from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import NoCredentialsError
+from botocore.loaders import Loader, create_loader
 from icefield.abc import FileAccess
 from icefield.toolkit import BoundedBody, answer_limit
 
@@ -99,7 +100,7 @@ class Renewed(AioCredentials):  # type: ignore[misc]
 
 def session_of(settings: Settings, access: FileAccess | None = None) -> AioSession:
     """A session with the credentials of a service or a role, if there is one, else of the SDK's chain."""
-    session = AioSession(profile=settings.profile)
+    session = _session(settings)
     own: AioCredentials | None = None
     if settings.role is not None and not settings.anonymous:
         own = AioDeferredRefreshableCredentials(partial(_assume, settings.role, settings), "assume-role")
@@ -112,9 +113,24 @@ def session_of(settings: Settings, access: FileAccess | None = None) -> AioSessi
     return session
 
 
+def _session(settings: Settings) -> AioSession:
+    session = AioSession(profile=settings.profile)
+    session.register_component("data_loader", _descriptions(session.get_config_variable("data_path")))
+    return session
+
+
+@lru_cache(maxsize=8)
+def _descriptions(folders: str | None) -> Loader:
+    """What the SDK knows of services: megabytes of JSON, which each session would read anew for its client.
+
+    A catalog may lend each table keys of its own, and so a session.
+    """
+    return create_loader(folders)
+
+
 async def _assume(role: Role, settings: Settings) -> dict[str, Any]:
     """Credentials of the role, fetched with those of the properties or of the chain."""
-    own = AioSession(profile=settings.profile)
+    own = _session(settings)
     if settings.access_key is not None:
         source = AioCredentials(settings.access_key, settings.secret_key, settings.token)
     else:
