@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
@@ -12,10 +13,12 @@ import pyarrow as pa
 
 _LAZY_SINCE: Final = (3, 13)
 _IN_ARCHIVES: Final = ("pyspark", "py4j")
+_JAR: Final = re.compile(r"(.*[/\\])?spark-core_[^/\\]*\.jar")
+"""What Spark has on Python's path besides these: the jar of its own core."""
 
 
 def spare_archives() -> None:
-    """Spare the tasks that follow in this worker that Python reads the directory of ``pyspark.zip`` again and again.
+    """Spare the tasks that follow in this worker that Python reads the directories of Spark's archives again and again.
 
     Before each task a worker has Python forget what it knows of folders, and up to Python 3.12 an importer of modules
     in an archive answers that by reading the archive's directory at once: once for each package. Importers that are not
@@ -26,7 +29,8 @@ def spare_archives() -> None:
     archives = {getattr(getattr(sys.modules.get(name), "__loader__", None), "archive", None) for name in _IN_ARCHIVES}
     archives.discard(None)
     for path, importer in list(sys.path_importer_cache.items()):
-        if getattr(importer, "archive", None) in archives:
+        archive = getattr(importer, "archive", None)
+        if archive is not None and (archive in archives or _JAR.fullmatch(archive)):
             sys.path_importer_cache.pop(path, None)
 
 
