@@ -28,6 +28,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from icefield_spark.explaining import Explanation, explained, explained_together
+from icefield_spark.jvm import jvm_class
 from icefield_spark.planned import planned
 from icefield_spark.roads.choosing import Road
 from icefield_spark.roads.lane import is_connected
@@ -36,6 +37,7 @@ from icefield_spark.sql.pushdown import Pushdown, conjuncts
 _MOST_KEPT: Final = 100
 """Tables' frames that a session remembers, the latest."""
 
+_CATALYST: Final = "org.apache.spark.sql.catalyst"
 _TAG = "icefield"
 _COLUMN = re.compile(r"icefield_(\d+)_(\d+)")
 _BY_PLACE = frozenset({"Sample"})
@@ -152,8 +154,7 @@ def _replaced(spark: SparkSession, plan: Any, origins: Origins, by: Callable[[An
 
 def _is_repeatable(spark: SparkSession, plan: Any) -> bool:
     """Whether a plan means the same rows now and later, and wherever its tables' rows come in their partitions."""
-    jvm: Any = spark._jvm
-    now = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+    now = jvm_class(spark, f"{_CATALYST}.trees.TreePattern").CURRENT_LIKE()
     return bool(plan.deterministic()) and not plan.containsPattern(now) and not _has_any(plan, _BY_PLACE)
 
 
@@ -171,8 +172,8 @@ def _asked(
     places = iter(range(len(found)))
     empty = _replaced(spark, plan, origins, lambda node: _without_rows(spark, node, next(places)))
     best = _frame_of(spark, frame, empty)._jdf.queryExecution().optimizedPlan()
-    jvm: Any = spark._jvm
-    zone = str(jvm.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())  # literals are shown in it
+    settings = jvm_class(spark, "org.apache.spark.sql.internal.SQLConf").get()
+    zone = str(settings.sessionLocalTimeZone())  # literals are shown in it
     asked = [_Asked() for _ in found]
     filters = [_Filters(origin.scan, [each.name() for each in _items(node.output())], zone) for node, origin in found]
     for leaf, above in _leaves(best, ()):
@@ -191,8 +192,7 @@ def _without_rows(spark: SparkSession, node: Any, place: int) -> Any:
     schema = StructType.fromJson(json.loads(node.schema().json()))
     for at, each in enumerate(schema.fields):
         each.name = f"icefield_{place}_{at}"
-    jvm: Any = spark._jvm
-    kind = jvm.org.apache.spark.sql.types.DataType.fromJson(StructType(schema.fields).json())
+    kind = jvm_class(spark, "org.apache.spark.sql.types.DataType").fromJson(StructType(schema.fields).json())
     rows = spark._jsparkSession.createDataFrame(spark.sparkContext._jsc.emptyRDD(), kind)
     relation = rows.queryExecution().analyzed()
     return _project(spark, node, relation, _items(relation.output()))
@@ -261,8 +261,7 @@ def _as_before(spark: SparkSession, node: Any, plan: Any, kept: set[str]) -> Any
 
     Nobody looks at a column that is not kept: it holds a constant.
     """
-    jvm: Any = spark._jvm
-    literals = jvm.org.apache.spark.sql.catalyst.expressions.Literal
+    literals = jvm_class(spark, f"{_CATALYST}.expressions.Literal")
     by_name = {each.name(): each for each in _items(plan.output())}
     values = []
     for old in _items(node.output()):
@@ -277,23 +276,19 @@ def _as_before(spark: SparkSession, node: Any, plan: Any, kept: set[str]) -> Any
 
 def _project(spark: SparkSession, node: Any, plan: Any, values: list[Any]) -> Any:
     """Values over a plan under the names and identities of another one's columns."""
-    jvm: Any = spark._jvm
-    expressions, option = jvm.org.apache.spark.sql.catalyst.expressions, jvm.scala.Option
+    alias, option = jvm_class(spark, f"{_CATALYST}.expressions.Alias"), jvm_class(spark, "scala.Option")
     columns = [
-        expressions.Alias(
-            value, old.name(), old.exprId(), old.qualifier(), option.apply(old.metadata()), _seq(spark, [])
-        )
+        alias(value, old.name(), old.exprId(), old.qualifier(), option.apply(old.metadata()), _seq(spark, []))
         for old, value in zip(_items(node.output()), values, strict=True)
     ]
-    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_seq(spark, columns), plan)
+    return jvm_class(spark, f"{_CATALYST}.plans.logical.Project")(_seq(spark, columns), plan)
 
 
 # -- the JVM ----------------------------------------------------------------------------------------------------------
 
 
 def _tag(spark: SparkSession) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag(_TAG)
+    return jvm_class(spark, f"{_CATALYST}.trees.TreeNodeTag")(_TAG)
 
 
 def _analyzed(frame: DataFrame) -> Any:
@@ -302,8 +297,7 @@ def _analyzed(frame: DataFrame) -> Any:
 
 def _frame_of(spark: SparkSession, like: DataFrame, plan: Any) -> DataFrame:
     """The frame of a plan, in the session of another frame."""
-    jvm: Any = spark._jvm
-    dataset = reduce(getattr, like._jdf.getClass().getName().split("."), jvm)
+    dataset = jvm_class(spark, like._jdf.getClass().getName())
     return DataFrame(dataset.ofRows(like._jdf.sparkSession(), plan), like.sparkSession)
 
 
@@ -316,5 +310,4 @@ def _names(attributes: Any) -> list[str]:
 
 
 def _seq(spark: SparkSession, values: list[Any]) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.PythonUtils.toSeq(values)
+    return jvm_class(spark, "PythonUtils").toSeq(values)

@@ -14,6 +14,7 @@ from icefield.types import NestedField, UUIDType
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql import types as spark_types
 
+from icefield_spark.jvm import jvm_class
 from icefield_spark.roads.choosing import FILE, LAST_UPDATED, OF_FILES, PARTITION, POS, ROW_ID, Group, Wanted
 from icefield_spark.roads.columns import Held, children_of
 from icefield_spark.roads.conditions import condition
@@ -65,8 +66,7 @@ def _parquet(spark: SparkSession, reader: Any, paths: list[str]) -> DataFrame:
     if is_connected(spark) or len(paths) < _MANY:
         found: DataFrame = reader.parquet(*paths)
         return found
-    jvm: Any = spark._jvm
-    listed = jvm.java.util.regex.Pattern.compile("\0").split("\0".join(paths))
+    listed = jvm_class(spark, "java.util.regex.Pattern").compile("\0").split("\0".join(paths))
     return DataFrame(reader._jreader.parquet(listed), spark)
 
 
@@ -75,9 +75,8 @@ def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.Stru
 
     Spark's readers call every column nullable, and no function of its API takes that back.
     """
-    jvm: Any = spark._jvm
     relation = frame._jdf.queryExecution().analyzed()
-    fields = jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json()).fields()
+    fields = jvm_class(spark, "org.apache.spark.sql.types.DataType").fromJson(schema.json()).fields()
     columns = []
     for at, new in enumerate(fields):
         old = relation.output().apply(at)
@@ -85,8 +84,8 @@ def _as_required(spark: SparkSession, frame: DataFrame, schema: spark_types.Stru
             old.copy(old.name(), new.dataType(), new.nullable(), old.metadata(), old.exprId(), old.qualifier())
         )
     parts = [relation.productElement(at) for at in range(relation.productArity())]
-    parts[1] = jvm.PythonUtils.toSeq(columns)
-    dataset = reduce(getattr, frame._jdf.getClass().getName().split("."), jvm)
+    parts[1] = jvm_class(spark, "PythonUtils").toSeq(columns)
+    dataset = jvm_class(spark, frame._jdf.getClass().getName())
     return DataFrame(dataset.ofRows(frame._jdf.sparkSession(), relation.copy(*parts)), spark)
 
 

@@ -34,6 +34,7 @@ from icefield_spark.attempts import Attempts
 from icefield_spark.distributing import distributed, partition_keys
 from icefield_spark.failures import original
 from icefield_spark.jobs import run_writers
+from icefield_spark.jvm import jvm_class
 from icefield_spark.roads.choosing import Road
 from icefield_spark.roads.columns import Unfit
 from icefield_spark.roads.lane import is_connected, quoted
@@ -295,8 +296,7 @@ def _place_of(session: SparkSession, context: WriteContext, metadata: TableMetad
 
 def _opened(session: SparkSession, path: str) -> tuple[Any, Any]:
     """Hadoop's file system of a path, and the path."""
-    jvm: Any = session._jvm
-    made = jvm.org.apache.hadoop.fs.Path(path)
+    made = jvm_class(session, "org.apache.hadoop.fs.Path")(path)
     return made.getFileSystem(session._jsc.hadoopConfiguration()), made
 
 
