@@ -1,4 +1,4 @@
-"""What can be done through Spark Connect, on a server of its own: ``connect_job.py FOLDER``.
+"""What can be done through Spark Connect, on a server of its own: ``connect_job.py FOLDER SETTINGS``.
 
 It prints a line of JSON: what each of its steps found, or what was raised there. ``test_connect.py`` looks at it.
 """
@@ -32,7 +32,10 @@ def step(run: Callable[[], Any]) -> Callable[[], Any]:
 
 
 ensure_java()
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
+builder = SparkSession.builder.remote("local[2]")
+for name, value in json.loads(sys.argv[2]).items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
 catalog = icefield.load_catalog("lake", **PROPERTIES)
 catalog.create_namespace("db")
 ice = attach(spark, catalog)

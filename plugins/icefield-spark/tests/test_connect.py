@@ -21,7 +21,6 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -35,17 +34,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1_800)]
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the steps of the job found."""
     folder = tmp_path_factory.mktemp("connect")
-    (folder / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in SETTINGS.items()))
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": str(folder),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_TESTING": "0",  # the server takes a free port, and Spark thinks of it as one of its own tests
     }
-    ran = subprocess.run(
-        [sys.executable, JOB, folder], env=environment, cwd=folder, capture_output=True, text=True, timeout=1_500
-    )
+    command = [sys.executable, JOB, folder, json.dumps(SETTINGS)]
+    ran = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=1_500)
     assert ran.returncode == 0, ran.stderr[-4_000:]
     (line,) = [line for line in ran.stdout.splitlines() if "FOUND " in line]
     answer: dict[str, Any] = json.loads(line.partition("FOUND ")[2])
