@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import icefield
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from icefield.schema import schema_from_arrow
 from icefield.toolkit import to_arrow_type
 from icefield.types import ListType, MapType, NestedField, StructType, parse_type
 from icefield_spark.arrow import SparkBatches, from_spark_batch, spark_arrow_schema
+from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
 from icefield_spark.types import from_spark_schema, to_spark_schema
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -225,3 +227,15 @@ def test_a_column_that_the_table_does_not_know_passes_so_that_the_writer_can_ref
     schema = schema_from_arrow(pa.schema([("a", pa.int32())]))
     batch = pa.RecordBatch.from_pydict({"b": ["x"]})
     assert from_spark_batch(batch, schema).equals(batch)
+
+
+def test_rows_go_to_spark_in_their_order_and_in_batches_of_few(catalog: icefield.Catalog) -> None:
+    rows = pa.table({"id": range(20_000), "at": [[n] if n % 3 else None for n in range(20_000)]})
+    table = catalog.create_table("db.many", rows.schema)
+    table.append(rows)
+    scan = table.scan()
+    context = ChunkContext.of(scan, to_spark_schema(scan.projection))
+    batches = [batch for chunk in plan_chunks(scan) for batch in read_chunk(chunk, context)]
+    assert max(batch.num_rows for batch in batches) <= 10_000, "as many as PySpark itself puts into one"
+    assert len(batches) == 3
+    assert pa.Table.from_batches(batches).to_pydict() == rows.to_pydict()

@@ -6,7 +6,8 @@ any depth, a whole array at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,9 @@ from icefield.toolkit import VARIANT_ARROW, prune_array
 from pyspark.sql import types as spark
 
 from icefield_spark.types import TIME, VARIANT
+
+_AT_ONCE: Final = 8192
+"""Rows of a batch for Spark, whose JVM makes rows of a batch's columns: see docs/decisions/0220."""
 
 Convert = Callable[[pa.Array, iceberg.IcebergType], pa.Array]
 _UUID_DASHES = (8, 13, 18, 23)
@@ -77,6 +81,12 @@ class SparkBatches:
                 column = _convert(column, kind, leaf_to_spark)
             columns.append(prune_array(column, field.type, field.name))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def in_pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of a batch, in batches as small as Spark takes them best; nothing is copied."""
+    for start in range(0, batch.num_rows, _AT_ONCE):
+        yield batch.slice(start, _AT_ONCE)
 
 
 def from_spark_batch(batch: pa.RecordBatch, schema: Schema, *, case_sensitive: bool = True) -> pa.RecordBatch:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from icefield.scan import FileScanTask, IncrementalAppendScan, ScanContext, TableScan, read_tasks
 from pyspark.sql.types import StructType
 
-from icefield_spark.arrow import SparkBatches
+from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
 from icefield_spark.workers import chunks_of
@@ -55,7 +55,7 @@ def read_chunk(chunk: bytes, context: ChunkContext) -> Iterator[pa.RecordBatch]:
     # One thread: Spark runs a task a core already.
     with cause_alone():
         for batch in read_tasks(tasks, context.scan, workers=1):
-            yield batches.convert(batch)
+            yield from in_pieces(batches.convert(batch))
 
 
 class ChunkReader:

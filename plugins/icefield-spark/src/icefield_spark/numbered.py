@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
-from icefield_spark.arrow import SparkBatches
+from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.chunks import ChunkContext
 from icefield_spark.executors import shared
 from icefield_spark.failures import as_raised, with_cause_alone
@@ -81,7 +81,8 @@ class NumberedReader:
                     positions = np.asarray(rows.column(POSITION))
                     if len(positions):
                         places = pa.array(place(number, positions), pa.int64())
-                        yield pa.RecordBatch.from_arrays([*shape.convert(rows).columns, places], schema=schema)
+                        found = [*shape.convert(rows).columns, places]
+                        yield from in_pieces(pa.RecordBatch.from_arrays(found, schema=schema))
 
     def _may_meet(self, task: FileScanTask, keys: KeyFilter) -> bool:
         """Whether a task has a row that may meet a key: the column is read alone first, up to such a row."""

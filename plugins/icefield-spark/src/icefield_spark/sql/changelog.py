@@ -13,7 +13,7 @@ from icefield.errors import UnsupportedFeature
 from icefield.scan import ChangelogContext, ChangelogScanTask, read_changes
 from pyspark.sql.types import StructType
 
-from icefield_spark.arrow import SparkBatches
+from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import with_cause_alone
 from icefield_spark.sql.context import Context
@@ -69,7 +69,7 @@ class _ChangeReader:
                 continue
             batches = SparkBatches(self._schema, self._columns)
             for each in read_changes(tasks, self._context, workers=1):
-                yield batches.convert(each)
+                yield from in_pieces(batches.convert(each))
 
     def __repr__(self) -> str:  # the context leads to the catalog's properties
         return "icefield"

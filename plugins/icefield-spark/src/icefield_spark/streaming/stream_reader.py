@@ -23,7 +23,7 @@ from icefield.toolkit import is_true, whole_number
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from icefield_spark.arrow import SparkBatches
+from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import cause_alone
@@ -71,7 +71,7 @@ class ChangesContext:
         batches = SparkBatches(self.schema, self.columns)
         with cause_alone():
             for batch in read_changes(pickle.loads(tasks), self.changelog, workers=1):
-                yield batches.convert(batch)
+                yield from in_pieces(batches.convert(batch))
 
 
 def follow_of(source: Source) -> tuple[Follow, Limits]:
