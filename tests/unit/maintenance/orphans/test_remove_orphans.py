@@ -158,6 +158,13 @@ def test_the_file_that_asks_for_the_time_does_not_stay(table):
     assert {path for path in folder(table).rglob("*") if path.is_file()} == before
 
 
+def test_a_folder_that_is_not_there_is_not_made(table):
+    missing = folder(table) / "elsewhere"
+    result = table.maintenance.remove_orphan_files(location=f"file://{missing}", dry_run=False)
+    assert (result.listed, result.files) == (0, 0)
+    assert not missing.exists()
+
+
 def test_what_engines_keep_for_themselves_stays_but_partitions_may_begin_alike(table):
     put(folder(table), "data/_temporary/0/part.parquet")
     put(folder(table), "data/.staging/part.parquet")

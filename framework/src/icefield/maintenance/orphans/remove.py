@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.abc import UpkeepProgress
 from icefield.errors import InvalidArgument
@@ -44,11 +45,7 @@ def remove_orphans(
         target.begin()  # which says that the table can only be read
     name = target.name
     io, root = target.io, location or target.metadata.location
-    now = clock.local_now_ms()
-    limit = clock.limit_ms(older_than, now, allow_recent=allow_recent)
-    if not dry_run:
-        # The files' times are the store's. Where its clock is behind, so much younger the files are.
-        limit = min(limit, limit - (now - clock.store_now_ms(io, root.rstrip("/"))))
+    limit = clock.limit_ms(older_than, clock.local_now_ms(), allow_recent=allow_recent)
     places = Places(io, target.metadata.location, follows_links=True)
     listing = Listing(root, limit, is_own=_is_own(places, root, target.metadata))
     held = Belonging(io, places, prefixes, target.runner)
@@ -68,6 +65,10 @@ def remove_orphans(
         target.reading(*target.newest(), hold)
     kept = [held.orphans(batch, mismatch) for batch in batches]
     orphans = listing.without_others(pa.Table.from_batches(kept, schema=SCHEMA))
+    if listing.listed and not dry_run:  # its file would make a folder that is not there
+        # The files' times are the store's. Where its clock is behind, so much younger the files are.
+        behind = clock.local_now_ms() - clock.store_now_ms(io, root.rstrip("/"))
+        orphans = orphans.filter(pc.less(orphans.column("modified_ms"), limit - max(behind, 0)))
     undeleted = 0 if dry_run else _delete(io, name, orphans)
     return RemoveOrphanFilesResult(orphans=orphans, dry_run=dry_run, undeleted=undeleted, listed=listing.listed)
 
