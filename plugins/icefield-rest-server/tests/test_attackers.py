@@ -278,3 +278,24 @@ def test_a_page_in_a_browser_of_this_machine_is_not_this_machine(
         client.post("/v1/namespaces/db/tables/t/unregister", content="{}", headers=headers),
     ):
         assert answer.status_code in (status, 404 if status == 200 else status)
+
+
+def test_who_may_not_load_a_table_may_not_by_another_spelling_of_its_name(hive: str, tmp_path: Path) -> None:
+    name = f"n{uuid4().hex}"
+    properties = {"type": "hive", "uri": hive, "warehouse": f"file://{tmp_path}/warehouse"}
+    with load_catalog("test", **properties) as catalog:
+        catalog.create_namespace(name)
+        for table in ("secret", "open"):
+            catalog.create_table(f"{name}.{table}", pa.schema([("id", pa.int64())]))
+        may = Settings(authorizer=lambda who, operation, target: target != (name, "secret"))
+        client = TestClient(app(catalog, may))
+        tables = f"/v1/namespaces/{name.upper()}/tables"
+        assert client.get(f"{tables}/OPEN").status_code == 200
+        for spelled in ("secret", "SECRET", "Secret"):
+            failed(client.get(f"{tables}/{spelled}"), 403, "ForbiddenException")
+            failed(client.delete(f"{tables}/{spelled}"), 403, "ForbiddenException")
+        moved = {
+            "source": {"namespace": [name], "name": "SECRET"},
+            "destination": {"namespace": [name], "name": "mine"},
+        }
+        failed(client.post("/v1/tables/rename", json=moved), 403, "ForbiddenException")

@@ -161,6 +161,13 @@ class CatalogBackend(ABC):
         """
         return None
 
+    def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """The name of a namespace, table or view as the catalog keeps it; by default as it is given.
+
+        All spellings by which a catalog finds the same table have one, so that what holds for one name holds for all.
+        """
+        return name
+
     def table_exists(self, table: TableName) -> bool:
         """Whether there is a table of that name."""
         return self.strategy(table).load() is not None

@@ -225,6 +225,19 @@ class CatalogSuite(ViewChecks, SeveralTablesChecks):
         with pytest.raises(NoSuchTable):
             backend.strategy(("a", "t")).drop()
 
+    def test_a_table_has_one_name_however_it_is_spelled(self, backend: CatalogBackend) -> None:
+        """If this fails, look at ``kept_name``: who is kept from a table by its name reaches it by another spelling."""
+        backend.create_namespace(("a",), {})
+        self.create_table(backend, ("a", "t"))
+        assert backend.list_tables(("a",)).items == (backend.kept_name(("a", "t")),)
+        for name in (("a", "T"), ("A", "t"), ("A", "T")):
+            try:
+                is_there = backend.table_exists(name)
+            except IcefieldError:
+                is_there = False
+            is_same = backend.kept_name(name) == backend.kept_name(("a", "t"))
+            assert is_there == is_same, f"{name} is kept as {backend.kept_name(name)}"
+
     def test_a_renamed_table_keeps_its_metadata(self, backend: CatalogBackend) -> None:
         """If this fails, renaming rewrites the pointer, or leaves the old name."""
         backend.create_namespace(("a",), {})

@@ -62,6 +62,9 @@ class HiveBackend(CatalogBackend):
         super().__init__(name, properties, io)
         self._metastore = Metastore(name, self.properties)
 
+    def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(level.lower() for level in name)
+
     # -- namespaces
 
     def create_namespace(self, namespace: NamespaceName, properties: Mapping[str, str]) -> None:

@@ -192,12 +192,11 @@ class _Service:
         return Answer(body=body)
 
     def _allow(self, call: Call) -> None:
-        authorizer = self.settings.authorizer
-        if authorizer is None:
+        if self.settings.authorizer is None:
             return
         operation = allowed_as(call.operation)
         for target in {call.target, *_named_in(call)}:
-            if not authorizer(call.principal, operation, target):
+            if not self.state.allows(call.principal, operation, target):
                 name = ".".join(target) or "the catalog"
                 raise Refused(403, "ForbiddenException", f"you may not do {call.operation} with {name:.300}")
 

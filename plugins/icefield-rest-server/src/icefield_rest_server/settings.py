@@ -40,6 +40,7 @@ class RequestSigner(Protocol):
 Authorizer = Callable[[Principal | None, str, tuple[str, ...]], bool]
 """Whether somebody may do an operation, such as ``loadTable``, with a namespace, table or view by its levels.
 
+It is asked about names as the catalog keeps them, whatever case a request spells them in where that is the same table.
 The names are the operations' of the protocol's description; all requests of a plan are ``planTableScan``. Requests to
 sign are ``loadTable``, and those that write ``updateTable`` as well. Whoever makes something must be allowed to both
 there and by its name: ``createNamespace`` of ``("a", "b")`` is asked about with ``("a",)`` as well, and of ``("a",)``

@@ -129,8 +129,7 @@ def sign_request(state: State, call: Call) -> Answer:
     if asked.method not in _OBJECT:
         raise InvalidArgument(f"a request to S3 is one of {', '.join(_OBJECT)}, not '{asked.method[:20]}'")
     writes = asked.method not in ("GET", "HEAD")
-    authorizer = state.settings.authorizer
-    if writes and authorizer is not None and not authorizer(call.principal, "updateTable", name):
+    if writes and not state.allows(call.principal, "updateTable", name):
         raise _forbidden("you may read this table, and not write to it")
     bucket, prefix = _place(location)
     address = _address(signer, asked.uri, bucket)

@@ -18,6 +18,7 @@ from icefield.metadata import TableMetadata, TableUpdate, ViewUpdate, decode_met
 from icefield_rest_server.calls import Call
 from icefield_rest_server.places import TablePlaces
 from icefield_rest_server.settings import Settings
+from icefield_rest_server.tokens import Principal
 
 _TRIES = 5
 _NONE: Mapping[str, str] = {}
@@ -122,6 +123,15 @@ class State:
         if vendor is None or not self.may_open(table, location):
             return []
         return vendor.credentials(call.principal, table, location)
+
+    def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
+        """Whether the authoriser, if there is one, lets somebody do an operation with what has a name.
+
+        It is asked by the name that the catalog keeps: who may not load ``db.t`` may not load ``DB.T`` where it is the
+        same table.
+        """
+        authorizer = self.settings.authorizer
+        return authorizer is None or authorizer(principal, operation, self.catalog.backend.kept_name(name))
 
     def may_open(self, table: tuple[str, ...], location: str) -> bool:
         """Whether clients may be given what opens a table's location; see ``vended``."""
