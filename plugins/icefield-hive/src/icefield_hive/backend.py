@@ -44,7 +44,7 @@ from icefield_hive.messages import (
     GET_DATABASE,
     GET_TABLES,
 )
-from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy, record_of
+from icefield_hive.strategy import KEEP_STATISTICS, HiveStrategy, kept_name, record_of
 from icefield_hive.structs import Record
 from icefield_hive.table_record import METADATA_LOCATION, is_iceberg, pointer_in
 
@@ -63,7 +63,7 @@ class HiveBackend(CatalogBackend):
         self._metastore = Metastore(name, self.properties)
 
     def kept_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(level.lower() for level in name)
+        return kept_name(name)
 
     # -- namespaces
 
@@ -157,14 +157,14 @@ class HiveBackend(CatalogBackend):
             except Refused as refused:
                 raise self._no_namespace(namespace) from refused
             ours = sorted(record["tableName"] for record in answer["tables"] if is_iceberg(record))
-            tables += ((namespace[0].lower(), found) for found in ours)
+            tables += ((name, found) for found in ours)
             if size is not None and len(tables) > size:
                 break
         return _page(tables, None, size)
 
     def table_location(self, table: TableName) -> str:
-        self._table_name(table)
-        return f"{location_of(self._require(table[:-1]))}/{table[-1].lower()}"
+        _, name = self._table_name(table)
+        return f"{location_of(self._require(table[:-1]))}/{name}"
 
     def strategy(self, table: TableName, location: str | None = None) -> CommitStrategy:
         self._table_name(table)
@@ -232,7 +232,7 @@ class HiveBackend(CatalogBackend):
         return record
 
     def _require(self, namespace: NamespaceName) -> Record:
-        record = self._database(namespace[0].lower()) if len(namespace) == 1 else None
+        record = self._database(*kept_name(namespace)) if len(namespace) == 1 else None
         if record is None:
             raise self._no_namespace(namespace)
         return record

@@ -44,7 +44,7 @@ class HiveStrategy(MetastoreStrategy):
     ) -> None:
         super().__init__(table, location, file_system, properties)
         self._metastore = metastore
-        self._database, self._name = (level.lower() for level in table)
+        self._database, self._name = kept_name(table)
 
     def read_pointer(self) -> str | None:
         return pointer_in(record_of(self._metastore, self.table), self.table, self._metastore.catalog)
@@ -156,9 +156,14 @@ class HiveStrategy(MetastoreStrategy):
         return StorageError(f"the Hive Metastore of catalog '{catalog}' could not change {name}: {refused.said}")
 
 
+def kept_name(name: tuple[str, ...]) -> tuple[str, ...]:
+    """The name of a database or table as the metastore keeps it: in lower case."""
+    return tuple(level.lower() for level in name)
+
+
 def record_of(metastore: Metastore, table: TableName) -> Record | None:
     """A table of the metastore, of whatever kind; None when there is none."""
-    database, name = (level.lower() for level in table)
+    database, name = kept_name(table)
     try:
         answer: Record = metastore.ask(GET_TABLE, {"dbName": database, "tblName": name})
     except Refused:
