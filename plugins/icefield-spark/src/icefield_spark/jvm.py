@@ -1,10 +1,15 @@
-"""Classes of Spark's JVM."""
+"""Spark's JVM: whether a session has one at hand, and its classes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+
+def is_connected(spark: SparkSession) -> bool:
+    """Whether a session goes through Spark Connect, which sends plans and has no JVM at hand."""
+    return getattr(spark, "_sc", None) is None
 
 
 def jvm_class(spark: SparkSession, name: str) -> Any:

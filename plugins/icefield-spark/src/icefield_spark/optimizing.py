@@ -28,10 +28,9 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from icefield_spark.explaining import Explanation, explained, explained_together
-from icefield_spark.jvm import jvm_class
+from icefield_spark.jvm import is_connected, jvm_class
 from icefield_spark.planned import planned
 from icefield_spark.roads.choosing import Road
-from icefield_spark.roads.lane import is_connected
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
 
 _MOST_KEPT: Final = 100

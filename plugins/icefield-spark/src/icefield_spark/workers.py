@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any, Final
 
 import pyarrow as pa
 
 _LAZY_SINCE: Final = (3, 13)
 _IN_ARCHIVES: Final = ("pyspark", "py4j")
-_JAR: Final = re.compile(r"(.*[/\\])?spark-core_[^/\\]*\.jar")
+_JAR: Final = "spark-core_*.jar"
 """What Spark has on Python's path besides these: the jar of its own core."""
 
 
@@ -30,7 +30,7 @@ def spare_archives() -> None:
     archives.discard(None)
     for path, importer in list(sys.path_importer_cache.items()):
         archive = getattr(importer, "archive", None)
-        if archive is not None and (archive in archives or _JAR.fullmatch(archive)):
+        if archive is not None and (archive in archives or PurePath(archive).match(_JAR)):
             sys.path_importer_cache.pop(path, None)
 
 

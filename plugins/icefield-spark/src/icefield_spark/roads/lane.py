@@ -14,7 +14,7 @@ from icefield.types import NestedField, UUIDType
 from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql import types as spark_types
 
-from icefield_spark.jvm import jvm_class
+from icefield_spark.jvm import is_connected, jvm_class
 from icefield_spark.roads.choosing import FILE, LAST_UPDATED, OF_FILES, PARTITION, POS, ROW_ID, Group, Wanted
 from icefield_spark.roads.columns import Held, children_of
 from icefield_spark.roads.conditions import condition
@@ -54,11 +54,6 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
         column.name: made[column.field_id].alias(column.name, metadata=comment_of(column)) for column in wanted.columns
     }
     return frame.select([columns[name] for name in order])
-
-
-def is_connected(spark: SparkSession) -> bool:
-    """Whether a session goes through Spark Connect, which sends plans and has no JVM at hand."""
-    return getattr(spark, "_sc", None) is None
 
 
 def _parquet(spark: SparkSession, reader: Any, paths: list[str]) -> DataFrame:
