@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-# Such programs live for seconds: with the JVM's first compiler alone a Spark job takes a quarter less of the processor.
+# Most such programs live for seconds: with the JVM's first compiler alone a Spark job takes a quarter less of the
+# processor. A session that lives for minutes fills the room that this compiler has by default, and compiles again.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=160m"
 _QUIET = "-Xlog:disable"  # Java would print on its output that an archive is not for this program
 

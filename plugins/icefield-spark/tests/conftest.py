@@ -42,7 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.sql.session.timeZone", ZONE)
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark-warehouse")))
         .config("spark.log.level", "OFF")
-        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")  # eight calls of the JVM fewer a function
     )
     with java_classes.used_or_made(java_classes.of_pyspark(), java) as classes:
         session = builder.config("spark.driver.extraJavaOptions", f"{java_classes.QUICK} {classes}").getOrCreate()
