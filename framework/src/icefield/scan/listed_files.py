@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
@@ -46,6 +47,9 @@ _AS_LISTED: Final = frozenset(ListedFile.__struct_fields__) - {
 
 _OF_ROWS: Final = frozenset({DataFileContent.DATA})
 _OF_DELETES: Final = frozenset(DataFileContent) - _OF_ROWS
+_HASHED_AS_THEY_ARE: Final = frozenset((str, int, type(None)))
+"""Types of JSON of which no two values are equal that differ in what they mean."""
+
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
@@ -160,19 +164,23 @@ class ListedReader:
                 found[row] = partition
         return found
 
-    def _partitions_of(self, spec_id: int, listed: Sequence[ListedFile]) -> list[tuple[Any, ...]]:
+    def _partitions_of(self, spec_id: int, listed: Sequence[ListedFile]) -> Sequence[tuple[Any, ...]]:
         """The partition of each file of one spec. What is looked at file by file is what few services list."""
         kinds = [kind for _, kind in self._types.get(spec_id, ())]
         given: list[Any] = [each.partition for each in listed]
         if set(map(type, given)) != {tuple} or set(map(len, given)) != {len(kinds)} or not kinds:
             given = [self._given(each) for each in listed]
+        # True equals 1, and 0.0 equals -0.0; lists have no hash.
+        alike = set(map(type, chain.from_iterable(given))) <= _HASHED_AS_THEY_ARE
+        distinct = list(set(given)) if alike else given
         try:
-            columns = [_values(kind, column) for kind, column in zip(kinds, zip(*given, strict=True), strict=True)]
+            made = _partitions(kinds, distinct)
         except InvalidArgument:
             for each, one in zip(listed, given, strict=True):
                 _check_partition(each, kinds, one)
             raise
-        return list(zip(*columns, strict=True)) if kinds else given
+        # Files of one partition share its tuple: each of its own would cost as much as what the service says of a file.
+        return list(map(dict(zip(distinct, made, strict=True)).__getitem__, given)) if alike else made
 
     def _given(self, listed: ListedFile) -> tuple[Any, ...]:
         """The values of a partition in JSON, one for each field of its spec."""
@@ -192,11 +200,15 @@ class ListedReader:
         return values
 
 
+def _partitions(kinds: Sequence[IcebergType], given: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+    """Tuples of internal values from tuples of JSON's. Raises ``InvalidArgument``."""
+    columns = [_values(kind, column) for kind, column in zip(kinds, zip(*given, strict=True), strict=True)]
+    return list(zip(*columns, strict=True)) if columns else given
+
+
 def _values(kind: IcebergType, given: Sequence[Any]) -> list[Any]:
     """The internal values of one type from JSON. Each is read once: few differ. Raises ``InvalidArgument``."""
-    types = set(map(type, given)) - {type(None)}
-    # True equals 1, and 0.0 equals -0.0; lists have no hash.
-    if isinstance(kind, FloatType | DoubleType) or len(types) > 1 or not types <= {str, int}:
+    if isinstance(kind, FloatType | DoubleType) or not set(map(type, given)) <= _HASHED_AS_THEY_ARE:
         return [_value(kind, value) for value in given]
     known = {value: _value(kind, value) for value in set(given)}
     return list(map(known.__getitem__, given))
