@@ -299,3 +299,33 @@ def test_who_may_not_load_a_table_may_not_by_another_spelling_of_its_name(hive: 
             "destination": {"namespace": [name], "name": "mine"},
         }
         failed(client.post("/v1/tables/rename", json=moved), 403, "ForbiddenException")
+
+
+class RecordingVendor:
+    """Gives nothing, and keeps which tables it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def credentials(self, principal: Any, table: tuple[str, ...], location: str) -> list[tuple[str, dict[str, str]]]:
+        self.asked.append(table)
+        return []
+
+
+@pytest.mark.parametrize("place", ["of its name", "elsewhere in its namespace"])
+def test_a_vendor_of_credentials_is_asked_by_the_name_that_the_catalog_keeps(
+    hive: str, tmp_path: Path, place: str
+) -> None:
+    name = f"n{uuid4().hex}"
+    properties = {"type": "hive", "uri": hive, "warehouse": f"file://{tmp_path}/warehouse"}
+    with load_catalog("test", **properties) as catalog:
+        catalog.create_namespace(name)
+        folder = catalog.backend.table_location((name, "t"))
+        location = {} if place == "of its name" else {"location": f"{folder.rpartition('/')[0]}/elsewhere"}
+        catalog.create_table(f"{name}.t", pa.schema([("id", pa.int64())]), **location)
+        vendor = RecordingVendor()
+        client = TestClient(app(catalog, Settings(vendor=vendor, authorizer=lambda who, operation, target: True)))
+        headers = {"X-Iceberg-Access-Delegation": "vended-credentials"}
+        for spelled in ("t", "T"):
+            assert client.get(f"/v1/namespaces/{name.upper()}/tables/{spelled}", headers=headers).status_code == 200
+        assert vendor.asked == [(name, "t")] * 2

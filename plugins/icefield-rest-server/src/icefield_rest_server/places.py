@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from icefield import Catalog, FileIO
@@ -25,24 +24,6 @@ Name = tuple[str, ...]
 _MOST_SECONDS: Final = 10.0
 _HELD: Final = 60.0
 _METADATA: Final = ".metadata.json"
-
-
-@dataclass(frozen=True, slots=True)
-class _Home:
-    """The place of a namespace, and whether the catalog takes its names in lower case."""
-
-    place: str
-    folds: bool
-
-    def of(self, table: Name) -> str:
-        """The place that a table has of its name."""
-        return f"{self.place}/{table[-1].lower() if self.folds else table[-1]}"
-
-    def is_same(self, one: Name, other: Name) -> bool:
-        """Whether two names are of one table."""
-        if self.folds:
-            return [level.lower() for level in one] == [level.lower() for level in other]
-        return one == other
 
 
 class TablePlaces:
@@ -65,8 +46,9 @@ class TablePlaces:
         The place of its name is, without a look at the others: no client got another table in there. What was found
         of any other place is taken to be so for a minute.
         """
-        home = self._home(table[:-1])
-        if home is not None and location.rstrip("/") == home.of(table):
+        table = self._catalog.backend.kept_name(table)
+        home = self.home(table[:-1])
+        if home is not None and location.rstrip("/") == f"{home}/{table[-1]}":
             return not self._shares_its_name(table)
         with self._lock:
             until, known = self._known.get((table, location), (0.0, False))
@@ -80,8 +62,9 @@ class TablePlaces:
 
     def check(self, table: Name, location: str | None) -> None:
         """Raise ``Refused`` for a location that a table cannot take; None is the place of its name."""
-        home = self._home(table[:-1])
-        by_name = None if home is None else home.of(table)
+        table = self._catalog.backend.kept_name(table)
+        home = self.home(table[:-1])
+        by_name = None if home is None else f"{home}/{table[-1]}"
         place = by_name if location is None else location.rstrip("/")
         if place is None:
             return  # the catalog says that a location is to be given
@@ -98,9 +81,9 @@ class TablePlaces:
                 "no folder of another table or namespace, and around none; give another location",
             )
 
-    def _is_free(self, home: _Home | None, table: Name, location: str) -> bool:
+    def _is_free(self, home: str | None, table: Name, location: str) -> bool:
         """Whether a location may be this table's, and nothing is there of others."""
-        roots = [*([] if home is None else [home.place]), *(each.rstrip("/") for each in self._settings.owned_folders)]
+        roots = [*([] if home is None else [home]), *(each.rstrip("/") for each in self._settings.owned_folders)]
         place = location.rstrip("/")
         root = next((each for each in roots if place.startswith(f"{each}/")), None)
         if root is None or not is_plain(place[len(root) + 1 :]):
@@ -108,11 +91,11 @@ class TablePlaces:
         end = time.monotonic() + _MOST_SECONDS
         io = self._catalog.io.relative_to(place)
         namespaces = list(self._namespaces())
-        homes = [other.place for name, other in namespaces if other is not None and name != table[:-1]]
+        homes = [other for name, other in namespaces if other is not None and name != table[:-1]]
         others = set[str]()
         if home is not None:  # a namespace around this one is no other: its place holds this one's
-            others.update(each for each in homes if _is_in(io, each, home.place) and not _is_in(io, home.place, each))
-        for folders in self.of_others(table, near=home is not None and root == home.place, namespaces=namespaces):
+            others.update(each for each in homes if _is_in(io, each, home) and not _is_in(io, home, each))
+        for folders in self.of_others(table, near=home is not None and root == home, namespaces=namespaces):
             others.update(folders)
             if time.monotonic() > end:
                 return False
@@ -137,27 +120,30 @@ class TablePlaces:
 
     def home(self, namespace: Name) -> str | None:
         """The place of a namespace's tables; None where the catalog has none for it. Raises ``NoSuchNamespace``."""
-        found = self._home(namespace)
-        return None if found is None else found.place
+        try:
+            return self._catalog.backend.table_location((*namespace, "x")).rpartition("/")[0]
+        except InvalidArgument:  # neither the namespace nor the catalog has a place
+            return None
 
     def of_others(
-        self, table: Name, *, near: bool, namespaces: Iterable[tuple[Name, _Home | None]] | None = None
+        self, table: Name, *, near: bool, namespaces: Iterable[tuple[Name, str | None]] | None = None
     ) -> Iterator[tuple[str, ...]]:
         """The folders of each other table and view, one after another: of those near a table, or of all there are.
 
         Near are those of the namespaces whose places are in that of the table's, or around it. The steps in between
         are without folders: how long they take is for the caller to watch.
         """
-        home = self._home(table[:-1])
+        table = self._catalog.backend.kept_name(table)
+        home = self.home(table[:-1])
         for namespace, other in self._namespaces() if namespaces is None else namespaces:
             yield ()
             if near and not self._is_near(home, other):
                 continue
             for each in self._tables(namespace):
-                if home is None or not home.is_same(each, table):
+                if each != table:
                     yield self._folders(each, other)
 
-    def _namespaces(self) -> Iterator[tuple[Name, _Home | None]]:
+    def _namespaces(self) -> Iterator[tuple[Name, str | None]]:
         """All there are, with their places."""
         catalog = self._catalog
         nested = CatalogAbility.NESTED_NAMESPACES in catalog.backend.abilities
@@ -165,23 +151,15 @@ class TablePlaces:
         while left:
             namespace = left.pop()
             with suppress(NoSuchNamespace):
-                yield namespace, self._home(namespace)
+                yield namespace, self.home(namespace)
                 if nested:
                     left += catalog.list_namespaces(namespace)
 
-    def _is_near(self, home: _Home | None, other: _Home | None) -> bool:
+    def _is_near(self, home: str | None, other: str | None) -> bool:
         if home is None or other is None:
             return True
         io = self._catalog.io
-        return _is_in(io, other.place, home.place) or _is_in(io, home.place, other.place)
-
-    def _home(self, namespace: Name) -> _Home | None:
-        try:
-            place = self._catalog.backend.table_location((*namespace, "X"))
-        except InvalidArgument:  # neither the namespace nor the catalog has a place
-            return None
-        folder, _, name = place.rpartition("/")
-        return _Home(folder, folds=name == "x")
+        return _is_in(io, other, home) or _is_in(io, home, other)
 
     def _tables(self, namespace: Name) -> Iterator[Name]:
         listings: list[Callable[[Name], list[Name]]] = [self._catalog.list_tables]
@@ -191,9 +169,9 @@ class TablePlaces:
             with suppress(NoSuchNamespace):
                 yield from listing(namespace)
 
-    def _folders(self, table: Name, home: _Home | None) -> tuple[str, ...]:
+    def _folders(self, table: Name, home: str | None) -> tuple[str, ...]:
         """Where the files of a table are; of one that cannot be read, and of a view, where they ought to be."""
-        ought = () if home is None else (home.of(table),)
+        ought = () if home is None else (f"{home}/{table[-1]}",)
         try:
             return stated_folders(self._metadata(table))
         except NoSuchTable:

@@ -17,7 +17,7 @@ class CredentialVendor(Protocol):
     def credentials(
         self, principal: Principal | None, table: tuple[str, ...], location: str
     ) -> list[tuple[str, dict[str, str]]]:
-        """Prefixes, each with the client's properties for it."""
+        """Prefixes, each with the client's properties for it. ``table`` is the name that the catalog keeps."""
 
 
 class RequestSigner(Protocol):

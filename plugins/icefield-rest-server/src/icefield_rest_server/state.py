@@ -122,7 +122,7 @@ class State:
         vendor = self.settings.vendor
         if vendor is None or not self.may_open(table, location):
             return []
-        return vendor.credentials(call.principal, table, location)
+        return vendor.credentials(call.principal, self.catalog.backend.kept_name(table), location)
 
     def allows(self, principal: Principal | None, operation: str, name: tuple[str, ...]) -> bool:
         """Whether the authoriser, if there is one, lets somebody do an operation with what has a name.
