@@ -10,7 +10,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -19,38 +19,48 @@ from moto.core import errors, serialize
 from moto.s3.models import FakeKey
 from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, run_simple
+from werkzeug.test import run_wsgi_app
 
 _SERVICE = re.compile(r"/([a-z0-9-]+)/aws4_request")
 
 
 class Handler(WSGIRequestHandler):
-    """Answers in one write, so that none waits for the acknowledgement of another."""
+    """Answers all requests of a connection, each in one write, so that none waits for the acknowledgement of another.
 
+    werkzeug's own way ends the connection with each answer, and waits whether more comes before the answer is sent.
+    """
+
+    protocol_version = "HTTP/1.1"
     wbufsize = -1
     disable_nagle_algorithm = True
+    turn = threading.Lock()
+
+    def run_wsgi(self) -> None:
+        """Answer a request, one at a time."""
+        environ = self.make_environ()
+        # Read before the turn begins: a client that falls silent holds up nobody else.
+        environ["wsgi.input"] = BytesIO(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        with self.turn:
+            body, status, headers = run_wsgi_app(self.server.app, environ)
+        content = b"".join(body)
+        code, _, reason = status.partition(" ")
+        self.send_response(int(code), reason)
+        for name, value in headers:
+            self.send_header(name, value)
+        if "Content-Length" not in headers:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def handle_expect_100(self) -> bool:
-        """Have the client go on at once; whoever else sees the header would say so again."""
-        self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        """Have the client go on at once, and not when the answer is sent."""
+        super().handle_expect_100()
         self.wfile.flush()
-        del self.headers["Expect"]
         return True
 
     def log_request(self, *arguments: Any) -> None:
         """Say nothing."""
-
-
-def serial(application: Any) -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
-    """The application, one request at a time."""
-    turn = threading.Lock()
-
-    def handle(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        # Read before the turn begins: a client that falls silent holds up nobody else.
-        environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-        with turn:
-            return list(application(environ, start_response))
-
-    return handle
 
 
 def keep_whole_objects() -> None:
@@ -99,7 +109,7 @@ def serve(port: int) -> None:
     keep_whole_objects()
     look_errors_up_once()
     read_timestamps_once()
-    run_simple("127.0.0.1", port, serial(by_service), threaded=True, request_handler=Handler)
+    run_simple("127.0.0.1", port, by_service, threaded=True, request_handler=Handler)
 
 
 if __name__ == "__main__":
