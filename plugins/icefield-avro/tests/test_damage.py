@@ -95,6 +95,16 @@ def test_both_decoders_agree_on_damaged_blocks(made, seed):
             assert repr(plain.to_pydict()) == repr(fast.to_pydict()) if not _has_days(plain.schema) else True
 
 
+@pytest.mark.parametrize("precision", [5, 18, 32, 38])
+def test_a_number_with_more_digits_than_any_decimal_is_damage(precision):
+    kind = {"type": "fixed", "name": "d", "size": 16, "logicalType": "decimal", "precision": precision, "scale": 0}
+    schema = {"type": "record", "name": "t", "fields": [{"name": "v", "type": kind}]}
+    data = container(schema, [[bytes(16), b"\x80" + bytes(15)] * 200])
+    for decoder in (by_value(), vectorized_only(strictly=False)):
+        with decoder:
+            assert outcome(data) is InvalidFile
+
+
 def _has_days(schema):
     """Whether Python may be unable to show a value: times beyond its calendar."""
     return any(word in str(schema) for word in ("timestamp", "date", "time"))

@@ -298,6 +298,13 @@ class TestDamage:
         with pytest.raises(InvalidFile, match="too deep"):
             read(self.tail(footer, codec))
 
+    def test_a_number_with_more_digits_than_any_decimal_is_damage(self):
+        least = pa.array([bytes(15) + b"\x80"], pa.binary(16)).view(pa.decimal128(38, 0))
+        out = pa.BufferOutputStream()
+        po.write_table(pa.table({"d": least}), out)
+        with pytest.raises(InvalidFile, match="more digits"):
+            read(out.getvalue().to_pybytes())
+
     def test_types_that_are_no_tree_are_refused(self):
         for footer in (
             self.kind(12, 0, names=[b"a"]),

@@ -199,6 +199,7 @@ class TestCasts:
             ("time", pa.array([86_400_000_000]).view(pa.time64("us"))),
             ("time", pa.array([-1]).view(pa.time64("us"))),
             ("decimal(3,1)", pa.array([Decimal("1000.0")], pa.decimal128(5, 1)).view(pa.decimal128(3, 1))),
+            ("decimal(38,0)", pa.array([bytes(15) + b"\x80"], pa.binary(16)).view(pa.decimal128(38, 0))),
         ],
         ids=lambda each: str(getattr(each, "type", each)),
     )

@@ -44,6 +44,7 @@ from icefield.toolkit.versioned_strategy import Top, VersionedStrategy, is_tombs
 from icefield.types.arrow.maps import last_of_each_key
 from icefield.types.arrow.nested import list_parts, retype, struct_array, validity_buffer
 from icefield.types.arrow.prune import prune_array, prune_batch
+from icefield.types.arrow.soundness import validate_full
 from icefield.types.arrow.types import (
     DOC_KEY,
     FIELD_ID_KEY,
@@ -158,6 +159,7 @@ __all__ = [
     "together",
     "translate_filter",
     "unquoted_etag",
+    "validate_full",
     "validity_buffer",
     "value_from_bytes",
     "value_to_json",

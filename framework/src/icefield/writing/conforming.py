@@ -8,10 +8,9 @@ then applied to each batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -46,6 +45,7 @@ from icefield.types import (
 from icefield.types.arrow.maps import has_repeated_keys
 from icefield.types.arrow.nested import map_entries, may_be_unsettled, retype, settled, unwrap
 from icefield.types.arrow.reshape import Convert, Fill, Path, Rules, Slot, StructShape, nulls_of, resolve_struct
+from icefield.types.arrow.soundness import parts_below, validate_full
 from icefield.types.arrow.types import to_arrow_type
 from icefield.types.values import constant_array, write_value
 
@@ -205,7 +205,7 @@ def _children(kind: IcebergType) -> tuple[NestedField, ...]:
 
 def _check_values(field: NestedField, column: pa.Array) -> None:
     try:
-        column.validate(full=True)
+        validate_full(column)
     except pa.ArrowInvalid as error:
         # Arrow looks at what is below nulls, too: readers leave there whatever was in memory.
         if not _is_sound(column):
@@ -216,25 +216,11 @@ def _is_sound(array: pa.Array) -> bool:
     """Whether all values are valid but those below nulls."""
     try:
         array.validate()
-        for part in _parts(array):
-            part.validate(full=True)
+        for part in parts_below(array):
+            validate_full(part)
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def _parts(array: pa.Array) -> Iterator[pa.Array]:
-    """The columns in a column, without what is below nulls. Raises ``ArrowInvalid`` for lists of negative length."""
-    if pa.types.is_struct(array.type):
-        for part in array.flatten():
-            yield from _parts(part)
-    elif pa.types.is_list(array.type) or pa.types.is_map(array.type):
-        lists = map_entries(array) if pa.types.is_map(array.type) else array
-        if (np.diff(lists.offsets) < 0).any():
-            raise pa.ArrowInvalid("offsets that fall")
-        yield from _parts(lists.flatten())
-    else:
-        yield array
 
 
 def _check_nulls(field: NestedField, array: pa.Array, there: pa.Array | None, path: Path) -> None:

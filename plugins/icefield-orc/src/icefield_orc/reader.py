@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.orc as po
 from icefield.abc import FormatReader, InputFile, ReadRequest
 from icefield.errors import UnsupportedFeature
-from icefield.toolkit import Metrics, all_skipped
+from icefield.toolkit import Metrics, all_skipped, validate_full
 
 from icefield_orc.checking import Ahead, check_stripe
 from icefield_orc.conversion import check_nulls, converter
@@ -141,7 +141,10 @@ class OrcReader(FormatReader):
         # Of damaged bytes Arrow makes offsets and strings that would end the process of whoever uses them, and
         # decimals that are too long.
         for column in batch.columns:
-            column.validate(full=_may_be_unsound(column.type))
+            if _may_be_unsound(column.type):
+                validate_full(column)
+            else:
+                column.validate()
         parts = zip(selection.root.parts, wanted, strict=True)
         return [_finished(batch.column(place), pick, field) for (place, pick), field in parts]
 

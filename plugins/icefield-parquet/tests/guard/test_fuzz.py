@@ -186,6 +186,7 @@ class TestValues:
         ("message", "value"),
         [
             ("required int32 v (DECIMAL(3,1)) = 1;", 1_000),
+            ("required fixed_len_byte_array(16) v (DECIMAL(38,0)) = 1;", b"\x80" + bytes(15)),
             ("required int64 v (TIME_MICROS) = 1;", 86_400_000_000),
             ("required int64 v (TIME_MICROS) = 1;", -1),
         ],

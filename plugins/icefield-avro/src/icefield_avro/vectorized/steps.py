@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+from icefield.toolkit import validate_full
 
 from icefield_avro.arrays import Vector
 from icefield_avro.nodes import Optional, Primitive
@@ -343,6 +344,6 @@ def _check_digits(little_endian: Vector, precision: int) -> None:
     if len(high) and not -top < int(high.min()) <= int(high.max()) < top:  # near the limit: let Arrow decide
         decimals = pa.Array.from_buffers(pa.decimal128(precision, 0), len(high), [None, pa.py_buffer(words)])
         try:
-            decimals.validate(full=True)
+            validate_full(decimals)
         except pa.ArrowInvalid:
             raise Unproven("a decimal of too many digits") from None

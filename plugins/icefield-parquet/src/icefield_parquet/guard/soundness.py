@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from icefield.toolkit import validate_full
 
 
 def check_values(array: pa.Array) -> None:
@@ -20,10 +21,10 @@ def check_values(array: pa.Array) -> None:
     if kinds.is_string(kind):
         if not _is_ascii(array):
             array.validate(full=True)
-    elif kinds.is_decimal128(kind):
-        if not _has_few_digits(array):
-            array.validate(full=True)
-    elif kinds.is_decimal(kind) or kinds.is_time(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+    elif kinds.is_decimal(kind):
+        if not (kinds.is_decimal128(kind) and _has_few_digits(array)):
+            validate_full(array)
+    elif kinds.is_time(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
         array.validate(full=True)
     elif kinds.is_dictionary(kind):
         check_values(array.dictionary)
