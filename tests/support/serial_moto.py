@@ -42,7 +42,7 @@ class Handler(WSGIRequestHandler):
         environ["wsgi.input"] = BytesIO(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         with self.turn:
             body, status, headers = run_wsgi_app(self.server.app, environ)
-        content = b"".join(body)
+            content = b"".join(body)  # what is yet to be read of the store is read in this turn
         code, _, reason = status.partition(" ")
         self.send_response(int(code), reason)
         for name, value in headers:
