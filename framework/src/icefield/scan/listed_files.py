@@ -179,7 +179,7 @@ class ListedReader:
             for each, one in zip(listed, given, strict=True):
                 _check_partition(each, kinds, one)
             raise
-        # Files of one partition share its tuple: each of its own would cost as much as what the service says of a file.
+        # Files of one partition share its tuple: the garbage collector follows each tuple that stays.
         return list(map(dict(zip(distinct, made, strict=True)).__getitem__, given)) if alike else made
 
     def _given(self, listed: ListedFile) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ class TablePlaces:
         """
         table = self._catalog.backend.kept_name(table)
         home = self.home(table[:-1])
-        if home is not None and location.rstrip("/") == f"{home}/{table[-1]}":
+        if location.rstrip("/") == _by_name(home, table):
             return not self._shares_its_name(table)
         with self._lock:
             until, known = self._known.get((table, location), (0.0, False))
@@ -64,7 +64,7 @@ class TablePlaces:
         """Raise ``Refused`` for a location that a table cannot take; None is the place of its name."""
         table = self._catalog.backend.kept_name(table)
         home = self.home(table[:-1])
-        by_name = None if home is None else f"{home}/{table[-1]}"
+        by_name = _by_name(home, table)
         place = by_name if location is None else location.rstrip("/")
         if place is None:
             return  # the catalog says that a location is to be given
@@ -171,7 +171,8 @@ class TablePlaces:
 
     def _folders(self, table: Name, home: str | None) -> tuple[str, ...]:
         """Where the files of a table are; of one that cannot be read, and of a view, where they ought to be."""
-        ought = () if home is None else (f"{home}/{table[-1]}",)
+        by_name = _by_name(home, table)
+        ought = () if by_name is None else (by_name,)
         try:
             return stated_folders(self._metadata(table))
         except NoSuchTable:
@@ -180,6 +181,11 @@ class TablePlaces:
             found = self._catalog.backend.strategy(table).load()
             location = "" if found is None else getattr(found, "location", "")
             return (*ought, *([location.rpartition("/")[0].rpartition("/")[0]] if location.count("/") > 4 else []))
+
+
+def _by_name(home: str | None, table: Name) -> str | None:
+    """The place that a table has of its name, as the catalog keeps it, below that of its namespace."""
+    return None if home is None else f"{home}/{table[-1]}"
 
 
 def stated_folders(metadata: TableMetadata) -> tuple[str, ...]:
