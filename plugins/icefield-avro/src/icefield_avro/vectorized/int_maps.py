@@ -115,7 +115,7 @@ class IntMapStep(ArrayStep):
             pair = buffer.common_pair(at, distance) if distance <= room else None
             if pair is not None and not pair & _SHORT_PAIR:
                 key, length = _of_pair(int(pair))
-                if items is not None and (self.keys is None or key in self.keys):
+                if items is not None and self._wants(key):
                     cast("_Entries", items).found.append((live, key, at + (distance + 1)))
                 distance += 2 + length
                 continue
@@ -140,28 +140,47 @@ class IntMapStep(ArrayStep):
             if differing[entry.start : entry.value].any():
                 break
             alike += 1
-            if items is not None and (self.keys is None or entry.key in self.keys):
+            if items is not None and self._wants(entry.key):
                 items.found.append((live, entry.key, at + entry.length))
         self._unlike = 0 if alike > most // 2 else self._unlike + 1
         return alike, laid_out[alike - 1].end if alike else 0
+
+    def _pass_item(
+        self, buffer: ByteBuffer, at: Vector, items: Items | None, rows: Vector | None, ordinal: int
+    ) -> Vector:
+        # Where an integer ends takes as long to find out as what it is.
+        known = _common_key(buffer, at) if items is not None and self.integers else None
+        if known is None or not self._wants(known[0]):
+            return super()._pass_item(buffer, at, items, rows, ordinal)
+        key, width = known
+        numbers, end = buffer.longs(at + width)
+        cast("_Entries", items).found.append((rows, key, numbers))
+        return end
 
     def _note(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
         entries = cast("_Entries", items)
         known = _common_key(buffer, at)
         if known is not None:
             key, width = known
-            if self.keys is None or key in self.keys:
-                entries.found.append((rows, key, at + width))
+            if self._wants(key):
+                entries.found.append((rows, key, self._held(buffer, at + width)))
             return
         keys, after = buffer.longs(at)
         if self.keys is not None:
             wanted = np.flatnonzero(np.isin(keys, list(self.keys)))
             keys, after, rows = keys[wanted], after[wanted], wanted if rows is None else rows[wanted]
-        entries.found.append((rows, keys, after))
+        entries.found.append((rows, keys, self._held(buffer, after)))
+
+    def _wants(self, key: int) -> bool:
+        return self.keys is None or key in self.keys
+
+    def _held(self, buffer: ByteBuffer, at: Vector) -> Vector:
+        """What is noted of values: integers, or the places of others."""
+        return buffer.longs(at)[0] if self.integers else at
 
     def _finish_map(self, buffer: ByteBuffer, entries: _Entries, rows: Rows) -> pa.Array:
-        counts, keys, starts = entries.by_row()
-        if not len(starts):
+        counts, keys, held = entries.by_row()
+        if not len(held):
             return from_items(self.arrow, counts, rows, no_items(self.arrow))
         wire = self.key.node.wire
         if wire == "int":
@@ -169,15 +188,18 @@ class IntMapStep(ArrayStep):
             if not np.array_equal(narrow, keys):
                 raise Unproven("a key out of range")
             keys = narrow
-        inside = Rows(len(starts))
-        values, _ = self.value.read(buffer, starts, inside)
+        inside = Rows(len(held))
+        if isinstance(self.value, VarintStep):
+            values = self.value.array(held, None, inside)
+        else:
+            values = self.value.read(buffer, held, inside)[0]()
         entry = pa.struct([self.arrow.key_field, self.arrow.item_field])
-        children = [from_values(self.key.node.arrow, keys, inside, None), values()]
+        children = [from_values(self.key.node.arrow, keys, inside, None), values]
         return from_items(self.arrow, counts, rows, from_children(entry, children, inside))
 
 
 class _Entries(Items):
-    """Entries of maps as they are found: their rows (None: all), key or keys, and where their values are."""
+    """Entries of maps as they are found: their rows (None: all), key or keys, and what is noted of their values."""
 
     def __init__(self, rows: int) -> None:
         super().__init__(rows)
@@ -185,22 +207,22 @@ class _Entries(Items):
         self.found: list[tuple[Vector | None, Vector | int, Vector]] = []
 
     def by_row(self) -> tuple[Vector, Vector, Vector]:
-        """The number of entries of each row, then keys and places of the values, those of the first row first."""
+        """The number of entries of each row, then keys and what is noted of values, those of the first row first."""
         if all(rows is None for rows, _, _ in self.found):
             return self._of_all_rows()
         everywhere = np.arange(self.rows)
         rows = np.concatenate([everywhere if rows is None else rows for rows, _, _ in self.found])
-        keys = np.concatenate([np.broadcast_to(np.asarray(key, np.int64), len(at)) for _, key, at in self.found])
-        at = np.concatenate([at for _, _, at in self.found])
+        keys = np.concatenate([np.broadcast_to(np.asarray(key, np.int64), len(held)) for _, key, held in self.found])
+        held = np.concatenate([held for _, _, held in self.found])
         order = np.argsort(rows, kind="stable")
-        return np.bincount(rows, minlength=self.rows), keys[order], at[order]
+        return np.bincount(rows, minlength=self.rows), keys[order], held[order]
 
     def _of_all_rows(self) -> tuple[Vector, Vector, Vector]:
         width = len(self.found)
-        at = np.empty((self.rows, width), np.int64)
-        for place, (_, _, where) in enumerate(self.found):
-            at[:, place] = where
-        return np.full(self.rows, width), self._keys_of_all_rows(), at.ravel()
+        held = np.empty((self.rows, width), np.int64)
+        for place, (_, _, values) in enumerate(self.found):
+            held[:, place] = values
+        return np.full(self.rows, width), self._keys_of_all_rows(), held.ravel()
 
     def _keys_of_all_rows(self) -> Vector:
         known = [key for _, key, _ in self.found]

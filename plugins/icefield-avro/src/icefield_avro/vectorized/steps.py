@@ -126,9 +126,10 @@ class VarintStep:
 
     def read_where(self, buffer: ByteBuffer, at: Vector, present: Vector | None, rows: Rows) -> Read:
         numbers, end = buffer.longs(at) if present is None else buffer.longs_where(at, present)
-        return partial(self._finish, numbers, present, rows), end
+        return partial(self.array, numbers, present, rows), end
 
-    def _finish(self, numbers: Vector, present: Vector | None, rows: Rows) -> pa.Array:
+    def array(self, numbers: Vector, present: Vector | None, rows: Rows) -> pa.Array:
+        """The array of numbers that were read. Raises ``Unproven`` for one out of the type's range."""
         node = self.node
         if node.wire == "enum":
             return _symbols(node, numbers, present, rows)
