@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from icefield_spark.chunks import ChunkContext, plan_chunks, read_chunk
 from icefield_spark.failures import cause_alone
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import begin_task
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,7 +49,7 @@ class IcefieldReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, Chunk):  # for an empty plan Spark makes a partition of its own
             assert self._context is not None, "unpickled"
-            spare_archives()
+            begin_task()
             yield from read_chunk(partition.chunk, self._context)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from icefield_spark.jobs import run_writers, settings_of
 from icefield_spark.places import FOUND, ROW, Positions, by_file, positions_at, reported
 from icefield_spark.row_level import Target, apply_changes
 from icefield_spark.types import to_spark_schema
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import begin_task
 from icefield_spark.writing import APPLICATION, Message, application_of
 
 if TYPE_CHECKING:  # a worker needs no catalog
@@ -155,7 +155,7 @@ class _ChangeWriter:
 
     @with_cause_alone
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_archives()
+        begin_task()
         seen: dict[int, list[tuple[Any, Any]]] = {}
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())

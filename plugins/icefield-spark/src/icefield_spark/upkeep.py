@@ -20,7 +20,7 @@ from icefield_spark.ending import whole
 from icefield_spark.executors import dumps, shared
 from icefield_spark.failures import original, with_cause_alone
 from icefield_spark.sweeping import sweep_traces
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import begin_task
 
 if TYPE_CHECKING:  # a worker that runs other things needs neither
     from icefield import Table
@@ -120,7 +120,7 @@ class WorkTask:
 
     @with_cause_alone
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_archives()
+        begin_task()
         task = TaskContext.get()
         work: Work[Any, Any] = pickle.loads(self._work)
         items = getattr(self._items, "value", self._items)

@@ -20,7 +20,7 @@ from icefield_spark.ending import is_contested, take_back_if_lost, whole
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import with_cause_alone
 from icefield_spark.sweeping import sweep
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import begin_task
 
 if TYPE_CHECKING:  # a worker needs no catalog
     from icefield import Table
@@ -111,7 +111,7 @@ class ChunkWriter:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Message:
         """Write the rows of one task. On an error, and when its input was cut off, nothing of them stays."""
-        spare_archives()
+        begin_task()
         task = TaskContext.get()
         number, attempt = (0, 0) if task is None else (task.partitionId(), task.taskAttemptId())
         exact = task is None or task.getLocalProperty(CASE_SENSITIVE) == "true"

@@ -39,7 +39,7 @@ from icefield_spark.streaming.read_limits import (
     ReadMaxFiles,
     ReadMaxRows,
 )
-from icefield_spark.workers import spare_archives
+from icefield_spark.workers import begin_task
 
 S = TypeVar("S", bound=Any)
 _VERSIONS: Final = ("snapshot-id", "ref", "tag", "as-of-timestamp")
@@ -246,7 +246,7 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
         if isinstance(context, ChangesContext):
             yield from context.read(partition.tasks)
         else:
-            spare_archives()
+            begin_task()
             yield from read_chunk(partition.tasks, context)
 
     # -- scans --------------------------------------------------------------------------------------------------------
