@@ -17,8 +17,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # See docs/decisions/0043.
 # What `make test` leaves to `make test-all`; together they run each test once.
 LONG := server or peer or slow
-# What `make soak` runs again: what has another count there; about 100 minutes on two quiet cores, by the rates of its
-# parts. See docs/decisions/0074.
+# What `make soak` runs again: what has another count there; less than three hours on two cores. See
+# docs/decisions/0074.
 SOAK := counted or soak
 PYTEST := $(RUN) -m pytest --dist worksteal --durations=20
 
