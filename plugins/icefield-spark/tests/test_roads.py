@@ -306,6 +306,18 @@ def test_the_roads_give_one_schema_unless_sparks_reader_is_asked_for(ice: Any, p
 
 
 @pytest.mark.slow
+def test_the_least_and_the_greatest_whole_numbers_are_found(catalog: Catalog, ice: Any) -> None:
+    columns = pa.schema([("n", pa.int32()), ("m", pa.int64())])
+    some = {"n": [-(2**31), -1, 2**31 - 1], "m": [-(2**63), 2**31, 2**63 - 1]}
+    catalog.create_table("db.extremes", columns).append(pa.table(some, columns))
+    for name, values in some.items():
+        for at, value in enumerate(values):
+            found = ice.table("db.extremes", EqualTo(name, value), road="spark").collect()
+            assert [row[name] for row in found] == [value]
+            assert ice.table("db.extremes", In(name, values[at:]), road="spark").count() == 3 - at
+
+
+@pytest.mark.slow
 def test_negative_zeros_are_found_by_filters_of_spark(catalog: Catalog, ice: Any) -> None:
     columns = pa.schema([("x", pa.float64()), ("s", pa.struct([("y", pa.float32())]))])
     table = catalog.create_table("db.zeros", columns)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
+from operator import and_
 from typing import Any
 
 from icefield.expressions import AlwaysTrue
@@ -45,14 +46,15 @@ def lane_frame(spark: SparkSession, wanted: Wanted, group: Group, order: list[st
     if schema != all_nullable(schema):
         frame = _as_required(spark, frame, schema)
     made = {column.field_id: _made(column, group) for column in wanted.fields}
+    conditions = []
     if not isinstance(wanted.row_filter, AlwaysTrue):
         tops = {column.name: made[column.field_id] for column in wanted.fields}
-        frame = frame.where(condition(wanted.row_filter, lambda path: reduce(Column.getField, path[1:], tops[path[0]])))
+        conditions.append(condition(wanted.row_filter, lambda path: reduce(Column.getField, path[1:], tops[path[0]])))
     if group.deleted is not None:  # after the filter, which leaves fewer rows to look up
-        frame = frame.where(group.deleted.is_kept(spark))
-    columns = {
-        column.name: made[column.field_id].alias(column.name, metadata=comment_of(column)) for column in wanted.columns
-    }
+        conditions.append(group.deleted.is_kept(spark))
+    if conditions:
+        frame = frame.where(reduce(and_, conditions))
+    columns = {column.name: _named(column, made[column.field_id], group) for column in wanted.columns}
     return frame.select([columns[name] for name in order])
 
 
@@ -115,12 +117,23 @@ def _made(column: NestedField, group: Group) -> Column:
     found = group.held.get(column.field_id)
     if found is not None and column.field_id not in OF_FILES:
         made = _held(found, column)
-        if group.has_nans and isinstance(found.wanted, _FLOATS):
-            return functions.nanvl(made, functions.lit(math.nan).cast(found.wanted))
-        return made
+        return functions.nanvl(made, functions.lit(math.nan).cast(found.wanted)) if _hides_nans(found, group) else made
     made = _known(column, found, group)
     # Spark sees that it is never null; of an optional column it should not, and it drops the condition later.
     return made if column.required else functions.when(functions.lit(True), made)
+
+
+def _hides_nans(found: Held, group: Group) -> bool:
+    return group.has_nans and isinstance(found.wanted, _FLOATS)
+
+
+def _named(column: NestedField, made: Column, group: Group) -> Column:
+    """A column under its name and comment. One that files have so is left alone: each step asks the JVM many times."""
+    found, comment = group.held.get(column.field_id), comment_of(column)
+    if comment or found is None or column.field_id in OF_FILES or _hides_nans(found, group):
+        return made.alias(column.name, metadata=comment)
+    is_named = found.asked.name == column.name and found.asked.dataType == found.wanted
+    return made if is_named else made.alias(column.name, metadata=comment)
 
 
 def _known(column: NestedField, found: Held | None, group: Group) -> Column:
