@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import icefield
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from delete_files import commit, data_files, deletion_vectors, equality_deletes, position_deletes
 from icefield_spark.roads.deleted import DeletedRows, _bits
@@ -72,3 +74,19 @@ def test_a_bit_is_that_of_its_row_and_none_is_beyond_the_last() -> None:
 def test_a_group_has_no_two_files_of_one_size() -> None:
     group = DeletedRows()
     assert [group.admits(size) for size in (10, 20, 10)] == [True, True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size_too_many", "rows"), [(1, 10), (512, 10), (0, 1)])
+def test_a_file_that_is_not_as_the_table_says_is_an_error_and_never_rows(
+    spark: Any, tmp_path: Path, size_too_many: int, rows: int
+) -> None:
+    place = tmp_path / "some.parquet"
+    pq.write_table(pa.table({"id": range(100)}), place)
+    deleted, others = DeletedRows(), DeletedRows()
+    deleted.note(place.stat().st_size, 100, np.array([0, 70]))
+    others.note(place.stat().st_size + size_too_many, rows, np.array([0]))
+    frame = spark.read.parquet(f"file://{place}")
+    assert frame.where(deleted.is_kept(spark)).count() == 98
+    with pytest.raises(Exception, match="a data file has not the size or the rows that the table says"):
+        frame.where(others.is_kept(spark)).collect()

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice
 from typing import Any, Final
 
@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from icefield.scan import FileScanTask
 from icefield.writing import DataFileContent
-from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
+from icefield_spark.jvm import jvm_class
 from icefield_spark.roads.columns import Unfit
 
 Longs = npt.NDArray[np.int64]
@@ -30,6 +31,7 @@ _MOST_FILES: Final = 512
 """Files of one group, which are told apart by their sizes."""
 
 _TRIES: Final = 1000
+_WRONG: Final = "a data file has not the size or the rows that the table says"
 _BITS: Final = 64
 _WORDS: Final = StructType([StructField("words", ArrayType(LongType(), containsNull=False), nullable=False)])
 
@@ -86,15 +88,17 @@ class DeletedRows:
 
     def is_kept(self, spark: SparkSession) -> Column:
         """Whether a row is not deleted. Raises ``Unfit`` where the sizes of the files are too alike."""
-        row = functions.col("_metadata.row_index")
         words = [_bits(rows, positions) for _, rows, positions in self._files]
-        starts = np.cumsum([0, *map(len, words[:-1])])
-        start = _looked_up(spark, np.array([size for size, _, _ in self._files]), starts)
-        place = (start + functions.shiftright(row, 6)).cast("int")
-        word = _known(functions.get(_constant(spark, np.concatenate(words)), place))
-        # Java shifts by the last six bits of the number.
-        bit = functions.call_function("shiftright", word, row.cast("int")).bitwiseAND(functions.lit(1))
-        return bit == 0
+        places, table = _table_of(np.array([size for size, _, _ in self._files]), list(map(len, words)))
+        known = _constant(spark, np.concatenate([table, *words]))
+        # Of the JVM's columns: with PySpark's each step asks the JVM ten times, to say where in Python it was taken.
+        java = jvm_class(spark, "org.apache.spark.sql.functions")
+        size, place = java.expr("_metadata.file_size"), f"CAST(_metadata.file_size % {places} AS INT) * 2"
+        start = java.when(java.get(known, java.expr(place)).equalTo(size), java.get(known, java.expr(f"{place} + 1")))
+        word = java.get(known, start.plus(java.expr("shiftright(_metadata.row_index, 6)")).cast("int"))
+        # An error where nothing is found, which must not pass for a row that is deleted, or not.
+        word = java.nvl(word, java.expr(f"CAST(raise_error('{_WRONG}') AS BIGINT)"))
+        return Column(java.getbit(word, java.expr("CAST(_metadata.row_index & 63 AS INT)")).equalTo(0))
 
 
 def _bits(rows: int, positions: Longs) -> Longs:
@@ -104,31 +108,24 @@ def _bits(rows: int, positions: Longs) -> Longs:
     return np.packbits(bits, bitorder="little").view(np.dtype("<i8")).astype(np.int64, copy=False)
 
 
-def _looked_up(spark: SparkSession, sizes: Longs, starts: Longs) -> Column:
-    """The start that belongs to the size of a row's file, from a table in which each size has a place of its own."""
-    size = functions.col("_metadata.file_size")
+def _table_of(sizes: Longs, lengths: Sequence[int]) -> tuple[int, Longs]:
+    """A table in which each size has a place of its own, and how many places it has: sizes, each before a start.
+
+    The starts are those of words of the given lengths, behind the table. Raises ``Unfit``.
+    """
     least = max(len(sizes), len(sizes) ** 2 // 4)
     places = next((m for m in islice(count(least), _TRIES) if len(np.unique(sizes % m)) == len(sizes)), None)
     if places is None:
         raise Unfit("the sizes of files with deletes are too alike")
     table = np.full(2 * places, -1, np.int64)
     table[2 * (sizes % places)] = sizes
-    table[2 * (sizes % places) + 1] = starts
-    known, place = _constant(spark, table), (size % functions.lit(places)).cast("int") * 2
-    return _known(functions.when(functions.get(known, place) == size, functions.get(known, place + 1)))
+    table[2 * (sizes % places) + 1] = np.cumsum([len(table), *lengths[:-1]])
+    return places, table
 
 
-def _known(found: Column) -> Column:
-    """What was looked up; an error where nothing was found, which must not pass for a row that is deleted, or not."""
-    wrong = functions.raise_error(functions.lit("a data file has not the size or the rows that the table says"))
-    return functions.coalesce(found, wrong.cast("bigint"))
-
-
-def _constant(spark: SparkSession, words: Longs) -> Column:
-    """Words as a constant that does not show in plans: the answer to a query over a relation of one row."""
+def _constant(spark: SparkSession, words: Longs) -> Any:
+    """Words as a constant column of the JVM's that does not show in plans: the answer to a query over one row."""
     values = pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))
     kind = pa.list_(pa.field("element", pa.int64(), nullable=False))
     row = pa.table([values.cast(kind)], schema=pa.schema([pa.field("words", kind, nullable=False)]))
-    found: Any = spark.createDataFrame(row, _WORDS)
-    made: Column = found.scalar()
-    return made
+    return spark.createDataFrame(row, _WORDS)._jdf.scalar()
