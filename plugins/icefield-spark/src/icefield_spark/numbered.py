@@ -154,7 +154,7 @@ def _by_spark(
         frames = [lane_frame(session, wanted, group, order) for group in roads.groups]
     except Unfit:
         return [], frozenset()
-    numbered = place_in_spark(f.col(_FILE), f.col(POSITION)).alias(ROW)
+    numbered = place_in_spark(_FILE, POSITION).alias(ROW)
     named = [f.col(f"`{name.replace('`', '``')}`") for name in columns]
     return [frame.select(*named, numbered) for frame in frames], frozenset(
         path for group in roads.groups for path in group.locations

@@ -111,10 +111,10 @@ def place(number: int, positions: Positions) -> Positions:
     return positions | (number << _BITS)
 
 
-def place_in_spark(path: Column, position: Column) -> Column:
-    """The place of a row, out of the path of its file and its position there."""
-    number = f.shiftright(f.crc32(path.cast("binary")), _SUM_BITS - _NUMBER_BITS)
-    return f.shiftleft(number, _BITS).bitwiseOR(position)
+def place_in_spark(path: str, position: str) -> Column:
+    """The place of a row, out of the columns that have the path of its file and its position there."""
+    number = f"shiftright(crc32(CAST({path} AS BINARY)), {_SUM_BITS - _NUMBER_BITS})"
+    return f.expr(f"shiftleft({number}, {_BITS}) | {position}")
 
 
 def plain(task: FileScanTask) -> FileScanTask:

@@ -28,7 +28,6 @@ _LISTED_BY_JOB = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _NO_VALUE_SETS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 _NO_BOUNDS = {"parquet.filter.stats.enabled": "false", "parquet.filter.columnindex.enabled": "false"}
 _FLOATS = (spark_types.FloatType, spark_types.DoubleType)
-_WHOLE = 1 << 30
 _MANY = 64
 _POSITION = "_metadata.row_index"
 _UUID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
@@ -141,7 +140,7 @@ def _known(column: NestedField, found: Held | None, group: Group) -> Column:
     if column.field_id == FILE:
         return _location(*group.prefixes)
     if column.field_id == POS:
-        return functions.coalesce(functions.col(_POSITION), functions.lit(-1).cast("bigint"))  # which is never null
+        return functions.expr(f"coalesce({_POSITION}, -1L)")  # which is never null
     constant = group.constants[column.field_id]
     if column.field_id == PARTITION:
         return _partition(column, constant)
@@ -152,13 +151,11 @@ def _known(column: NestedField, found: Held | None, group: Group) -> Column:
 
 def _location(of_table: str, of_spark: str) -> Column:
     """The location of a row's file as the table spells it."""
-    spelt = functions.col("_metadata.file_path")
-    rest = functions.substring(spelt, len(of_spark) + 1, _WHOLE)
+    # As text, as other conditions and numbers here: each step in Python asks the JVM many times.
+    spelt, rest = "_metadata.file_path", f"substring(_metadata.file_path, {len(of_spark) + 1})"
     if of_spark == "file://":  # which Spark shortens
-        rest = functions.when(spelt.startswith("file:///"), rest).otherwise(
-            functions.substring(spelt, len("file:") + 1, _WHOLE)
-        )
-    return functions.concat(functions.lit(of_table), rest)
+        rest = f"IF(startswith({spelt}, 'file:///'), {rest}, substring({spelt}, {len('file:') + 1}))"
+    return functions.concat(functions.lit(of_table), functions.expr(rest))
 
 
 def _partition(column: NestedField, values: tuple[Any, ...]) -> Column:
@@ -177,13 +174,10 @@ def _held(found: Held, column: NestedField) -> Column:
 
 
 def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
-    null = functions.lit(None).cast("bigint")
     if inherited is None:
-        return null
-    stored = null if found is None else _held(found, column)
-    if column.field_id == ROW_ID:
-        return functions.coalesce(stored, functions.col(_POSITION) + functions.lit(inherited).cast("bigint"))
-    return functions.coalesce(stored, functions.lit(inherited[0]).cast("bigint"))
+        return functions.lit(None).cast("bigint")
+    made = functions.expr(f"{_POSITION} + {inherited}L" if column.field_id == ROW_ID else f"{inherited[0]}L")
+    return made if found is None else functions.coalesce(_held(found, column), made)
 
 
 def quoted(name: str) -> str:
