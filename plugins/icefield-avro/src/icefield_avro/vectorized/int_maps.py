@@ -148,35 +148,35 @@ class IntMapStep(ArrayStep):
     def _pass_item(
         self, buffer: ByteBuffer, at: Vector, items: Items | None, rows: Vector | None, ordinal: int
     ) -> Vector:
-        # Where an integer ends takes as long to find out as what it is.
-        known = _common_key(buffer, at) if items is not None and self.integers else None
-        if known is None or not self._wants(known[0]):
-            return super()._pass_item(buffer, at, items, rows, ordinal)
-        key, width = known
-        numbers, end = buffer.longs(at + width)
-        cast("_Entries", items).found.append((rows, key, numbers))
-        return end
+        end = None if items is None else self._noted(buffer, at, items, rows)
+        return self.item.skip(buffer, at) if end is None else end
 
     def _note(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None, ordinal: Vector | int) -> None:
-        entries = cast("_Entries", items)
+        self._noted(buffer, at, items, rows)
+
+    def _noted(self, buffer: ByteBuffer, at: Vector, items: Items, rows: Vector | None) -> Vector | None:
+        """Note the entries of wanted keys: values that are integers, and the places of others.
+
+        The positions after all entries, where that finds them: where an integer ends takes as long to find out as what
+        it is.
+        """
+        keys: Vector | int
         known = _common_key(buffer, at)
         if known is not None:
-            key, width = known
-            if self._wants(key):
-                entries.found.append((rows, key, self._held(buffer, at + width)))
-            return
-        keys, after = buffer.longs(at)
-        if self.keys is not None:
-            wanted = np.flatnonzero(np.isin(keys, list(self.keys)))
-            keys, after, rows = keys[wanted], after[wanted], wanted if rows is None else rows[wanted]
-        entries.found.append((rows, keys, self._held(buffer, after)))
+            keys, after = known[0], at + known[1]
+            if not self._wants(keys):
+                return None
+        else:
+            keys, after = buffer.longs(at)
+            if self.keys is not None:
+                wanted = np.flatnonzero(np.isin(keys, list(self.keys)))
+                keys, after, rows = keys[wanted], after[wanted], wanted if rows is None else rows[wanted]
+        held, end = buffer.longs(after) if self.integers else (after, None)
+        cast("_Entries", items).found.append((rows, keys, held))
+        return end if len(held) == len(at) else None
 
     def _wants(self, key: int) -> bool:
         return self.keys is None or key in self.keys
-
-    def _held(self, buffer: ByteBuffer, at: Vector) -> Vector:
-        """What is noted of values: integers, or the places of others."""
-        return buffer.longs(at)[0] if self.integers else at
 
     def _finish_map(self, buffer: ByteBuffer, entries: _Entries, rows: Rows) -> pa.Array:
         counts, keys, held = entries.by_row()
