@@ -242,11 +242,11 @@ class IcefieldStreamReader(_Base, *AVAILABLE_NOW):  # type: ignore[misc]
         """The rows of one partition."""
         if not isinstance(partition, StreamChunk):  # for an empty plan Spark makes a partition of its own
             return
+        begin_task()
         context = pickle.loads(partition.context)
         if isinstance(context, ChangesContext):
             yield from context.read(partition.tasks)
         else:
-            begin_task()
             yield from read_chunk(partition.tasks, context)
 
     # -- scans --------------------------------------------------------------------------------------------------------
