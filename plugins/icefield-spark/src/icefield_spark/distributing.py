@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from icefield_spark.arrow import leaf_from_spark, leaf_to_spark
+from icefield_spark.quoting import quoted
 from icefield_spark.transforms import transformed
 from icefield_spark.types import to_spark_type
 
@@ -124,7 +125,7 @@ def _key(frame: DataFrame, schema: Schema, source_id: int, transform: Any) -> Co
     # Spark finds the column by its own rule of case; where that finds none, the write has been refused.
     if path[0].lower() not in map(str.lower, frame.columns):
         return None
-    name = ".".join(f"`{name.replace('`', '``')}`" for name in path)
+    name = quoted(*path)
     kind = schema.id_to_field[source_id].field_type
     if str(transform) == "identity":
         return f.col(name)

@@ -9,7 +9,7 @@ from uuid import uuid4
 from icefield.errors import InvalidArgument
 from pyspark.sql import DataFrame
 
-from icefield_spark.sql.parsing import quoted
+from icefield_spark.quoting import quoted
 
 
 class Merge:

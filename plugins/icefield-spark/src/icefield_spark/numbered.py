@@ -36,6 +36,7 @@ from icefield_spark.places import (
     reported,
 )
 from icefield_spark.planned import Only
+from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import Chooser, needs_statistics, wanted_of
 from icefield_spark.roads.columns import Unfit
 from icefield_spark.roads.lane import lane_frame
@@ -155,7 +156,7 @@ def _by_spark(
     except Unfit:
         return [], frozenset()
     numbered = place_in_spark(_FILE, POSITION).alias(ROW)
-    named = [f.col(f"`{name.replace('`', '``')}`") for name in columns]
+    named = [f.col(quoted(name)) for name in columns]
     return [frame.select(*named, numbered) for frame in frames], frozenset(
         path for group in roads.groups for path in group.locations
     )

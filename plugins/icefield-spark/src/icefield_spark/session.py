@@ -23,11 +23,11 @@ from icefield_spark.merge_builder import Merge, assigned
 from icefield_spark.merging import add_columns
 from icefield_spark.optimizing import Origin, Origins, optimized
 from icefield_spark.planned import Planned, count_rows, planned
+from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import checked_road
 from icefield_spark.roads.write_job import write_rows
 from icefield_spark.row_level import Target, delete_where, replace_where
 from icefield_spark.sql import Statements
-from icefield_spark.sql.parsing import quoted
 from icefield_spark.types import from_spark_schema
 from icefield_spark.upkeep import maintenance_of
 from icefield_spark.wap import branch_read, place_of_write

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions
 from pyspark.sql import types as spark_types
 
 from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import FILE, LAST_UPDATED, OF_FILES, PARTITION, POS, ROW_ID, Group, Wanted
 from icefield_spark.roads.columns import Held, children_of
 from icefield_spark.roads.conditions import condition
@@ -127,12 +128,17 @@ def _hides_nans(found: Held, group: Group) -> bool:
 
 
 def _named(column: NestedField, made: Column, group: Group) -> Column:
-    """A column under its name and comment. One that files have so is left alone: each step asks the JVM many times."""
-    found, comment = group.held.get(column.field_id), comment_of(column)
-    if comment or found is None or column.field_id in OF_FILES or _hides_nans(found, group):
-        return made.alias(column.name, metadata=comment)
-    is_named = found.asked.name == column.name and found.asked.dataType == found.wanted
-    return made if is_named else made.alias(column.name, metadata=comment)
+    """A column under its name and comment. One that files have so is left alone: see docs/decisions/0170."""
+    comment = comment_of(column)
+    return made if not comment and _is_named(column, group) else made.alias(column.name, metadata=comment)
+
+
+def _is_named(column: NestedField, group: Group) -> bool:
+    """Whether files have a column as it is to be, under its own name."""
+    found = group.held.get(column.field_id)
+    if found is None or column.field_id in OF_FILES or _hides_nans(found, group):
+        return False
+    return found.asked.name == column.name and found.asked.dataType == found.wanted
 
 
 def _known(column: NestedField, found: Held | None, group: Group) -> Column:
@@ -151,7 +157,6 @@ def _known(column: NestedField, found: Held | None, group: Group) -> Column:
 
 def _location(of_table: str, of_spark: str) -> Column:
     """The location of a row's file as the table spells it."""
-    # As text, as other conditions and numbers here: each step in Python asks the JVM many times.
     spelt, rest = "_metadata.file_path", f"substring(_metadata.file_path, {len(of_spark) + 1})"
     if of_spark == "file://":  # which Spark shortens
         rest = f"IF(startswith({spelt}, 'file:///'), {rest}, substring({spelt}, {len('file:') + 1}))"
@@ -178,8 +183,3 @@ def _lineage(column: NestedField, found: Held | None, inherited: Any) -> Column:
         return functions.lit(None).cast("bigint")
     made = functions.expr(f"{_POSITION} + {inherited}L" if column.field_id == ROW_ID else f"{inherited[0]}L")
     return made if found is None else functions.coalesce(_held(found, column), made)
-
-
-def quoted(name: str) -> str:
-    """The name of a column as Spark takes it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"

@@ -35,9 +35,9 @@ from icefield_spark.distributing import distributed, partition_keys
 from icefield_spark.failures import original
 from icefield_spark.jobs import run_writers
 from icefield_spark.jvm import is_connected, jvm_class
+from icefield_spark.quoting import quoted
 from icefield_spark.roads.choosing import Road
 from icefield_spark.roads.columns import Unfit
-from icefield_spark.roads.lane import quoted
 from icefield_spark.roads.literals import literal
 from icefield_spark.roads.reach import spelt_for_spark
 from icefield_spark.roads.write_fit import check_fits_spark, options_of, settings_of

@@ -14,10 +14,11 @@ from icefield.errors import InvalidArgument, TableExists, UnsupportedFeature
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark
 
+from icefield_spark.quoting import quoted
 from icefield_spark.sql.columns import is_case_sensitive
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import values_of
-from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.types import from_spark_schema, to_spark_type
 
 Values = Mapping[str, str | None]

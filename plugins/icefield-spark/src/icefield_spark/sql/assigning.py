@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 
 from icefield_spark.assignment import fits_strictly, stored_as
+from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import optional_columns
 from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import default_of
-from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.qualified import Relation, names_table
 from icefield_spark.sql.queries import setting
 from icefield_spark.sql.scopes import Fold

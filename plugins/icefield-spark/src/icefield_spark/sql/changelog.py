@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 from icefield_spark.arrow import SparkBatches, in_pieces
 from icefield_spark.executors import for_executors
 from icefield_spark.failures import with_cause_alone
+from icefield_spark.quoting import quoted
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import quoted
 from icefield_spark.types import to_spark_schema
 
 _OPTIONS = {

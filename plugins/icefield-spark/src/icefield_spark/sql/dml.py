@@ -13,6 +13,7 @@ from pyspark.sql import types as spark
 
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import ROW, Positions
+from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import (
     OPERATION,
     UPDATE,
@@ -27,7 +28,7 @@ from icefield_spark.row_level import Target, delete_where
 from icefield_spark.sql.assigning import assignments, by_column, stored
 from icefield_spark.sql.columns import fold_of
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.qualified import Qualifiers, Relation, take_name
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import METADATA_COLUMNS, Names, Source

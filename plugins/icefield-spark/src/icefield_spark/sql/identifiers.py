@@ -5,7 +5,8 @@ from __future__ import annotations
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from sqlglot.tokenizer_core import TokenType
 
-from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.quoting import quoted
+from icefield_spark.sql.parsing import Cursor, Statement
 
 _WORD = "IDENTIFIER"
 

@@ -13,10 +13,11 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 
 from icefield_spark.assignment import stored_as
+from icefield_spark.quoting import quoted
 from icefield_spark.sql.columns import check_partition, column_of, equal_to, exact_filter, partition_of
 from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of
-from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.types import to_spark_schema
 from icefield_spark.wap import staged_as
 from icefield_spark.writing import PARTITIONS, Replaced, check_fits, spark_write_context, stage

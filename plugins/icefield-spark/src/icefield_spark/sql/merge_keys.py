@@ -21,8 +21,8 @@ from sqlglot.errors import SqlglotError
 
 from icefield_spark.failures import as_raised
 from icefield_spark.keys import KEYS, MOST_KEYS, Distinct, KeyFilter
+from icefield_spark.quoting import quoted
 from icefield_spark.row_level import Target
-from icefield_spark.sql.parsing import quoted
 from icefield_spark.sql.pushdown import conjuncts
 from icefield_spark.types import to_spark_type
 

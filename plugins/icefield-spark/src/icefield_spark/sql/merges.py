@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from icefield_spark.merging import add_columns
 from icefield_spark.places import ROW
+from icefield_spark.quoting import quoted
 from icefield_spark.row_changes import (
     DELETE,
     INSERT,
@@ -30,7 +31,7 @@ from icefield_spark.sql.context import Context
 from icefield_spark.sql.defaults import constant_of, default_of
 from icefield_spark.sql.dml import TARGET, queries_on, relation_of, target_of, without_rows
 from icefield_spark.sql.merge_keys import Side, source_keys
-from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.qualified import Qualifiers, Relation, take_name
 
 _SOURCE = "icefield_source"

@@ -15,7 +15,6 @@ from sqlglot.tokenizer_core import TokenType
 _OPENING = {"(": ")", "[": "]"}
 _CLOSING = frozenset(_OPENING.values())
 _MOST_CHARACTERS = 1 << 20
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Token(NamedTuple):
@@ -208,16 +207,6 @@ class Cursor:
             if self.takes(",") and self.is_over:
                 raise self.unexpected("something after the comma")
         return found
-
-
-def quoted(*parts: str) -> str:
-    """A name as Spark reads it, whatever characters are in it."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
-
-
-def spelt(*parts: str) -> str:
-    """A name as Spark reads it, with quotes around those parts alone that need them."""
-    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
 def literal(value: str) -> str:

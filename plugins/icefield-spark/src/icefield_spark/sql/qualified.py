@@ -13,8 +13,9 @@ from icefield.errors import InvalidArgument
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from icefield_spark.quoting import quoted
 from icefield_spark.sql.naming import parts_of
-from icefield_spark.sql.parsing import Cursor, quoted
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.scopes import Fold
 from icefield_spark.sql.sources import METADATA_COLUMNS, Names
 

@@ -17,13 +17,14 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from icefield_spark.quoting import quoted, spelt
 from icefield_spark.sql.argument_types import ArgumentTypes
 from icefield_spark.sql.calls import calls_in
 from icefield_spark.sql.frames import empty_frame, frame_about, frame_of
 from icefield_spark.sql.functions import expression_of
 from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.naming import is_common, qualifiers
-from icefield_spark.sql.parsing import Cursor, Statement, literal, quoted, spelt
+from icefield_spark.sql.parsing import Cursor, Statement, literal
 from icefield_spark.sql.roles import check_role
 from icefield_spark.sql.scopes import Scope, expansions, needed_columns
 from icefield_spark.sql.sources import METADATA_COLUMNS, NamedView, Names, Source

@@ -9,7 +9,7 @@ from icefield.errors import InvalidArgument
 from icefield.expressions import BooleanExpression, conjunction
 from sqlglot import exp
 
-from icefield_spark.sql.parsing import quoted
+from icefield_spark.quoting import quoted
 from icefield_spark.sql.pushdown import Pushdown, conjuncts
 from icefield_spark.sql.sources import METADATA_COLUMNS, Source
 from icefield_spark.sql.transform_filters import Buckets

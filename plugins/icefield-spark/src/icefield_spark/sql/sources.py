@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from icefield_spark.keys import KeyFilter
 from icefield_spark.places import Plan, Positions
-from icefield_spark.sql.parsing import quoted
+from icefield_spark.quoting import quoted
 from icefield_spark.wap import branch_read, branch_written
 
 METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted", "_row_id", "_last_updated_sequence_number")

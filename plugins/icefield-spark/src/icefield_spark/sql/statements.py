@@ -13,11 +13,12 @@ from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
 from pyspark.sql import DataFrame, SparkSession
 
+from icefield_spark.quoting import quoted
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
 from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, no_rows
 from icefield_spark.sql.identifiers import with_names
-from icefield_spark.sql.parsing import Cursor, Statement, quoted
+from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.queries import Queries
 from icefield_spark.sql.sources import Names
 from icefield_spark.writing import Outcome
