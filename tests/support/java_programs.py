@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from servers.process import installed, unavailable
+from servers.process import Run, installed, unavailable
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -17,7 +17,8 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <dependencies>{}</dependencies>
 </project>
 """
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_NAMES = ("groupId", "artifactId", "version", "classifier")
+_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 _OPENED = ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent")
 
 
@@ -46,18 +47,25 @@ def maven() -> str:
     return found
 
 
-def maven_jars(name: str, artifacts: Iterable[str]) -> Path:
-    """The folder of artifacts (``group:artifact:version``) and what they depend on."""
+def maven_jars(name: str, artifacts: Iterable[str], alone: Iterable[str] = ()) -> Path:
+    """The folder of artifacts (``group:artifact:version[:classifier]``) and what they depend on, and of those that come
+    ``alone``.
+    """
 
     program = maven()
 
-    def make(folder: Path) -> None:
-        dependencies = "".join(_DEPENDENCY.format(*artifact.split(":")) for artifact in artifacts)
-        (folder / "pom.xml").write_text(_POM.format(dependencies))
+    def make(folder: Path, run: Run) -> None:
+        dependencies = [_dependency(each) for each in artifacts] + [_dependency(each, _ALONE) for each in alone]
+        (folder / "pom.xml").write_text(_POM.format("".join(dependencies)))
         command = [program, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
-        subprocess.run([*command, f"-DoutputDirectory={folder / 'jars'}"], check=True, capture_output=True, timeout=600)
+        run([*command, f"-DoutputDirectory={folder / 'jars'}"])
 
     return installed(name, make) / "jars"
+
+
+def _dependency(artifact: str, more: str = "") -> str:
+    parts = (f"<{name}>{value}</{name}>" for name, value in zip(_NAMES, artifact.split(":"), strict=False))
+    return f"<dependency>{''.join(parts)}{more}</dependency>"
 
 
 def _fits(program: str) -> bool:

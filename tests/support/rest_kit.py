@@ -11,17 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from java_programs import java_17, maven, maven_jars
-from servers.process import answers, free_port, installed, running
+from java_programs import java_17, maven_jars
+from servers.process import answers, free_port, running
 
 ICEBERG = "1.11.0"
 _DRIVER = "42.7.7"  # of PostgreSQL
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>icefield.tests</groupId><artifactId>kit</artifactId><version>1</version>
-  <dependencies>{}</dependencies>
-</project>
-"""
 _ARTIFACTS = (
     f"org.apache.iceberg:iceberg-open-api:{ICEBERG}:test-fixtures",
     f"org.apache.iceberg:iceberg-open-api:{ICEBERG}:tests",
@@ -107,17 +101,4 @@ def reference_server(folder: Path, database: str | None = None) -> Iterator[str]
 
 
 def jars() -> Path:
-    program = maven()
-
-    def make(folder: Path) -> None:
-        (folder / "pom.xml").write_text(_POM.format("".join(map(_dependency, _ARTIFACTS))))
-        command = [program, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
-        subprocess.run([*command, f"-DoutputDirectory={folder / 'jars'}"], check=True, capture_output=True, timeout=900)
-
-    return installed(f"rest-kit-{ICEBERG}", make) / "jars"
-
-
-def _dependency(artifact: str) -> str:
-    names = ("groupId", "artifactId", "version", "classifier")
-    fields = "".join(f"<{name}>{value}</{name}>" for name, value in zip(names, artifact.split(":"), strict=False))
-    return f"<dependency>{fields}</dependency>"
+    return maven_jars(f"rest-kit-{ICEBERG}", _ARTIFACTS)

@@ -16,10 +16,9 @@ import java_classes
 import pytest
 from java_programs import maven
 
-from servers.process import REPOSITORY, asked, installed, unavailable
+from servers.process import REPOSITORY, Run, asked, installed, unavailable
 
 SOURCE = REPOSITORY / "tests" / "interop" / "java"
-_BUILD_SECONDS = 900
 
 
 class JavaError(Exception):
@@ -130,9 +129,8 @@ def _built() -> Path:
     sources = sorted(path for path in SOURCE.rglob("*") if path.suffix in (".java", ".xml"))
     digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
-    def make(folder: Path) -> None:
+    def make(folder: Path, run: Run) -> None:
         shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
-        command = [program, "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_BUILD_SECONDS)
+        run([program, "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"], folder)
 
     return installed(f"java-iceberg-{digest}", make)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,30 +17,23 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
-from java_programs import java_17, maven
+from java_programs import java_17, maven_jars
 
-from servers.process import answers, free_port, installed, running
+from servers.process import answers, free_port, running
 
 VERSION = "1.10.0"
 SEPARATOR = "\x1f"
-_BUILD_SECONDS = 900
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>icefield.tests</groupId><artifactId>rest</artifactId><version>1</version>
-  <dependencies>{}</dependencies>
-</project>
-"""
-_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
 _ARTIFACTS = (
-    ("org.apache.iceberg", "iceberg-open-api", VERSION, f"<classifier>test-fixtures</classifier>{_ALONE}"),
-    ("org.apache.iceberg", "iceberg-core", VERSION, ""),
-    ("org.apache.iceberg", "iceberg-core", VERSION, f"<classifier>tests</classifier>{_ALONE}"),
-    ("org.eclipse.jetty", "jetty-servlet", "11.0.26", ""),
-    ("org.xerial", "sqlite-jdbc", "3.50.3.0", ""),
-    ("org.slf4j", "slf4j-simple", "2.0.17", ""),
-    ("org.apache.hadoop", "hadoop-client-api", "3.4.1", ""),
-    ("org.apache.hadoop", "hadoop-client-runtime", "3.4.1", ""),
+    f"org.apache.iceberg:iceberg-core:{VERSION}",
+    "org.eclipse.jetty:jetty-servlet:11.0.26",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "org.slf4j:slf4j-simple:2.0.17",
+    "org.apache.hadoop:hadoop-client-api:3.4.1",
+    "org.apache.hadoop:hadoop-client-runtime:3.4.1",
+)
+_ALONE = (
+    f"org.apache.iceberg:iceberg-open-api:{VERSION}:test-fixtures",
+    f"org.apache.iceberg:iceberg-core:{VERSION}:tests",
 )
 
 
@@ -66,7 +58,8 @@ def serve_java_rest() -> Iterator[str]:
             "CLIENTS": "1",  # SQLite refuses a second writer at once
         }
         environment = {f"CATALOG_{name}": value for name, value in settings.items()}
-        options = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{_jars()}/*"]
+        jars = maven_jars(f"java-rest-{VERSION}", _ARTIFACTS, _ALONE)
+        options = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
         logging = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
         command = [*java_17(), *options, logging, "org.apache.iceberg.rest.RESTCatalogServer"]
         with running(
@@ -100,16 +93,3 @@ def _asked(url: str, method: str = "GET") -> dict[str, Any]:
             return answer
     except HTTPError as error:
         return {"status": error.code}
-
-
-def _jars() -> Path:
-    program = maven()
-
-    def make(folder: Path) -> None:
-        (folder / "pom.xml").write_text(_POM.format("".join(_DEPENDENCY.format(*each) for each in _ARTIFACTS)))
-        command = [program, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
-        subprocess.run(
-            [*command, f"-DoutputDirectory={folder / 'jars'}"], check=True, capture_output=True, timeout=_BUILD_SECONDS
-        )
-
-    return installed(f"java-rest-{VERSION}", make) / "jars"

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from itertools import cycle
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn, Protocol
 
 import pytest
 
@@ -28,10 +28,20 @@ REPOSITORY = Path(__file__).parents[3]
 TOOLS = Path(os.environ.get("ICEFIELD_TOOLS", REPOSITORY / ".venv" / "servers"))
 _KEEPER = Path(__file__).parent / "keeper.py"
 _SECONDS_TO_END = 60
+# Together less than the ten minutes after which a test that hangs is ended, its process with it.
+_SECONDS_TO_INSTALL = 240
+_ATTEMPTS = 2
 # A thousand ports for each of twelve processes of the run, in any order: another run may be under way.
 _SLICE = 20_000 + 1_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
 _PORTS = cycle(random.sample(range(_SLICE, _SLICE + 1_000), 1_000))
 REQUIRED = bool(os.environ.get("ICEFIELD_REQUIRE_SERVERS"))
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+
+
+class Run(Protocol):
+    """Runs a command, in a folder if it is given one, until it has ended."""
+
+    def __call__(self, command: Sequence[str | Path], folder: Path | None = None) -> None: ...
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -128,13 +138,16 @@ def running(
             deadline = time.monotonic() + seconds
             while not ready():
                 if process.poll() is not None or time.monotonic() > deadline:
-                    output.seek(0)
-                    said = output.read()[-2_000:].decode(errors="replace")
-                    pytest.fail(f"{Path(str(command[0])).name} did not become ready; it said: {said}")
+                    pytest.fail(f"{Path(str(command[0])).name} did not become ready; it said: {_end_of(output)}")
                 time.sleep(0.05)
             yield process
         finally:
             _end(process)
+
+
+def _end_of(output: IO[bytes]) -> str:
+    output.seek(0)
+    return output.read()[-2_000:].decode(errors="replace")
 
 
 def _end(keeper: subprocess.Popen[bytes]) -> None:
@@ -146,33 +159,77 @@ def _end(keeper: subprocess.Popen[bytes]) -> None:
         keeper.wait()
 
 
-def installed(name: str, make: Callable[[Path], None]) -> Path:
+def installed(name: str, make: Callable[[Path, Run], None]) -> Path:
     """The folder that ``make`` filled with the software of a server, filled once: by whichever test process is first.
 
-    The test is skipped, or fails where servers are required, when ``make`` raises.
+    ``make`` is given the folder and what runs its commands. One that fails or takes too long is tried once more. When
+    that is in vain too, the test is skipped, or fails where servers are required, and so do the others of the run that
+    ask for it.
     """
     TOOLS.mkdir(parents=True, exist_ok=True)
     folder = TOOLS / name
-    with (TOOLS / f"{name}.lock").open("w") as lock:
+    with (TOOLS / f"{name}.lock").open("a+") as lock:
         flock(lock, LOCK_EX)
         if not folder.exists():
-            partial = TOOLS / f"{name}.partial"
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir()
-            try:
-                make(partial)
-            except (OSError, subprocess.SubprocessError) as error:
-                said = getattr(error, "stderr", None) or b""
-                unavailable(f"{name} cannot be installed: {error} {said[-500:]!r}")
-            partial.rename(folder)
+            lock.seek(0)
+            run, _, reason = lock.read().partition("\n")
+            if run != _RUN:
+                reason = _installed(folder, make)
+                lock.truncate(0)
+                lock.write(f"{_RUN}\n{reason}")
+            if reason:
+                unavailable(f"{name} cannot be installed: {reason}")
     return folder
+
+
+def _installed(folder: Path, make: Callable[[Path, Run], None]) -> str:
+    """Why the folder could not be filled; empty when it was."""
+    partial = folder.with_name(f"{folder.name}.partial")
+    reason = ""
+    for _ in range(_ATTEMPTS):
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        try:
+            make(partial, _commands(_SECONDS_TO_INSTALL))
+        except (OSError, subprocess.SubprocessError) as error:
+            reason = f"{error} {getattr(error, 'output', None) or ''}"
+        else:
+            partial.rename(folder)
+            return ""
+    return reason
+
+
+def _commands(seconds: float) -> Run:
+    """Runs commands that have so many seconds together."""
+    deadline = time.monotonic() + seconds
+
+    def run(command: Sequence[str | Path], folder: Path | None = None) -> None:
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                command,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                cwd=folder,
+                start_new_session=True,
+            )
+            try:
+                status = process.wait(max(0.0, deadline - time.monotonic()))
+            finally:
+                with suppress(ProcessLookupError):  # what it started goes with it
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if status:
+                raise subprocess.CalledProcessError(status, process.args, _end_of(output))
+
+    return run
 
 
 def npm_package(name: str, version: str) -> Path:
     """The folder of an npm package's programs, installed with its dependencies."""
 
-    def make(folder: Path) -> None:
+    def make(folder: Path, run: Run) -> None:
         command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder)]
-        subprocess.run([*command, f"{name}@{version}"], check=True, capture_output=True, timeout=600)
+        run([*command, f"{name}@{version}"])
 
     return installed(f"{name.replace('/', '-').lstrip('@')}-{version}", make) / "node_modules" / ".bin"

@@ -17,7 +17,7 @@ import java_classes
 import pytest
 from java_programs import java_17, maven_jars
 
-from servers.process import REPOSITORY, asked, installed
+from servers.process import REPOSITORY, Run, asked, installed
 
 SPARK = "4.1.4"
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -112,12 +112,9 @@ def answering(
 def spark_environment() -> Path:
     """The folder of an environment that holds PySpark and nothing else."""
 
-    def make(folder: Path) -> None:
-        python = folder / "bin" / "python"
-        for command in (
-            [sys.executable, "-m", "venv", "--without-pip", folder],
-            [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, f"pyspark=={SPARK}"],
-        ):
-            subprocess.run(command, check=True, capture_output=True, timeout=900)
+    def make(folder: Path, run: Run) -> None:
+        run([sys.executable, "-m", "venv", "--without-pip", folder])
+        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
+        run([*install, f"pyspark=={SPARK}"])
 
     return installed(f"pyspark-{SPARK}", make)
