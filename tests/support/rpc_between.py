@@ -30,6 +30,8 @@ class RpcBetween:
             yield self
         finally:
             self._down = True
+            with suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
             self._listener.close()
 
     def lose(self, call: str, times: int = 1, *, before: bool = False, then_down: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -262,6 +263,23 @@ def test_the_child_of_a_fork_reads_writes_and_leaves_the_parents_streams_alone(h
     held[0].close()
     assert read_around(hdfs, path_of(f"{root}/parent")) == b"from the parent"
     assert read_around(hdfs, path_of(f"{root}/child")) == b"from the child"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the threads of the process are counted")
+def test_many_name_nodes_leave_few_threads_and_files_that_are_open_go_on(hdfs: Hdfs) -> None:
+    folder, system, counts = uuid4().hex, HdfsFileSystem(), []
+    first = None
+    for _ in range(60):
+        with RpcBetween(hdfs.rpc_port).open() as between:
+            root = f"hdfs://127.0.0.1:{between.port}/{folder}"
+            if first is None:
+                system.put(f"{root}/read", b"xyz", PutMode.OVERWRITE)
+                first = system.open_input(f"{root}/read")
+            assert system.stat(f"{root}/read").size == 3
+        counts.append(len(os.listdir("/proc/self/task")))
+    assert first is not None
+    assert first.read() == b"xyz"
+    assert max(counts[40:]) < max(counts[:30]) + 10
 
 
 def test_a_stream_that_was_forgotten_leaves_nothing(hdfs: Hdfs) -> None:

@@ -19,7 +19,7 @@ from icefield.toolkit import Backoff
 
 from icefield_hdfs.client import HdfsFailure, Reader, Status, Writer
 from icefield_hdfs.forking import READS
-from icefield_hdfs.time_limits import GaveUp, TimeLimit
+from icefield_hdfs.time_limits import GaveUp, within
 
 T = TypeVar("T")
 
@@ -59,8 +59,10 @@ class Settings:
 
 
 # A client has threads of its own, which a fork does not carry over: the child connects anew. Those of the parent stay
-# referenced here, since taking one down in the child would wait for threads that are not there.
+# referenced here, since taking one down in the child would wait for threads that are not there. Those of the process
+# are in the order of their last use.
 _CLIENTS: dict[tuple[int, Settings], NativeClient] = {}
+_MOST_CLIENTS: Final = 16  # a location may name any name node
 _LOCK = Lock()
 _ACTING: dict[int, str | None] = {}
 
@@ -74,13 +76,15 @@ os.register_at_fork(after_in_child=_unlock)
 
 
 def client_of(settings: Settings) -> NativeClient:
-    """The client of this process for these settings."""
+    """The client of this process for these settings, which is kept unless many others are used after it."""
     with _LOCK:
-        key = (os.getpid(), settings)
-        found = _CLIENTS.get(key)
-        if found is None:
-            found = _CLIENTS[key] = NativeClient(settings)
-        return found
+        here = os.getpid()
+        found = _CLIENTS.pop((here, settings), None) or NativeClient(settings)
+        _CLIENTS[here, settings] = found
+        own = [key for key in _CLIENTS if key[0] == here]
+        dropped = [_CLIENTS.pop(key) for key in own[:-_MOST_CLIENTS]]
+    del dropped  # outside the lock: whoever holds one last takes its threads down
+    return found
 
 
 def _forget(settings: Settings, client: NativeClient) -> None:
@@ -97,7 +101,6 @@ class NativeClient:
         _act_as(settings.user)
         self._settings = settings
         self._process = os.getpid()
-        self._time_limit = TimeLimit(settings.timeout)
         with _translated(settings.url):
             self._connection = Connection(
                 settings.url,
@@ -150,7 +153,7 @@ class NativeClient:
             raise HdfsFailure("the file was opened by the process that this one is a fork of", passing=False)
         try:
             with _translated(path):
-                return self._time_limit.run(action)
+                return within(self._settings.timeout, action)
         except GaveUp as error:
             _forget(self._settings, self)
             said = f"no answer for {self._settings.timeout} s; check the cluster and the network, or set hdfs.timeout"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-_MOST_IDLE = 16
+_MOST_IDLE: Final = 16
 
 
 class GaveUp(Exception):
@@ -42,42 +43,35 @@ class _Call(Generic[T]):
         return found
 
 
-class TimeLimit:
-    """Makes calls on threads of its own, and leaves behind those that do not come back within ``seconds``.
+_Inbox = SimpleQueue[_Call[Any] | None]
+_IDLE: Final[list[_Inbox]] = []
+"""Of threads that wait for a call. They do not hold up the end of the process, and no fork has them."""
 
-    The threads do not hold up the end of the process.
+os.register_at_fork(after_in_child=_IDLE.clear)
+
+
+def within(seconds: float, action: Callable[[], T]) -> T:
+    """What ``action`` returns or raises, on another thread.
+
+    Raises ``GaveUp`` when it is not back in time. Its thread is left behind then, and gets no other call.
     """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._idle: list[SimpleQueue[_Call[Any] | None]] = []  # of threads that wait for a call
-
-    def run(self, action: Callable[[], T]) -> T:
-        """What ``action`` returns or raises; ``GaveUp`` when it is not back in time."""
-        call = _Call(action)
-        try:
-            inbox = self._idle.pop()
-        except IndexError:
-            inbox = SimpleQueue()
-            threading.Thread(target=_work, args=(inbox,), name="icefield-hdfs", daemon=True).start()
-        inbox.put(call)
-        if not call.ends_within(self._seconds):
-            raise GaveUp  # its thread gets no other call
-        self._release(inbox)
-        return call.result()
-
-    def _release(self, inbox: SimpleQueue[_Call[Any] | None]) -> None:
-        if len(self._idle) < _MOST_IDLE:
-            self._idle.append(inbox)
-        else:
-            inbox.put(None)
-
-    def __del__(self) -> None:
-        for inbox in getattr(self, "_idle", ()):
-            inbox.put(None)
+    call = _Call(action)
+    try:
+        inbox = _IDLE.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_work, args=(inbox,), name="icefield-hdfs", daemon=True).start()
+    inbox.put(call)
+    if not call.ends_within(seconds):
+        raise GaveUp
+    if len(_IDLE) < _MOST_IDLE:
+        _IDLE.append(inbox)
+    else:
+        inbox.put(None)
+    return call.result()
 
 
-def _work(inbox: SimpleQueue[_Call[Any] | None]) -> None:
+def _work(inbox: _Inbox) -> None:
     while (call := inbox.get()) is not None:
         call.make()
         del call
