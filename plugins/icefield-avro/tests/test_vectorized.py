@@ -319,6 +319,13 @@ def test_manifests_with_paths_of_several_locations_are_read(share):
     assert [row["path"] for row in table.column("file").to_pylist()] == [row[2][0] for row in rows]
 
 
+def test_paths_that_hold_the_bytes_of_other_paths_mislead_nobody():
+    """The bytes are found once for each record, and in some of them not where the path begins."""
+    data, rows = manifest_like(700, prefix=lambda i: "hdfs://elsewhere/" if i % 10 == 5 else "", snapshots=(None,))
+    table = check(data)
+    assert [row["path"] for row in table.column("file").to_pylist()] == [row[2][0] for row in rows]
+
+
 def test_a_block_for_each_record_is_read():
     schema = record(a="string", b=optional("long"))
     check(file_of(schema, [("x" * (i % 70), i) for i in range(300)], 1))

@@ -61,6 +61,9 @@ def _by_string(buffer: ByteBuffer, begins: Vector, total: int, record: RecordSte
         return nothing
     hits = find_all(buffer, prefix, total)
     distances, often = np.unique(starts - begins, return_counts=True)
+    if len(distances) == 1 and len(hits) == total and hits[0] >= distances[0]:
+        candidates: Vector = hits - distances[0]
+        return candidates  # one for each record: whoever reads them finds out whether they are right
     guesses = []
     for distance in distances[np.argsort(-often, kind="stable")][:_MOST_DISTANCES].tolist():
         candidates = hits[hits >= distance] - distance
