@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import Column, ColumnElement, Engine, MetaData, String, Table, func, inspect, or_, true
-from sqlalchemy.exc import NoSuchTableError, OperationalError, ProgrammingError
+from sqlalchemy.exc import IntegrityError, NoSuchTableError, OperationalError, ProgrammingError
 
 METADATA = MetaData()
 
@@ -38,11 +38,12 @@ def beginning(column: ColumnElement[str], most: int) -> ColumnElement[str]:
 
 def create_tables(engine: Engine) -> None:
     """Create the tables where they are missing."""
-    try:
-        METADATA.create_all(engine)
-    except (OperationalError, ProgrammingError):
-        # Another process may have created them between the look and the CREATE; if not, this raises again.
-        METADATA.create_all(engine)
+    for table in METADATA.sorted_tables:
+        try:
+            table.create(engine, checkfirst=True)
+        except (OperationalError, ProgrammingError, IntegrityError):  # the last is what PostgreSQL may say of it
+            # Somebody else may have created it between the look and the CREATE; if not, this raises again.
+            table.create(engine, checkfirst=True)
 
 
 def has_type_column(engine: Engine) -> bool | None:
