@@ -87,6 +87,13 @@ def test_only_where_the_whole_path_is_required_no_count_of_nulls_is_needed(text,
     assert strict_metrics(bound, Stated([File([], 10, {})])).tolist() == [proven]
 
 
+@pytest.mark.parametrize("text", ["c_double is null", "c_double is not nan", "c_double is nan"])
+@pytest.mark.parametrize("nulls", [None, 0])
+def test_of_a_column_without_values_all_is_proven_however_many_nulls_are_counted(text, nulls):
+    # The number of rows is not known: that there is none follows from the number of values.
+    assert verdict(text, -1, double=(0, nulls, 0, None, None)) == "all"
+
+
 @pytest.mark.parametrize(
     ("text", "record_count", "column", "expected"),
     [

@@ -84,8 +84,8 @@ class LeafStatistics:
         return counts(array, self._size)
 
     def all_null(self) -> Mask:
-        """Every row has null."""
-        return (self._values >= 0) & (self._nulls == self._values)  # type: ignore[no-any-return]
+        """Every row has null; where there is no row, however many nulls are counted."""
+        return (self._values == 0) | ((self._values > 0) & (self._nulls == self._values))  # type: ignore[no-any-return]
 
     def no_null(self) -> Mask:
         """No row has null: none was counted, or the schema allows none and the count is not known.
