@@ -21,6 +21,13 @@ ZONE = "America/Los_Angeles"
 SECRET = "PLANTED-SECRET-7351"
 
 
+def _to_arrow(frame: Any) -> pa.Table:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    batches = frame._collect_as_arrow()
+    return pa.Table.from_batches(batches, None if batches else to_arrow_schema(frame.schema))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from icefield_spark import ensure_java
@@ -28,7 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     java = ensure_java()
     if not hasattr(DataFrame, "toArrow"):  # Spark 3.5
-        DataFrame.toArrow = lambda frame: pa.Table.from_batches(frame._collect_as_arrow())
+        DataFrame.toArrow = _to_arrow
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = (
         SparkSession.builder.master("local[2,2]")  # a task that fails is tried once more

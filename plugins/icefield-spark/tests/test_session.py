@@ -20,6 +20,7 @@ from icefield.types import ListType, MapType, NestedField, StructType, parse_typ
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
+from pyspark.sql import types
 
 pytestmark = pytest.mark.spark
 
@@ -98,6 +99,7 @@ def _every_type() -> tuple[Schema, pa.Table]:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(types, "TimeType"), reason="Spark 4.1 and later have the type time")
 @pytest.mark.spec("TYP-02", "TYP-05", "TYP-07", "TYP-08", "TYP-09", "TYP-13", "TYP-14", "TYP-15", "TYP-17", "TYP-18")
 def test_every_type_goes_to_spark_and_comes_back_as_it_was(ice: Any, catalog: icefield.Catalog) -> None:
     schema, rows = _every_type()

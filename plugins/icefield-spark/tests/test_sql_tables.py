@@ -104,7 +104,8 @@ def test_columns_have_defaults_in_version_3(ice: Any, catalog: icefield.Catalog)
     ice.sql("INSERT INTO db.t (id) VALUES (3)")
     found = ice.sql("SELECT id, CAST(at AS string), v, word FROM db.t ORDER BY id").collect()
     noon = "2024-06-01 12:00:00"
-    assert found == [(1, noon, 7, "it's, (so)"), (2, noon, 8, "it's, (so)"), (3, noon, None, "it's, (so)")]
+    word = ice.sql("SELECT 'it''s, (so)'").collect()[0][0]  # before 4.1 Spark takes it for two strings
+    assert found == [(1, noon, 7, word), (2, noon, 8, word), (3, noon, None, word)]
     assert catalog.load_table("db.t").schema().find_field("v").doc == "a number"
     with pytest.raises(InvalidArgument, match="no constant"):
         ice.sql("ALTER TABLE db.t ADD COLUMN w int DEFAULT id")
