@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import inspect
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import java_classes
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -63,6 +65,21 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+        _give_back_memory()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is None or nextitem.path != item.path:
+        _give_back_memory()
+
+
+def _give_back_memory() -> None:
+    """Hand what is free back to the system: Arrow and malloc keep up to gigabytes of it in each process of a run."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None  # only glibc has it
+    if trim is not None:
+        trim(0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before `-m` looks at the markers
