@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -30,6 +31,8 @@ def test_what_fails_once_is_tried_again_in_an_empty_folder(tools: Path) -> None:
     assert (installed("server", make) / "program").read_text() == "half\n"
     assert installed("server", make) == tools / "server"
     assert met == [[], []]
+    shutil.rmtree(tools / "server")
+    assert not list((installed("server", lambda folder, run: None)).iterdir()), "what was removed is made anew"
 
 
 def test_what_fails_twice_is_unavailable_to_the_whole_run_and_tried_again_by_the_next(

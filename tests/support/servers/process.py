@@ -20,6 +20,7 @@ from fcntl import LOCK_EX, flock
 from itertools import cycle
 from pathlib import Path
 from typing import IO, Any, NoReturn, Protocol
+from uuid import uuid4
 
 import pytest
 
@@ -35,7 +36,7 @@ _ATTEMPTS = 2
 _SLICE = 20_000 + 1_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 12)
 _PORTS = cycle(random.sample(range(_SLICE, _SLICE + 1_000), 1_000))
 REQUIRED = bool(os.environ.get("ICEFIELD_REQUIRE_SERVERS"))
-_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex)
 
 
 class Run(Protocol):
@@ -173,7 +174,7 @@ def installed(name: str, make: Callable[[Path, Run], None]) -> Path:
         if not folder.exists():
             lock.seek(0)
             run, _, reason = lock.read().partition("\n")
-            if run != _RUN:
+            if run != _RUN or not reason:
                 reason = _installed(folder, make)
                 lock.truncate(0)
                 lock.write(f"{_RUN}\n{reason}")
