@@ -53,8 +53,9 @@ def test_sparks_reader_leaves_out_what_is_deleted_by_position(
     assert found.count_by_road() == {"spark": 5}, found
     for where in (None, "id > 600 and word = 'w3'", "id in (0, 63, 200, 763, 764)"):
         expected = table.scan(*([] if where is None else [where])).to_arrow().sort_by("id")["id"].to_pylist()
-        asked = ice.table("db.marked", where=where, columns=["id", "_pos", "_file"])
-        assert sorted(row.id for row in asked.collect()) == expected
+        for road in ("spark", "auto"):
+            asked = ice.table("db.marked", where=where, columns=["id", "_pos", "_file"], road=road)
+            assert sorted(row.id for row in asked.collect()) == expected
         later = ice.table("db.marked") if where is None else ice.table("db.marked").where(where)
         assert sorted(row.id for row in later.select("id").collect()) == expected
     assert ice.optimize(ice.table("db.marked").where("id < 70")).count() == 66 + 70  # the twin is whole
@@ -62,6 +63,30 @@ def test_sparks_reader_leaves_out_what_is_deleted_by_position(
     assert {str(each.road) for each in shown} == {"arrow"}
     commit(table, equality_deletes(table, ["id"], [{"id": 5}]))
     assert ice.explain("db.marked").count_by_road() == {"arrow": 5}
+
+
+@pytest.mark.spark
+def test_few_columns_under_deletes_and_a_filter_are_read_in_arrow(catalog: icefield.Catalog, ice: Any) -> None:
+    columns = [*"abcde"]
+    rows = pa.table({name: range(100) for name in columns})
+    table = catalog.create_table("db.few", rows.schema, properties={"format-version": "3"})
+    table.append(rows)
+    table.append(rows.slice(0, 10))
+    files = sorted(data_files(table), key=lambda file: file.record_count)
+    commit(table, *deletion_vectors(table, {files[1]: [1, 99]}))
+
+    def roads(where: str | None, columns: list[str]) -> list[str]:
+        found = ice.explain("db.few", where=where, columns=columns).files
+        return [str(each.road) for each in sorted(found, key=lambda each: each.rows)]
+
+    assert roads("a > 3", columns[:4]) == roads("e > 3", columns[:3]) == ["spark", "arrow"]
+    assert roads("a > 3", columns) == roads("e > 3", columns[:4]) == ["spark", "spark"]
+    assert roads(None, columns[:1]) == ["spark", "spark"]
+    (reason,) = {each.reason for each in ice.explain("db.few", "a > 3", ["a"]).files} - {""}
+    assert reason == "1 delete files apply to it, and few columns under a filter are read faster so"
+    for road in ("auto", "spark", "arrow"):
+        found = ice.table("db.few", "a > 3", ["a", "b"], road=road).collect()
+        assert sorted(row.b for row in found) == sorted([*range(4, 99), *range(4, 10)])
 
 
 def test_a_bit_is_that_of_its_row_and_none_is_beyond_the_last() -> None:

@@ -107,9 +107,9 @@ def _on_roads(
             raise Unfit(
                 "it has a required column, and through Spark Connect Spark's reader calls every column nullable"
             )
-        roads = Chooser(spark, scan, wanted_of(scan, is_exact=is_exact)).choose(tasks)
-        assert roads.wanted is not None
-        frames = [lane_frame(spark, roads.wanted, group, schema.names) for group in roads.groups]
+        wanted = wanted_of(scan, is_exact=is_exact)
+        roads = Chooser(spark, scan, wanted, is_asked_for=road is Road.SPARK).choose(tasks)
+        frames = [lane_frame(spark, wanted, group, schema.names) for group in roads.groups]
     except Unfit as unfit:
         roads, frames = all_in_arrow(tasks, str(unfit)), []
     refused = next((each for each in roads.chosen if each.road is Road.ARROW), None)

@@ -1,6 +1,6 @@
 """Which road each data file of a scan takes, and why."""
 
-# See docs/decisions/0096 and docs/decisions/0170.
+# See docs/decisions/0096, docs/decisions/0170 and docs/decisions/0222.
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ _AS_IN_URIS = re.compile(r"^[A-Za-z0-9/_.~=+@&$,:;!'()*-]+$")
 _MOST_FILES = 20_000
 """Files that Spark lists one by one."""
 
+_FEW_COLUMNS = 4
+"""Values of a row for which Arrow is the faster road where rows are deleted and a filter leaves out others."""
 
 _FIRST_DAY = -25_567
 """1900-01-01. From here on Java's older calendar and its zones agree with what files hold."""
@@ -119,7 +121,6 @@ class Wanted:
 class Roads:
     """The roads of a scan's files."""
 
-    wanted: Wanted | None
     groups: list[Group]
     arrow: frozenset[str] | None
     """Locations of the files that are read in Arrow; None for all."""
@@ -175,9 +176,12 @@ def needs_statistics(scan: TableScan) -> bool:
 
 
 class Chooser:
-    """Chooses for the tasks of one scan, which have their statistics where it ``needs_statistics``."""
+    """Chooses for the tasks of one scan, which have their statistics where it ``needs_statistics``.
 
-    def __init__(self, spark: SparkSession, scan: TableScan, wanted: Wanted) -> None:
+    ``is_asked_for``: files take Spark's own reader wherever it serves them, though Arrow were faster.
+    """
+
+    def __init__(self, spark: SparkSession, scan: TableScan, wanted: Wanted, *, is_asked_for: bool = False) -> None:
         self._spark = spark
         self._scan = scan
         self._wanted = wanted
@@ -185,6 +189,8 @@ class Chooser:
         self._ids = {column.field_id for column in wanted.fields}
         self._floats = {column.field_id: list(floats_of(column)) for column in wanted.columns}
         self._times = {column.field_id: list(calendar_times_of(column)) for column in wanted.fields}
+        values = sum(_values_of(column) for column in wanted.fields if column.field_id not in OF_FILES)
+        self._is_narrow = values <= _FEW_COLUMNS and not is_asked_for
         self._shapes: dict[FileShape, dict[int, Held] | Unfit] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
@@ -218,14 +224,14 @@ class Chooser:
             if reason is not None:
                 arrow.add(task.file.file_path)
             chosen.append(_chosen(task, reason))
-        return Roads(self._wanted, kept, frozenset(arrow), chosen)
+        return Roads(kept, frozenset(arrow), chosen)
 
     def _reasons(self, files: list[FileScanTask]) -> dict[int, str | None]:
         """Why a file cannot take Spark's own reader, as far as that shows without its footer."""
         if len(files) > _MOST_FILES:
             return dict.fromkeys(map(id, files), f"Spark lists files one by one, and there are {len(files)}")
         times = Counter(task.file.file_path for task in files)
-        deletes = why_executors_apply(self._spark, files, shows_deleted=DELETED in self._ids)
+        deletes = why_executors_apply(self._spark, files, shows_deleted=DELETED in self._ids, is_narrow=self._is_narrow)
         return {id(task): _reason(task, times[task.file.file_path], deletes) for task in files}
 
     def _read_deletes(self, tasks: list[FileScanTask], members: dict[int, Group]) -> str | None:
@@ -353,7 +359,7 @@ class Chooser:
 
 def all_in_arrow(tasks: Iterable[FileScanTask], reason: str) -> Roads:
     """The roads of a scan of which no file takes Spark's own reader."""
-    return Roads(None, [], None, [_chosen(task, reason) for task in tasks])
+    return Roads([], None, [_chosen(task, reason) for task in tasks])
 
 
 def _chosen(task: FileScanTask, reason: str | None) -> Chosen:
@@ -375,6 +381,11 @@ def _reason(task: FileScanTask, times: int, deletes: Callable[[FileScanTask], st
     if times > 1:
         return "the table has it more than once"
     return None
+
+
+def _values_of(column: NestedField) -> int:
+    """How many columns of Parquet a column is."""
+    return sum(map(_values_of, children_of(column.field_type))) or 1
 
 
 def _may_be_old(file: DataFile, field_id: int) -> bool:
