@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import icefield
 import numpy as np
+import pyarrow as pa
 import pytest
+from delete_files import data_files
 from icefield.errors import ValidationFailed
 from icefield_spark import rewriting, row_changes
 from icefield_spark.numbered import numbered_frame
@@ -106,6 +109,21 @@ def test_places_come_apart_as_they_were_put_together() -> None:
     assert list(by_file(places[:0])) == []
 
 
+@pytest.mark.parametrize("prefix", ["", "file:", "file://", "file://localhost"])
+def test_rows_of_local_files_have_their_places_however_the_table_spells_these(
+    ice: Any, catalog: icefield.Catalog, tmp_path: Path, prefix: str
+) -> None:
+    rows = pa.table({"id": range(5)})
+    table = catalog.create_table("db.local", rows.schema, location=f"{prefix}{tmp_path}/local")
+    table.append(rows)
+    plan = Plan()
+    frame = numbered_frame(ice.spark, table.scan().select("*", "_pos"), ["id"], plan)
+    assert "MapInArrow" not in frame._jdf.queryExecution().executedPlan().toString()
+    found = positions_at(plan, np.array([row[-1] for row in frame.where("id > 2").collect()]))
+    assert {path: each.tolist() for path, each in found.items()} == {data_files(table)[0].file_path: [3, 4]}
+    assert ice.table("db.local", columns=["_file"]).distinct().collect() == [(data_files(table)[0].file_path,)]
+
+
 @pytest.mark.slow
 def test_both_roads_give_rows_the_same_places(
     ice: Any, catalog: icefield.Catalog, monkeypatch: pytest.MonkeyPatch
@@ -155,6 +173,7 @@ def test_both_roads_give_rows_the_same_places(
 @pytest.mark.slow
 def test_delete_by_any_condition_is_one_job_without_a_shuffle(ice: Any, ran: Any) -> None:
     create(ice, "merge-on-read")
+    ice.explain("db.t")  # finds out, by a job of its own, that Spark reaches the storage
     took = ran(lambda: ice.sql("DELETE FROM db.t WHERE pmod(id * 7, 10) = 4"))
     assert took == Ran(1, 0)
     assert rows(ice) == [(n, n // 10, 2 * n) for n in range(40) if n * 7 % 10 != 4]
