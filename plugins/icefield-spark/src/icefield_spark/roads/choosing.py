@@ -12,6 +12,7 @@ from enum import Enum
 from itertools import count
 from typing import Any
 
+from icefield import Schema
 from icefield.errors import IcefieldError, InvalidArgument
 from icefield.expressions import AlwaysTrue, BooleanExpression, as_expression, bind, bound_leaves
 from icefield.scan import FileScanTask, TableScan, read_deletes
@@ -48,7 +49,7 @@ _MOST_FILES = 20_000
 """Files that Spark lists one by one."""
 
 _FEW_COLUMNS = 4
-"""Values of a row for which Arrow is the faster road where rows are deleted and a filter leaves out others."""
+"""Columns of Parquet up to which Arrow is the faster road where rows are deleted and a filter leaves out others."""
 
 _FIRST_DAY = -25_567
 """1900-01-01. From here on Java's older calendar and its zones agree with what files hold."""
@@ -189,8 +190,9 @@ class Chooser:
         self._ids = {column.field_id for column in wanted.fields}
         self._floats = {column.field_id: list(floats_of(column)) for column in wanted.columns}
         self._times = {column.field_id: list(calendar_times_of(column)) for column in wanted.fields}
-        values = sum(_values_of(column) for column in wanted.fields if column.field_id not in OF_FILES)
-        self._is_narrow = values <= _FEW_COLUMNS and not is_asked_for
+        held = Schema(*(column for column in wanted.fields if column.field_id not in OF_FILES)).id_to_field.values()
+        leaves = sum(not each.field_type.is_nested for each in held)
+        self._is_narrow = leaves <= _FEW_COLUMNS and not is_asked_for
         self._shapes: dict[FileShape, dict[int, Held] | Unfit] = {}
         self._identities: dict[int, list[tuple[int, int]]] = {}
         self._specs = scan.context.specs
@@ -381,11 +383,6 @@ def _reason(task: FileScanTask, times: int, deletes: Callable[[FileScanTask], st
     if times > 1:
         return "the table has it more than once"
     return None
-
-
-def _values_of(column: NestedField) -> int:
-    """How many columns of Parquet a column is."""
-    return sum(map(_values_of, children_of(column.field_type))) or 1
 
 
 def _may_be_old(file: DataFile, field_id: int) -> bool:
