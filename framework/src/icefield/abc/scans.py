@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from icefield.abc.access import FileAccess
+from icefield.structs import decodable
 
 if TYPE_CHECKING:
     from icefield.expressions import BooleanExpression
@@ -37,6 +38,7 @@ class ScanAsked:
     statistics: tuple[str, ...] = ()
 
 
+@decodable
 class ListedNumbers(msgspec.Struct, frozen=True, gc=False):
     """Numbers by field id, as two lists."""
 
@@ -44,6 +46,7 @@ class ListedNumbers(msgspec.Struct, frozen=True, gc=False):
     values: tuple[Number, ...] = ()
 
 
+@decodable
 class ListedValues(msgspec.Struct, frozen=True, gc=False):
     """Values by field id, as two lists: in the JSON form of the field's type, or as bytes in hexadecimal digits."""
 
@@ -51,6 +54,7 @@ class ListedValues(msgspec.Struct, frozen=True, gc=False):
     values: tuple[Any, ...] = ()
 
 
+@decodable
 class ListedFile(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", gc=False):
     """A data file or a delete file as a service lists it, in JSON by the names of the REST protocol.
 

@@ -18,6 +18,7 @@ import msgspec
 from icefield.abc import FileSystem
 from icefield.errors import InvalidMetadata, NamespaceExists, NoSuchNamespace
 from icefield.metadata.file_names import METADATA_FOLDER, version_of
+from icefield.structs import decodable
 from icefield.toolkit.publishing import read_whole
 from icefield.toolkit.versioned_strategy import VersionedStrategy, is_tombstone
 
@@ -25,6 +26,7 @@ _MARKER = re.compile(r"namespace-v(\d{1,9})\.json")
 _MAX_DEPTH = 16
 
 
+@decodable
 class _Marker(msgspec.Struct):
     """What a marker holds. ``writer`` differs between writers, so that a lost reply is not taken for a lost race."""
 

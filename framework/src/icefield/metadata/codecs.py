@@ -25,11 +25,13 @@ from icefield.partitioning import PartitionSpec, SortOrder
 from icefield.partitioning.sort_order import sort_order_from_json, sort_order_to_json
 from icefield.partitioning.spec import spec_from_json, spec_to_json
 from icefield.schema import Schema, schema_from_json, schema_to_json
+from icefield.structs import decodable
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
 
 
+@decodable
 class SnapshotKey(Entry, frozen=True, gc=False):
     """What is known of every snapshot without decoding it."""
 
@@ -40,27 +42,33 @@ class SnapshotKey(Entry, frozen=True, gc=False):
     key_id: Any = None
 
 
+@decodable
 class _SchemaKey(Entry, frozen=True, gc=False):
     schema_id: Int | None = None
 
 
+@decodable
 class _SpecFieldKey(Entry, frozen=True, gc=False):
     field_id: Int | None = None
 
 
+@decodable
 class _SpecKey(Entry, frozen=True):
     spec_id: Int
     fields: list[_SpecFieldKey]
 
 
+@decodable
 class _OrderKey(Entry, frozen=True, gc=False):
     order_id: Int
 
 
+@decodable
 class _SnapshotFileKey(Entry, frozen=True, gc=False):
     snapshot_id: Long | None = None
 
 
+@decodable
 class _EncryptionKeyKey(Entry, frozen=True, gc=False):
     key_id: NameText
     encrypted_key_metadata: str | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from icefield.limits import LocationText, NameText, ValueText
+from icefield.structs import decodable
 
 Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """A JSON integer that fits 64 bits."""
@@ -19,6 +20,7 @@ class Entry(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True, rep
     """A record whose JSON keys are its attributes' names with dashes."""
 
 
+@decodable
 class SnapshotLogEntry(Entry, frozen=True, gc=False):
     """Since when (ms) a snapshot was current."""
 
@@ -26,6 +28,7 @@ class SnapshotLogEntry(Entry, frozen=True, gc=False):
     snapshot_id: Long
 
 
+@decodable
 class MetadataLogEntry(Entry, frozen=True, gc=False):
     """A former metadata file and when (ms) it was last updated."""
 
@@ -33,6 +36,7 @@ class MetadataLogEntry(Entry, frozen=True, gc=False):
     metadata_file: LocationText
 
 
+@decodable
 class BlobMetadata(Entry, frozen=True):
     """A blob of a statistics file: its type, the snapshot and fields it was computed from."""
 
@@ -43,6 +47,7 @@ class BlobMetadata(Entry, frozen=True):
     properties: dict[NameText, ValueText] = msgspec.field(default_factory=dict)
 
 
+@decodable
 class StatisticsFile(Entry, frozen=True):
     """A Puffin file with statistics of a snapshot. Sizes are in bytes."""
 
@@ -54,6 +59,7 @@ class StatisticsFile(Entry, frozen=True):
     key_metadata: str | None = None
 
 
+@decodable
 class PartitionStatisticsFile(Entry, frozen=True):
     """A file with statistics of each partition of a snapshot. The size is in bytes."""
 
@@ -62,6 +68,7 @@ class PartitionStatisticsFile(Entry, frozen=True):
     file_size_in_bytes: Long
 
 
+@decodable
 class EncryptedKey(Entry, frozen=True):
     """An encrypted key of the table; ``encrypted_key_metadata`` is a base64 string."""
 

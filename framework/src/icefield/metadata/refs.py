@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from icefield.errors import InvalidArgument
+from icefield.structs import decodable
 
 MAIN_BRANCH: Final = "main"
 """The branch that is the table: its snapshot is the current one."""
@@ -27,6 +28,7 @@ class RefType(StrEnum):
         return next((kind for kind in cls if isinstance(value, str) and value.lower() == kind.value), None)
 
 
+@decodable
 class SnapshotRef(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True, repr_omit_defaults=True):
     """A branch or tag: the snapshot it names and how long it is kept.
 

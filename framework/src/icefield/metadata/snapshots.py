@@ -16,6 +16,7 @@ import msgspec
 from icefield.errors import InvalidArgument
 from icefield.limits import LocationText, NameText, ValueText
 from icefield.metadata.properties import FrozenDict
+from icefield.structs import decodable
 
 _Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Place = Annotated[LocationText, msgspec.Meta(min_length=1)]
@@ -52,6 +53,7 @@ class Operation(StrEnum):
     """Files were removed, or deletes were added."""
 
 
+@decodable
 class Snapshot(
     msgspec.Struct, frozen=True, kw_only=True, rename="kebab", omit_defaults=True, repr_omit_defaults=True, dict=False
 ):

@@ -12,6 +12,7 @@ import msgspec
 
 from icefield.errors import InvalidFile
 from icefield.limits import NameText, ValueText
+from icefield.structs import decodable
 
 MAGIC: Final = b"PFA1"
 
@@ -26,6 +27,7 @@ class BlobType:
     THETA_SKETCH: Final = "apache-datasketches-theta-v1"
 
 
+@decodable
 class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """One blob of a Puffin file: ``offset`` and ``length`` are bytes of the file, as stored.
 
@@ -47,6 +49,7 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
         return self.properties or {}
 
 
+@decodable
 class Footer(msgspec.Struct, frozen=True, kw_only=True):
     """The payload of a footer."""
 

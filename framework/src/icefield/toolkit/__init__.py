@@ -7,6 +7,7 @@ from icefield.metadata.spelling import was_meant
 from icefield.partitioning.transforms import parse_transform
 from icefield.schema import schema_from_arrow, schema_from_json, schema_to_arrow, schema_to_json
 from icefield.secrets import HIDDEN, credentials_in, scrub, without_credentials, without_userinfo
+from icefield.structs import decodable
 from icefield.toolkit.answers import BoundedBody, answer_limit, located, refusal_in
 from icefield.toolkit.arrow_forms import as_form, conform
 from icefield.toolkit.authority import (
@@ -112,6 +113,7 @@ __all__ = [
     "credentials_in",
     "credentials_refused",
     "decimal_from_unscaled",
+    "decodable",
     "delete_quietly",
     "deleting_only",
     "distinct",

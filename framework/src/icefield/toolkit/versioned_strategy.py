@@ -54,6 +54,7 @@ from icefield.metadata.file_names import (
     version_of,
     writes_gzip,
 )
+from icefield.structs import decodable
 from icefield.toolkit.publishing import delete_quietly, read_whole, whole_of
 
 __all__ = ["Top", "VersionedStrategy", "is_tombstone", "pointer_version"]
@@ -69,10 +70,12 @@ _UUID_AT_THE_START: Final = re.compile(
 _DROPPED: Final = "this table was dropped: purge it, or remove its folder, before another engine creates one here"
 
 
+@decodable
 class _Identity(msgspec.Struct):
     table_uuid: str | None = msgspec.field(name="table-uuid", default=None)
 
 
+@decodable
 class _Tombstone(msgspec.Struct, rename="kebab"):
     """What stands in the place of the version after the last.
 

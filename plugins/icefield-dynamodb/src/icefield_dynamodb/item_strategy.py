@@ -25,6 +25,7 @@ from icefield.metadata import TableMetadata
 from icefield.toolkit import (
     Top,
     VersionedStrategy,
+    decodable,
     delete_quietly,
     file_system_metadata_name,
     is_tombstone,
@@ -45,6 +46,7 @@ DROPPED = "droppedBy"
 _TRIES = 4
 
 
+@decodable
 class _Identity(msgspec.Struct, rename="kebab"):
     """What an item repeats of a file: the uuid of a table's version, and whether that is a tombstone."""
 

@@ -19,7 +19,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, bind
 from icefield.metadata import TableMetadata
 from icefield.scan import IncrementalAppendScan, PlannedManifest, SnapshotRange, TableScan
 from icefield.schema import Schema
-from icefield.toolkit import filter_to_json
+from icefield.toolkit import decodable, filter_to_json
 
 from icefield_rest_server.answers import Answer, Refused, no_content
 from icefield_rest_server.calls import Call, too_deep, typed
@@ -36,6 +36,7 @@ _MAX_PLACE: Final = 2**31
 _DELEGATION: Final = "x-iceberg-access-delegation"
 
 
+@decodable
 class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=True):
     """What a client asks to be planned."""
 
@@ -58,6 +59,7 @@ class ScanRequest(msgspec.Struct, rename="kebab", omit_defaults=True, frozen=Tru
         check_size(self.filter)
 
 
+@decodable
 class PlanTask(msgspec.Struct, frozen=True):
     """A plan from a certain file of a manifest on: of which table, at which version and schema, asked by whom."""
 

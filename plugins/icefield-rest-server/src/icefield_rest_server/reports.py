@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from icefield.abc import MetricsReported
 from icefield.errors import InvalidArgument, NoSuchTable
+from icefield.toolkit import decodable
 
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import Call, typed
@@ -30,6 +31,7 @@ _SECONDS: Final = {
 _Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=_MAX_LONG)]
 
 
+@decodable
 class _Metric(msgspec.Struct, rename="kebab", frozen=True):
     """A counter, which has a value, or a timer, which has a duration."""
 
@@ -38,6 +40,7 @@ class _Metric(msgspec.Struct, rename="kebab", frozen=True):
     total_duration: _Long | None = None
 
 
+@decodable
 class _Report(msgspec.Struct, rename="kebab", frozen=True):
     """What both kinds of reports state."""
 
@@ -47,6 +50,7 @@ class _Report(msgspec.Struct, rename="kebab", frozen=True):
     metrics: dict[str, _Metric]
 
 
+@decodable
 class _ScanReport(_Report, rename="kebab", frozen=True):
     filter: Any
     schema_id: _Long
@@ -54,6 +58,7 @@ class _ScanReport(_Report, rename="kebab", frozen=True):
     projected_field_names: list[str]
 
 
+@decodable
 class _CommitReport(_Report, rename="kebab", frozen=True):
     sequence_number: _Long
     operation: str

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import msgspec
 from icefield.errors import InvalidArgument
+from icefield.toolkit import decodable
 
 from icefield_rest_server.answers import Answer, Refused
 from icefield_rest_server.aws_signature import HASH, S3Keys, signed_headers
@@ -94,6 +95,7 @@ class S3Signer:
         return {**found, "s3.region": self.region}
 
 
+@decodable
 class _Asked(msgspec.Struct):
     region: str
     uri: str

@@ -21,7 +21,7 @@ from icefield.metadata import (
 )
 from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
 from icefield.schema import schema_from_json
-from icefield.toolkit import deleting_only
+from icefield.toolkit import decodable, deleting_only
 
 from icefield_rest_server.answers import Answer, no_content
 from icefield_rest_server.calls import (
@@ -47,6 +47,7 @@ _WITH_CREDENTIALS = frozenset({"createTable", "registerTable", "updateTable"})
 _Opening = tuple[list[tuple[str, dict[str, str]]], dict[str, str]]
 
 
+@decodable
 class _Located(msgspec.Struct):
     location: str
 

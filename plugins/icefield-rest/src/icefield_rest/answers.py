@@ -11,7 +11,7 @@ import msgspec
 from icefield.abc import Committed, Current, Pointer, TableName
 from icefield.errors import IcefieldError, InvalidMetadata
 from icefield.metadata import TableMetadata, decode_metadata, with_deferred_snapshots
-from icefield.toolkit import checked_pointer
+from icefield.toolkit import checked_pointer, decodable
 
 from icefield_rest.connection import Answer
 from icefield_rest.planning import scans_of
@@ -24,6 +24,7 @@ _TRUSTED_FOR: Final = 60.0
 """Seconds that credentials must be good for, where an answer without a change is to be enough."""
 
 
+@decodable
 class LoadTableResult(msgspec.Struct, rename="kebab"):
     """The answer to loading, creating, registering and committing."""
 

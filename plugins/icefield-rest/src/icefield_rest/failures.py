@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
-from icefield.toolkit import HIDDEN
+from icefield.toolkit import HIDDEN, decodable
 
 _MOST_SHOWN = 500
 _MOST_LOOKED_AT = 65_536
 
 
+@decodable
 class ErrorModel(msgspec.Struct):
     """The payload of an error; ``type`` is the name of Java's exception."""
 
@@ -24,6 +25,7 @@ class ErrorModel(msgspec.Struct):
         return ErrorModel(_hidden(self.message, secrets), _hidden(self.type, secrets), self.code)
 
 
+@decodable
 class _Answer(msgspec.Struct):
     error: ErrorModel
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from icefield.abc import Page, TableName
 from icefield.errors import StorageError
+from icefield.toolkit import decodable
 
 from icefield_rest.failures import Uncertain
 from icefield_rest.service import Service
@@ -19,17 +20,7 @@ _MOST_NAMES: Final = 10_000_000
 N = TypeVar("N", bound="tuple[str, ...]")
 
 
-class Names(msgspec.Struct):
-    """A page of the tables or views in a namespace."""
-
-    identifiers: list[Identifier] | None
-    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
-
-    def keys(self) -> Iterator[Any]:
-        """What tells the names apart."""
-        return (found.name for found in self.identifiers or ())
-
-
+@decodable
 class Identifier(msgspec.Struct):
     """The name of a table or of a view."""
 
@@ -40,6 +31,18 @@ class Identifier(msgspec.Struct):
     def of(cls, table: TableName) -> Identifier:
         """The form of a name."""
         return cls(list(table[:-1]), table[-1])
+
+
+@decodable
+class Names(msgspec.Struct):
+    """A page of the tables or views in a namespace."""
+
+    identifiers: list[Identifier] | None
+    next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
+
+    def keys(self) -> Iterator[Any]:
+        """What tells the names apart."""
+        return (found.name for found in self.identifiers or ())
 
 
 def listed(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from icefield.abc import NamespaceName
 from icefield.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
+from icefield.toolkit import decodable
 
 from icefield_rest.connection import outcome
 from icefield_rest.endpoints import Endpoint
@@ -16,6 +17,7 @@ from icefield_rest.service import Service
 from icefield_rest.tables import missing_namespace
 
 
+@decodable
 class _ListNamespaces(msgspec.Struct):
     namespaces: list[list[str]] | None
     next_page_token: str | None = msgspec.field(default=None, name="next-page-token")
@@ -25,6 +27,7 @@ class _ListNamespaces(msgspec.Struct):
         return (tuple(name) for name in self.namespaces or ())
 
 
+@decodable
 class _Namespace(msgspec.Struct):
     namespace: list[str] = msgspec.field(default_factory=list)
     properties: dict[str, str | None] | None = None

@@ -17,7 +17,7 @@ import msgspec
 from icefield.abc import ListedFile, ListedFiles, ScanAsked, ScanListing, ScanService, TableName
 from icefield.errors import IcefieldError, InvalidArgument, StorageError
 from icefield.expressions import AlwaysTrue
-from icefield.toolkit import Backoff, SharedClients, filter_to_json
+from icefield.toolkit import Backoff, SharedClients, decodable, filter_to_json
 
 from icefield_rest.connection import MAX_TABLE, joined
 from icefield_rest.endpoints import Endpoint
@@ -33,11 +33,13 @@ _SERVICES: Final[SharedClients[Service]] = SharedClients()
 _LOG: Final = logging.getLogger(__name__)
 
 
+@decodable
 class _Task(msgspec.Struct, rename="kebab", gc=False):
     data_file: ListedFile
     delete_file_references: tuple[int, ...] = ()
 
 
+@decodable
 class _Tasks(msgspec.Struct, rename="kebab"):
     """A part of a plan, and what others are fetched with."""
 

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 from icefield.abc import NamespaceName, TableName
 from icefield.errors import IcefieldError, InvalidArgument, NotSupportedByCatalog, StorageError
-from icefield.toolkit import is_true
+from icefield.toolkit import decodable, is_true
 
 from icefield_rest.auth.chosen import authenticator_of
 from icefield_rest.connection import Connection, client_of, joined
@@ -71,6 +71,7 @@ _IN_A_PATH: Final = "/%:@!$&'()*+,;=-._~"
 _MOST_OF_A_TOKEN: Final = 1024 * 1024
 
 
+@decodable
 class _Config(msgspec.Struct):
     defaults: dict[str, str | None] | None = None
     overrides: dict[str, str | None] | None = None

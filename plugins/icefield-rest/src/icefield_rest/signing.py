@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from icefield.abc import FileAccess, TableName, UnsignedRequest
 from icefield.errors import AccessDenied, StorageError
-from icefield.toolkit import SharedClients, is_true
+from icefield.toolkit import SharedClients, decodable, is_true
 
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
@@ -29,6 +29,7 @@ _MOST: Final = 1024 * 1024
 Items = tuple[tuple[str, str], ...]
 
 
+@decodable
 class SigningConfig(msgspec.Struct):
     """What a service wants to be sent with each request to sign."""
 
@@ -36,6 +37,7 @@ class SigningConfig(msgspec.Struct):
     headers: dict[str, list[str]] | None = None
 
 
+@decodable
 class _Signed(msgspec.Struct):
     uri: str
     headers: dict[str, list[str]]

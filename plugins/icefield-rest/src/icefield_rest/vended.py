@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from icefield.abc import FileAccess, TableName
 from icefield.errors import AccessDenied, StorageError
-from icefield.toolkit import SharedClients, is_true
+from icefield.toolkit import SharedClients, decodable, is_true
 
 from icefield_rest.endpoints import Endpoint
 from icefield_rest.failures import Refused, Uncertain, error_of
@@ -34,6 +34,7 @@ _SERVICES: Final[SharedClients[Service]] = SharedClients()
 Items = tuple[tuple[str, str], ...]
 
 
+@decodable
 class VendedCredential(msgspec.Struct):
     """Properties that open what is below a prefix."""
 
@@ -41,6 +42,7 @@ class VendedCredential(msgspec.Struct):
     config: dict[str, str | None]
 
 
+@decodable
 class _Vended(msgspec.Struct, rename="kebab"):
     """An answer with credentials: that of the endpoint for them, or of loading a table."""
 

@@ -15,6 +15,7 @@ from icefield.errors import (
     ViewExists,
 )
 from icefield.metadata import decode_view_metadata, view_requirements_to_json, view_updates_to_json
+from icefield.toolkit import decodable
 
 from icefield_rest.connection import MAX_TABLE, Answer, outcome
 from icefield_rest.endpoints import Endpoint
@@ -32,6 +33,7 @@ _PLACES: Final = {
 }
 
 
+@decodable
 class _LoadViewResult(msgspec.Struct, rename="kebab"):
     metadata_location: str
     metadata: msgspec.Raw

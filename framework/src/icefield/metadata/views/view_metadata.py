@@ -20,12 +20,14 @@ from icefield.metadata.json_array import DAMAGE, ItemCodec, JsonArray, register
 from icefield.metadata.properties import FrozenDict
 from icefield.schema import Schema
 from icefield.secrets import without_userinfo
+from icefield.structs import decodable
 
 VIEW_FORMAT_VERSION: Final = 1
 SQL: Final = "sql"
 """The one type of representation that the specification knows."""
 
 
+@decodable
 class ViewRepresentation(Entry, frozen=True):
     """A query in one dialect. ``type`` is ``sql``; what another type holds is kept in the file and not read."""
 
@@ -34,6 +36,7 @@ class ViewRepresentation(Entry, frozen=True):
     dialect: NameText | None = None
 
 
+@decodable
 class ViewVersion(msgspec.Struct, frozen=True, rename="kebab", repr_omit_defaults=True):
     """A version of a view: what the query is, the schema of its rows, and where its names are looked up.
 
@@ -65,6 +68,7 @@ class ViewVersion(msgspec.Struct, frozen=True, rename="kebab", repr_omit_default
         return mine == theirs and (self.default_catalog or None) == (other.default_catalog or None)
 
 
+@decodable
 class ViewHistoryEntry(Entry, frozen=True, gc=False):
     """Since when (ms) a version was current."""
 
@@ -72,6 +76,7 @@ class ViewHistoryEntry(Entry, frozen=True, gc=False):
     version_id: Int
 
 
+@decodable
 class _VersionKey(Entry, frozen=True, gc=False):
     version_id: Int
 
@@ -133,6 +138,7 @@ class ViewMetadata:
         )
 
 
+@decodable
 class _Document(msgspec.Struct, frozen=True, rename="kebab"):
     """The top-level keys. All but the properties must be there."""
 
@@ -145,6 +151,7 @@ class _Document(msgspec.Struct, frozen=True, rename="kebab"):
     properties: dict[NameText, ValueText] | None = None
 
 
+@decodable
 class _Stated(msgspec.Struct, frozen=True, rename="kebab"):
     format_version: Long
 

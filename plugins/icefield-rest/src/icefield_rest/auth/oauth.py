@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from icefield.errors import AccessDenied, InvalidArgument, StorageError
-from icefield.toolkit import is_true, whole_number
+from icefield.toolkit import decodable, is_true, whole_number
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
 from icefield_rest.auth.basic import basic
@@ -26,6 +26,7 @@ _LEAST_AHEAD: Final = 10.0
 _MOST_AHEAD: Final = 300.0
 
 
+@decodable
 class _Token(msgspec.Struct):
     access_token: str
     # Whatever these are of, a token that can be used is used: they decide nothing, or when it is renewed.
@@ -35,6 +36,7 @@ class _Token(msgspec.Struct):
     refresh_token: str | None = None
 
 
+@decodable
 class _Claims(msgspec.Struct):
     exp: float | None = None
 
