@@ -135,6 +135,18 @@ def test_rows_and_their_ids_stay_the_same(
         assert compacted(table, **strategy).snapshot_id is None, "another run finds nothing to do"
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_group_of_which_all_rows_are_deleted_is_replaced_by_no_file(strategy: dict[str, Any]) -> None:
+    table = new_table(["kind"], properties={"format-version": "2"})
+    table.append(rows([1, 2], "a"))
+    table.append(rows([3], "b"))
+    table.delete_by_equality(rows([1, 2], "a").select(["id", "kind"]), ["id", "kind"])
+    made = compacted(table, **strategy, rewrite_all=True)
+    assert (made.rewritten_data_files, made.added_data_files, made.failed_groups) == (2, 1, 0)
+    assert ids(again(table).refresh()) == [3]
+    assert not orphans(table)
+
+
 @pytest.mark.spec("COMMIT-22")
 def test_equality_deletes_that_others_commit_meanwhile_apply_to_the_new_files() -> None:
     table = new_table(properties={"format-version": "2"})

@@ -48,7 +48,8 @@ class ZOrder(Ordering):
         return sorted_rows(batches, schema, begin, self._held_bytes)
 
     def _keys_of(self, batches: Iterable[pa.RecordBatch]) -> KeysOf:
-        sampled = sample(batches, self._columns)
+        # There is no row where all of a group are deleted.
+        sampled = sample(batches, self._columns) or [pa.array([], pa.int64())] * len(self._ids)
         ranks = [Ranks.of(column, self._bits) for column in sampled]
         spread = [spread_bits(place, len(ranks), self._bits) for place in range(len(ranks))]
 
