@@ -87,6 +87,16 @@ def test_a_folder_without_files_is_told_from_one_without_orphans(
     assert run("remove-orphans", "db.events").out == "no orphan files below db.events\n"
 
 
+def test_the_folder_of_another_table_is_named_where_it_is_left_alone(
+    run: Run, catalog: icefield.Catalog, events: icefield.Table
+) -> None:
+    other = catalog.create_table("db.other", events.schema()).location()
+    said = f"left alone: {other}/ holds metadata files of another table\n"
+    assert run("remove-orphans", "db.events", "--location", other).err == said
+    made = run("remove-orphans", "db.events", "--location", other, "--output", "json")
+    assert (made.err, made.object["others"]) == (said, [f"{other}/"])
+
+
 def test_manifests_are_rewritten_after_a_dry_run_that_changes_nothing(
     run: Run, catalog: icefield.Catalog, events: icefield.Table
 ) -> None:

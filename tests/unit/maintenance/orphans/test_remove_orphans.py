@@ -220,6 +220,55 @@ def test_the_folder_of_another_table_is_no_place_for_orphans_of_this_one(catalog
     assert other.scan().to_arrow().num_rows == 5
 
 
+@pytest.mark.parametrize("below", ["meta", "nested/metadata", None])
+def test_orphans_are_found_beside_the_metadata_folder_that_the_table_had_before(tmp_path, below):
+    """Its old versions are in it, which the log names, and those that these name."""
+    catalog = open_catalog("sql", tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"write.metadata.previous-versions-max": "1"})
+    table.append(rows(0))
+    moved = f"{table.location()}/{below}" if below else f"file://{tmp_path}/elsewhere"
+    table.set_properties({"write.metadata.path": moved})
+    table.append(rows(5))
+    put(folder(table), "data/left.parquet")
+    put(folder(table), "nested/left-too.parquet")
+    age(folder(table), 10)
+    before = table.scan().to_arrow().sort_by("id")
+    lost = {each for each in found(table, dry_run=False) if not each.endswith(".metadata.json")}
+    assert lost == {"left.parquet", "left-too.parquet"}
+    assert again(table).scan().to_arrow().sort_by("id").equals(before)
+
+
+def test_orphans_are_found_in_the_place_that_the_table_had_before(tmp_path):
+    catalog = open_catalog("sql", tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA)
+    table.append(rows(0))
+    before = table.location()
+    put(folder(table), "data/left.parquet")
+    table.transaction().update_location(f"file://{tmp_path}/moved").commit_transaction()
+    table.append(rows(5))
+    age(folder(again(table)).parent, 10)
+    assert found(again(table), location=before, dry_run=False) == {"left.parquet"}
+    assert again(table).scan().count() == 10
+
+
+def test_another_table_in_the_place_that_the_table_had_before_is_left_alone_and_named(tmp_path):
+    catalog = open_catalog("sql", tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA)
+    table.append(rows(0))
+    before = table.location()
+    table.transaction().update_location(f"file://{tmp_path}/moved").commit_transaction()
+    other = catalog.create_table("db.other", SCHEMA, location=before)
+    other.append(rows(5))
+    put(folder(other), "data/left.parquet")
+    age(folder(other), 10)
+    result = again(table).maintenance.remove_orphan_files(location=before, dry_run=False)
+    assert (result.files, result.others) == (0, (f"{before}/",))
+    assert other.scan().count() == 5
+
+
 def test_a_link_to_a_folder_is_no_orphan_and_its_files_belong_to_the_table(table, tmp_path):
     disk, linked = tmp_path / "disk", folder(table) / "data"
     linked.rename(disk)

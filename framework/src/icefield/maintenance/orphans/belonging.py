@@ -70,6 +70,11 @@ class Belonging:
             free &= ~doubtful
         return batch.filter(pa.array(free))
 
+    def place_of(self, location: str) -> str:
+        """One string for all locations of a file."""
+        found: str = self._canonical(pa.array([location], pa.string()))[0].as_py()
+        return found
+
     def _note(self, locations: pa.StringArray) -> None:
         if len(locations):
             places = self._canonical(locations)

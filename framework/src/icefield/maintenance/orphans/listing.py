@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -34,11 +34,13 @@ _VERSIONS: Final = r"(^|/)(v[0-9]+(\.gz)?\.metadata\.json(\.gz)?|" + VERSION_HIN
 class Listing:
     """What a listing of ``root`` has shown so far. ``others`` are folders below that hold tables of their own.
 
-    ``is_own``: whether a metadata folder directly in ``root`` is the table's.
+    ``belongs``: whether a metadata file is the table's. It is not asked of those in a metadata folder directly in
+    ``root`` where that is the table's own (``is_own``).
     """
 
     root: str
     limit_ms: int
+    belongs: Callable[[str], bool]
     is_own: bool = True
     listed: int = 0
     others: set[str] = field(default_factory=set)
@@ -51,7 +53,7 @@ class Listing:
             self.listed += len(some)
             locations = pa.array([info.location for info in some], pa.string())
             below = pc.binary_replace_slice(locations, 0, start, "")
-            self._note_tables(below)
+            self._note_tables(locations, below)
             times = pa.array([info.modified_ms for info in some], pa.int64())
             old = np.asarray(pc.fill_null(pc.less(times, self.limit_ms), False))
             chosen = np.flatnonzero(old & ~_kept(below))
@@ -62,17 +64,20 @@ class Listing:
 
     def without_others(self, orphans: pa.Table) -> pa.Table:
         """The files that are in no folder of another table."""
-        for folder in sorted(self.others):
-            prefix = f"{self.root.rstrip('/')}/{folder}"
+        for prefix in self.other_places():
             orphans = orphans.filter(pc.invert(pc.starts_with(orphans.column("location"), prefix)))
         return orphans
 
-    def _note_tables(self, below: pa.StringArray) -> None:
+    def other_places(self) -> tuple[str, ...]:
+        """The folders of other tables, each with a slash at its end."""
+        return tuple(f"{self.root.rstrip('/')}/{folder}" for folder in sorted(self.others))
+
+    def _note_tables(self, locations: pa.StringArray, below: pa.StringArray) -> None:
         """Remember the folders below that have metadata files: their tables are not this one's to clean."""
-        found = below.filter(pc.match_substring_regex(below, _OF_A_TABLE))
-        for path in found.to_pylist():
+        found = pc.match_substring_regex(below, _OF_A_TABLE)
+        for location, path in zip(locations.filter(found).to_pylist(), below.filter(found).to_pylist(), strict=True):
             folder = path.rpartition(f"{METADATA_FOLDER}/")[0]
-            if folder or not self.is_own:
+            if (folder or not self.is_own) and folder not in self.others and not self.belongs(location):
                 self.others.add(folder)
 
 

@@ -17,6 +17,7 @@ from icefield.maintenance.orphans.belonging import Belonging, PrefixMismatch
 from icefield.maintenance.orphans.listing import Listing
 from icefield.maintenance.orphans.prefixes import Prefixes
 from icefield.maintenance.orphans.result import SCHEMA, RemoveOrphanFilesResult
+from icefield.maintenance.orphans.versions import Versions
 from icefield.maintenance.places import Places
 from icefield.maintenance.target import Target
 from icefield.metadata import TableMetadata
@@ -47,8 +48,9 @@ def remove_orphans(
     io, root = target.io, location or target.metadata.location
     limit = clock.limit_ms(older_than, clock.local_now_ms(), allow_recent=allow_recent)
     places = Places(io, target.metadata.location, follows_links=True)
-    listing = Listing(root, limit, is_own=_is_own(places, root, target.metadata))
     held = Belonging(io, places, prefixes, target.runner)
+    versions = Versions(io, held.place_of, target.metadata, target.metadata_location)
+    listing = Listing(root, limit, versions.has, is_own=_is_own(places, root, target.metadata))
 
     def hold(metadata: TableMetadata, metadata_location: str | None) -> None:
         _refuse_shared(metadata)
@@ -70,11 +72,13 @@ def remove_orphans(
         behind = clock.local_now_ms() - clock.store_now_ms(io, root.rstrip("/"))
         orphans = orphans.filter(pc.less(orphans.column("modified_ms"), limit - max(behind, 0)))
     undeleted = 0 if dry_run else _delete(io, name, orphans)
-    return RemoveOrphanFilesResult(orphans=orphans, dry_run=dry_run, undeleted=undeleted, listed=listing.listed)
+    return RemoveOrphanFilesResult(
+        orphans=orphans, dry_run=dry_run, undeleted=undeleted, listed=listing.listed, others=listing.other_places()
+    )
 
 
 def _is_own(places: Places, root: str, metadata: TableMetadata) -> bool:
-    """Whether the metadata folder that a folder may have is the table's, and not that of another table."""
+    """Whether the metadata folder that a folder may have is where the table writes, and not that of another table."""
     own = LocationProvider.from_metadata(metadata).metadata_folder
     return places.place(f"{root.rstrip('/')}/{METADATA_FOLDER}/-") == places.place(f"{own}/-")
 

@@ -32,6 +32,9 @@ class RemoveOrphanFilesResult:
     listed: int = 0
     """Files below the location, of the table or not."""
 
+    others: tuple[str, ...] = ()
+    """Folders at or below the location that hold metadata files of other tables: nothing in them is an orphan."""
+
     @property
     def files(self) -> int:
         """How many orphan files there are."""

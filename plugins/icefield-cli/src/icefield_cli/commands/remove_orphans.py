@@ -59,6 +59,9 @@ def run(
     place = table if location is None else without_userinfo(location)
     if not result.listed:
         context.hint(f"no file is below {place}: it is not there, or empty")
+    if result.others:
+        more = f", and {len(result.others) - 1:,} such folders more" if len(result.others) > 1 else ""
+        context.hint(f"left alone: {without_userinfo(result.others[0])} holds metadata files of another table{more}")
     if not delete and (result.files or context.json):
         context.rows(rows_of(result.orphans.to_batches()), _COLUMNS, _for_people)
     if delete or context.json:
