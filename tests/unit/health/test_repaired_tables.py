@@ -378,3 +378,20 @@ def test_upkeep_that_changes_nothing_is_no_step(dry_run, monkeypatch):
     made = repair_table(table, [Repair.REWRITE_DATA_FILES], dry_run=dry_run)
     assert made.steps == ()
     assert [finding.check for finding in made.left] == ["small-files"]
+
+
+@pytest.mark.parametrize(
+    ("name", "repair"),
+    [
+        ("a data file that is listed twice", Repair.REWRITE_MANIFESTS),
+        ("a deletion vector with another cardinality", Repair.REWRITE_DATA_FILES),
+        ("a position delete file with another number of rows", Repair.REWRITE_DATA_FILES),
+    ],
+)
+def test_a_dry_run_says_that_something_else_which_is_broken_hinders_a_repair(name, repair, tmp_path):
+    made, plant, rule = PLANTED[name]
+    subject = Planted.sound(tmp_path, **made)
+    plant(subject)
+    steps, left = alike(subject)
+    assert [step for step, *_, failed in steps if failed] == [repair]
+    assert rule in {check for check, _, _ in left}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from icefield.catalog import Table
+from icefield.errors import InvalidArgument, InvalidFile
+from icefield.health.findings import Result
 from icefield.health.tables import rules
 from icefield.health.tables.corrections import corrections
-from icefield.health.tables.examine import GROUPS
+from icefield.health.tables.examine import GROUPS, stop_of
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.mending import Corrections, MendManifests
 from icefield.health.tables.rules import Repair, Rule
@@ -19,7 +23,8 @@ from icefield.health.tables.subject import Subject
 from icefield.maintenance.compaction import RewriteDataFilesResult, RewriteDataPolicy, rewrite_data_files
 from icefield.maintenance.deletes import RemoveDanglingDeletesResult
 from icefield.maintenance.target import Target
-from icefield.manifest import read_manifest_list
+from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries, read_manifest_list
+from icefield.manifest import schemas as f
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.updates import RemoveProperties, SetProperties
 from icefield.transaction import DeleteFiles
@@ -47,11 +52,16 @@ class Work:
         """The files that break the rules that the repair is for."""
         return {location: {} for location in self.ledger.locations(BY_REPAIR[self.repair])}
 
-    def of_readable(self) -> Corrections:
-        """The same, where every manifest of the branch can be read. Raises ``IcefieldError`` otherwise."""
+    def entries(self) -> Iterator[ManifestEntries]:
+        """The entries of every manifest of the branch. Raises ``IcefieldError`` where one cannot be read."""
         for head in self.subject.heads():
             for manifest in read_manifest_list(self.subject.io, head, self.subject.metadata).manifests:
-                self.subject.entries(manifest)
+                yield self.subject.entries(manifest)
+
+    def of_readable(self) -> Corrections:
+        """The named, where every manifest of the branch can be read. Raises ``IcefieldError`` otherwise."""
+        for _ in self.entries():
+            pass
         return self.named()
 
 
@@ -91,6 +101,27 @@ def _upgrade(work: Work, taken: Corrections) -> bool:
     return True
 
 
+def _what_to_write_anew(work: Work) -> Corrections:
+    taken = work.named()
+    _check_distinct(work, taken)
+    return taken
+
+
+def _check_distinct(work: Work, names: Collection[str]) -> None:
+    """Raise ``InvalidArgument`` where a manifest to be written anew would list a data file twice, as it does now."""
+    named = pa.array(sorted(names), pa.string())
+    for entries in work.entries():
+        paths = entries.column(f.FILE_PATH)
+        if entries.manifest.manifest_path in names or pc.any(pc.is_in(paths, value_set=named)).as_py():
+            live = entries.status() != EntryStatus.DELETED
+            data = live & (np.asarray(entries.column(f.CONTENT)) == DataFileContent.DATA)
+            counts = paths.filter(pa.array(data)).value_counts()
+            twice = counts.filter(pc.greater(counts.field("counts"), 1))
+            if len(twice):
+                path = twice.field("values")[0].as_py()
+                raise InvalidArgument(f"data file {path} is listed twice", location=path)
+
+
 def _rewrite_manifests(work: Work, taken: Corrections) -> bool:
     return _mended(work, taken, {})
 
@@ -106,7 +137,9 @@ def _what_to_correct(work: Work) -> Corrections:
     work.of_readable()
     claims = work.ledger.locations(_CLAIMS)
     wrong = work.ledger.locations([rule for rule in BY_REPAIR[Repair.CORRECT_ENTRIES] if rule not in _CLAIMS])
-    return corrections(work.subject, work.subject.data_files() if wrong else (), wrong, claims)
+    found = corrections(work.subject, work.subject.data_files() if wrong else (), wrong, claims)
+    _check_distinct(work, found)
+    return found
 
 
 def _correct_entries(work: Work, taken: Corrections) -> bool:
@@ -159,7 +192,22 @@ def _what_to_rewrite(work: Work) -> Corrections:
     worth = _rewritten(work, dry_run=True).groups or _removes(
         work.table.maintenance.remove_dangling_deletes(branch=MAIN_BRANCH, dry_run=True)
     )
-    return work.named() if worth else {}
+    if not worth:
+        return {}
+    _check_deletes(replace(work.subject, refs=(MAIN_BRANCH,)))
+    return work.named()
+
+
+def _check_deletes(subject: Subject) -> None:
+    """Raise ``InvalidFile`` where deletes that would be applied cannot be: of the delete files that are read."""
+    wanted = {rules.VECTORS_DAMAGED.name, rules.DELETES_DAMAGED.name}
+    for name, (group, look) in GROUPS.items():
+        if wanted.intersection(rule.name for rule in group):
+            ledger = Ledger(group)
+            stop_of(name, look, subject, ledger)
+            for finding in ledger.findings():
+                if finding.check in wanted and finding.result is Result.FAILED:
+                    raise InvalidFile(f"{finding.location}: {finding.found}", location=finding.location)
 
 
 def _rewrite_data_files(work: Work, taken: Corrections) -> bool:
@@ -193,7 +241,7 @@ MAKERS: Final[Mapping[Repair, Maker]] = {
     Repair.REWRITE_METADATA: Maker(Work.named, _rewrite_metadata),
     Repair.REMOVE_STATISTICS: Maker(Work.named, _remove_statistics),
     Repair.UPGRADE: Maker(Work.named, _upgrade),
-    Repair.REWRITE_MANIFESTS: Maker(Work.of_readable, _rewrite_manifests),
+    Repair.REWRITE_MANIFESTS: Maker(_what_to_write_anew, _rewrite_manifests),
     Repair.CORRECT_ENTRIES: Maker(_what_to_correct, _correct_entries),
     Repair.REWRITE_PARTITIONS: Maker(Work.of_readable, _rewrite_partitions),
     Repair.REMOVE_DANGLING_DELETES: Maker(_dangling, _remove_dangling_deletes),
