@@ -301,6 +301,20 @@ def test_partitions_take_a_line_a_field_where_they_do_not_fit(
     assert (", ".join(fields) in printed) is (width == 200)
 
 
+def test_of_a_partition_that_does_not_fit_the_end_is_shown_by_which_it_differs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    numbers = dict.fromkeys(("rows", "files", "bytes"), 10**9)
+    months = [f"time_hour_month=2013-{month:02}" for month in range(1, 13)]
+    output.print_rows(
+        [{"partition": month, **numbers} for month in months], ["partition", *numbers], json=False, terminal=True
+    )
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert all(month.endswith(cell.removeprefix("…")) for month, cell in zip(months, shown, strict=True))
+    assert len(set(shown)) == 12
+
+
 def test_headings_end_their_lines_between_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,7 +96,7 @@ def test_rolling_back_to_a_time_finds_the_last_ancestor_before_it(table):
     if target is not None:
         table.manage_snapshots().rollback_to_timestamp(table.snapshots()[2].timestamp_ms).commit()
         assert table.current_snapshot().snapshot_id == target.snapshot_id
-    with pytest.raises(NoSuchSnapshot, match="older than"):
+    with pytest.raises(NoSuchSnapshot, match=r"older than 1970-01-01T00:00:00\.001Z$"):
         table.manage_snapshots().rollback_to_timestamp(1).commit()
 
 

@@ -30,6 +30,14 @@ def as_milliseconds(value: Timestamp) -> int:
     return int(value)
 
 
+def in_utc(milliseconds: int) -> str:
+    """A time of milliseconds since 1970 as a string in ISO form; the number where that has no such form."""
+    try:
+        return f"{(_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec='milliseconds')[:-6]}Z"
+    except OverflowError:
+        return f"{milliseconds} ms since 1970"
+
+
 def _parsed(value: str) -> datetime:
     try:
         return datetime.fromisoformat(value.strip())

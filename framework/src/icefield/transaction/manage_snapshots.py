@@ -12,7 +12,7 @@ from icefield.metadata import TableMetadata, apply_updates
 from icefield.metadata.refs import MAIN_BRANCH, RefType, SnapshotRef
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.snapshots import NO_SNAPSHOT
-from icefield.metadata.timestamps import Timestamp, as_milliseconds
+from icefield.metadata.timestamps import Timestamp, as_milliseconds, in_utc
 from icefield.metadata.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
 from icefield.transaction.action import Action, ActionContext, Changes
 from icefield.transaction.cherry_pick import CherryPick, PublishChanges
@@ -169,7 +169,9 @@ class ManageSnapshots(Action):
             for snapshot in metadata.ancestors(main.snapshot_id if main is not None else None):
                 if snapshot.timestamp_ms < limit:
                     return _set_main(metadata, refs, snapshot.snapshot_id)
-            raise NoSuchSnapshot(f"no ancestor of the current snapshot is older than {limit} ms", timestamp_ms=limit)
+            raise NoSuchSnapshot(
+                f"no ancestor of the current snapshot is older than {in_utc(limit)}", timestamp_ms=limit
+            )
 
         return self._step(step)
 

@@ -109,14 +109,19 @@ _LEFT_OUT = "…"
 def _cut(cell: str, width: int) -> Text:
     """A cell as wide as its column.
 
-    Of a location the end is kept, by which files differ; the fields of a partition take a line each.
+    The end is kept of a location, by which files differ, and of the fields of a partition, which take a line each.
     """
     over, fields = _width(cell) - width, cell.split(", ")
     if over > 0 and "://" in cell:
-        cell = "…" + cell[over + 1 :]
+        cell = _end_of(cell, width)
     elif over > 0 and all("=" in field for field in fields):
-        cell = ",\n".join(fields)
+        cell = ",\n".join([*(_end_of(field, width - 1) for field in fields[:-1]), _end_of(fields[-1], width)])
     return Text(cell, no_wrap=True, overflow="ellipsis")
+
+
+def _end_of(cell: str, width: int) -> str:
+    over = _width(cell) - width
+    return "…" + cell[over + 1 :] if over > 0 else cell
 
 
 def _folded(name: str, width: int) -> str:
