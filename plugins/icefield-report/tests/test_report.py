@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import xml.etree.ElementTree as ET
@@ -177,6 +178,20 @@ def test_what_must_not_be_expired_is_named_and_ends_nothing() -> None:
     ((title, error),) = facts_of(table).upkeep.unknown
     assert title == "Snapshots"
     assert "gc.enabled" in error
+
+
+def test_a_property_that_cannot_be_is_named_and_ends_nothing(tmp_path: Path) -> None:
+    catalog = icefield.load_catalog("disk", type="directory", warehouse=f"file://{tmp_path}")
+    catalog.create_namespace("db")
+    table = lived_in(catalog)
+    location = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(location.read_text())
+    document["properties"] = {"write.target-file-size-bytes": "banana", "gc.enabled": "maybe"}
+    location.write_text(json.dumps(document))
+    icefield.clear_caches()
+    broken = icefield.open_table(table.metadata_location)
+    assert "is not of type integer" in report(broken)
+    assert {"Data files", "Snapshots"} <= {title for title, _ in facts_of(broken).upkeep.unknown}
 
 
 def test_a_table_without_snapshots_has_a_page() -> None:

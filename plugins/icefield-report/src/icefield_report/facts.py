@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from icefield import Table
+from icefield.errors import InvalidArgument
 from icefield.metadata import WRITE_TARGET_FILE_SIZE, get_int
 
 from icefield_report.manifests import Manifests, manifests_of
@@ -76,7 +78,7 @@ def facts_of(table: Table) -> Facts:
         format_version=table.format_version,
         spec=_spec(table),
         columns=len(table.schema().fields),
-        target=get_int(metadata.properties, WRITE_TARGET_FILE_SIZE),
+        target=_target(metadata.properties),
         properties=tuple(sorted(table.properties.items())),
         refs=tuple((name, str(ref.type), ref.snapshot_id) for name, ref in sorted(table.refs().items())),
         updated_ms=metadata.last_updated_ms,
@@ -91,6 +93,14 @@ def facts_of(table: Table) -> Facts:
         column_bytes=_column_bytes(table),
         upkeep=upkeep_of(table, partitions),
     )
+
+
+def _target(properties: Mapping[str, str]) -> int:
+    """The size that data files aim at: the default where the property is no size, which the upkeep says."""
+    try:
+        return get_int(properties, WRITE_TARGET_FILE_SIZE)
+    except InvalidArgument:
+        return get_int({}, WRITE_TARGET_FILE_SIZE)
 
 
 def _spec(table: Table) -> str:
