@@ -2,17 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
-_ROOTS = (
-    "icefield",
-    "icefield_dynamodb",
-    "icefield_hive",
-    "icefield_report",
-    "icefield_rest",
-    "icefield_rest_server",
-    "icefield_spark",
-    "icefield_sql",
-)
+from repository import text_of
+
+_ROOTS = tomllib.loads(text_of(Path("pyproject.toml")))["tool"]["importlinter"]["root_packages"]
 
 _TWO_THREADS = """
 from __future__ import annotations
