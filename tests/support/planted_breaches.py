@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from planted_faults import Planted
 
 
@@ -52,7 +53,48 @@ def at_position(position: int) -> Callable[[pa.Table], pa.Table]:
 def delete_by_equality(planted: Planted) -> None:
     """A delete by a key, in the only live delete file."""
     planted.table.maintenance.rewrite_data_files(rewrite_all=True, remove_dangling_deletes=True)
+    planted.table.maintenance.rewrite_manifests()
     planted.table.delete_by_equality(pa.table({"id": pa.array([1], pa.int64()), "kind": ["a"]}), ["id"])
+
+
+def name_another_file(planted: Planted) -> None:
+    """Let the delete file be of another live data file of its partition."""
+    files = planted.table.inspect.data_files().to_pylist()
+
+    def edit(record: dict[str, Any]) -> None:
+        named = next(each for each in files if each["file_path"] == record["referenced_data_file"])
+        others = (each for each in files if each["partition"] == named["partition"] and each is not named)
+        record["referenced_data_file"] = next(others)["file_path"]
+
+    planted.edit_files(edit, content=1)
+
+
+def move_deletes(planted: Planted) -> None:
+    """Let the delete file be of the other partition, as the manifest list says as well."""
+
+    def of_manifest(records: list[dict[str, Any]]) -> None:
+        for record in records:
+            if record["content"] == 1:
+                record["partitions"][0].update(lower_bound=b"b", upper_bound=b"b")
+
+    planted.edit_files(lambda d: d["partition"].update(kind="b"), content=1)
+    planted.edit_list(of_manifest)
+
+
+def take_an_id(planted: Planted) -> None:
+    """A row without an id in the first data file."""
+    path = planted.data_file()
+    rows = pq.read_table(path)
+    ids = pa.array([None, *rows["id"].to_pylist()[1:]], pa.int64())
+    rows = rows.set_column(0, pa.field("id", pa.int64(), metadata=rows.schema.field("id").metadata), ids)
+    pq.write_table(rows, path)
+
+    def edit(record: dict[str, Any]) -> None:
+        if record["file_path"] == f"file://{path}":
+            record["file_size_in_bytes"] = path.stat().st_size
+            of_column(1, 1)(record["null_value_counts"])
+
+    planted.edit_files(edit)
 
 
 def garble_deletes(planted: Planted) -> None:
@@ -61,6 +103,8 @@ def garble_deletes(planted: Planted) -> None:
 
 
 VECTORS = {"format_version": 3}
+PATHS, POSITIONS = 2147483546, 2147483545
+"""The columns of a position delete file."""
 PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
     # name: how the table is made, what is done to it, the rule that is broken
     "a last column id below a column's": (
@@ -93,6 +137,31 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         lambda p: p.edit_metadata(lambda d: set_in(d, "partition-specs", -1, "fields", 0, "name", "value")),
         "partition-names",
     ),
+    "a partition field of a column that is in no schema": (
+        {},
+        lambda p: p.edit_metadata(lambda d: set_in(d, "partition-specs", -1, "fields", 0, "source-id", 99)),
+        "partition-sources",
+    ),
+    "a sort order by a column that is in no schema": (
+        {},
+        lambda p: p.edit_metadata(lambda d: set_in(d, "sort-orders", -1, "fields", 0, "source-id", 99)),
+        "sort-order-sources",
+    ),
+    "a snapshot without a summary": (
+        {},
+        lambda p: p.edit_metadata(lambda d: d["snapshots"][0].pop("summary")),
+        "snapshot-operations",
+    ),
+    "a summary without an operation": (
+        {},
+        lambda p: p.edit_metadata(lambda d: d["snapshots"][0]["summary"].pop("operation")),
+        "snapshot-operations",
+    ),
+    "an operation that is none": (
+        {},
+        lambda p: p.edit_metadata(lambda d: set_in(d, "snapshots", -1, "summary", "operation", "merge")),
+        "snapshot-operations",
+    ),
     "two snapshots with one sequence number": (
         {},
         lambda p: p.edit_metadata(lambda d: set_in(d, "snapshots", 1, "sequence-number", 1)),
@@ -106,6 +175,16 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
     "a next row id that was given out": (
         VECTORS,
         lambda p: p.edit_metadata(lambda d: set_in(d, "next-row-id", 5)),
+        "next-row-id",
+    ),
+    "a file with row ids beyond the next one": (
+        VECTORS,
+        lambda p: p.edit_manifest(lambda records: [r["data_file"].update(first_row_id=1_000_000) for r in records[:1]]),
+        "next-row-id",
+    ),
+    "a manifest that gives row ids beyond the next one": (
+        VECTORS,
+        lambda p: p.edit_list(first(lambda r: r.update(first_row_id=1_000_000))),
         "next-row-id",
     ),
     "a log that names an expired snapshot": (
@@ -159,6 +238,16 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         "row-ids-missing",
     ),
     "a manifest list that is gone": ({}, lambda p: p.manifest_list.unlink(), "manifest-lists"),
+    "a manifest list that is cut in half": (
+        {},
+        lambda p: p.manifest_list.write_bytes(p.manifest_list.read_bytes()[: p.manifest_list.stat().st_size // 2]),
+        "manifest-lists",
+    ),
+    "a manifest list of zeros": (
+        {},
+        lambda p: p.manifest_list.write_bytes(bytes(p.manifest_list.stat().st_size)),
+        "manifest-lists",
+    ),
     "a manifest that is gone": ({}, lambda p: p.manifest().unlink(), "manifest-files"),
     "a manifest that is longer than its list says": (
         {},
@@ -180,6 +269,30 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         lambda p: p.edit_list(first(lambda r: r["partitions"][0].update(upper_bound=b"Z"))),
         "manifest-partitions",
     ),
+    "a summary of partitions without a least value": (
+        {},
+        lambda p: p.edit_list(first(lambda r: r["partitions"][0].update(lower_bound=None))),
+        "manifest-partitions",
+    ),
+    "a summary of partitions whose least value is none": (
+        {},
+        lambda p: p.edit_list(first(lambda r: r["partitions"][0].update(lower_bound=b"\xff"))),
+        "manifest-partitions",
+    ),
+    "a summary of partitions without a greatest value": (
+        {},
+        lambda p: p.edit_list(first(lambda r: r["partitions"][0].update(upper_bound=None))),
+        "manifest-partitions",
+    ),
+    **{
+        f"a wrong {name} in {made.get('format_version', 2)}": (
+            made,
+            lambda p, name=name: p.edit_metadata(lambda d: set_in(d, "snapshots", -1, "summary", name, "12345678")),
+            "snapshot-totals",
+        )
+        for name in ("total-files-size", "total-position-deletes", "total-equality-deletes")
+        for made in ({}, VECTORS)
+    },
     "totals that are not those of the files": (
         {},
         lambda p: p.edit_metadata(lambda d: set_in(d, "snapshots", -1, "summary", "total-records", "12345")),
@@ -222,6 +335,45 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         lambda p: p.edit_files(lambda d: d.update(referenced_data_file="file:///gone"), content=1),
         "dangling-deletes",
     ),
+    "an equality delete file that is older than the files of its partition": (
+        {},
+        lambda p: [
+            delete_by_equality(p),
+            p.table.maintenance.rewrite_data_files(where="kind = 'a'", rewrite_all=True),
+        ],
+        "dangling-deletes",
+    ),
+    "a position delete file of another partition than its data file": ({}, move_deletes, "delete-partitions"),
+    "a deletion vector of another partition than its data file": (VECTORS, move_deletes, "delete-partitions"),
+    "a deletion vector that its file has for another data file": (VECTORS, name_another_file, "delete-references"),
+    "positions of another data file than the entry names": ({}, name_another_file, "delete-references"),
+    "a position delete file whose bounds leave its paths out": (
+        {},
+        lambda p: p.edit_files(lambda d: of_column(PATHS, b"file:///a")(d["upper_bounds"]), content=1),
+        "delete-metrics",
+    ),
+    "a position delete file whose bounds leave its positions out": (
+        {},
+        lambda p: p.edit_files(lambda d: of_column(POSITIONS, struct.pack("<q", 4))(d["lower_bounds"]), content=1),
+        "delete-metrics",
+    ),
+    "an equality delete file whose bounds leave its keys out": (
+        {},
+        lambda p: [
+            delete_by_equality(p),
+            p.edit_files(lambda d: d.update(lower_bounds=[{"key": 1, "value": struct.pack("<q", 2)}]), content=1),
+            p.edit_files(lambda d: d.update(upper_bounds=[{"key": 1, "value": struct.pack("<q", 2)}]), content=1),
+        ],
+        "delete-metrics",
+    ),
+    "an equality delete file with another number of nulls": (
+        {},
+        lambda p: [
+            delete_by_equality(p),
+            p.edit_files(lambda d: d.update(null_value_counts=[{"key": 1, "value": 1}]), content=1),
+        ],
+        "delete-metrics",
+    ),
     "a deletion vector with another cardinality": (
         VECTORS,
         lambda p: p.edit_files(lambda d: d.update(record_count=2), content=1),
@@ -263,6 +415,26 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         lambda p: p.edit_files(lambda d: of_column(3, bound(1e9))(d["lower_bounds"])),
         "bounds-crossed",
     ),
+    "split offsets that descend": (
+        {},
+        lambda p: p.edit_files(lambda d: d.update(split_offsets=[400, 4])),
+        "split-offsets",
+    ),
+    "a split offset behind the end of its file": (
+        {},
+        lambda p: p.edit_files(lambda d: d.update(split_offsets=[4, d["file_size_in_bytes"]])),
+        "split-offsets",
+    ),
+    "a negative size of a column": (
+        {},
+        lambda p: p.edit_files(lambda d: of_column(3, -1)(d["column_sizes"])),
+        "column-sizes",
+    ),
+    "a column that is larger than its file": (
+        {},
+        lambda p: p.edit_files(lambda d: of_column(3, d["file_size_in_bytes"] + 1)(d["column_sizes"])),
+        "column-sizes",
+    ),
     "a data file that is gone": ({}, lambda p: p.data_file().unlink(), "files-missing"),
     "a data file of another size": (
         {},
@@ -289,6 +461,12 @@ PLANTED: dict[str, tuple[dict[str, Any], Callable[[Planted], Any], str]] = {
         lambda p: p.edit_files(lambda d: of_column(3, 1)(d["null_value_counts"])),
         "null-counts",
     ),
+    "a wrong count of NaNs": (
+        {},
+        lambda p: p.edit_files(lambda d: of_column(3, 1)(d["nan_value_counts"])),
+        "nan-counts",
+    ),
+    "a null in a required column": ({}, take_an_id, "required-columns"),
     "rows of another partition": (
         {},
         lambda p: p.edit_files(lambda d: d["partition"].update(kind="aa" if d["partition"]["kind"] == "a" else "a")),

@@ -18,7 +18,7 @@ from icefield.health.tables import examine, examine_table, repair_table, rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
-from icefield.manifest import clear_caches
+from icefield.manifest import clear_caches, manifest_list
 from icefield.types import LongType
 from planted_breaches import PLANTED
 from planted_faults import Planted
@@ -220,3 +220,182 @@ def test_no_file_that_was_sorted_here_is_found_unsorted(column, direction, tmp_p
     table.maintenance.rewrite_data_files("sort", rewrite_all=True)
     assert table.inspect.data_files()["sort_order_id"].to_pylist() == [1]
     assert findings(Planted(table)) == {}
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def garble(path: Path) -> None:
+    path.write_bytes(b"no Avro " * (path.stat().st_size // 8))
+
+
+@pytest.mark.parametrize("harm", [cut, garble, Path.unlink])
+@pytest.mark.parametrize("position", [0, -1])
+@pytest.mark.parametrize("format_version", [1, 2, 3])
+def test_a_list_that_cannot_be_read_is_found_in_every_snapshot_and_alone(format_version, position, harm, tmp_path):
+    planted = Planted.sound(tmp_path, format_version)
+    snapshot = planted.table.snapshots()[position]
+    harm(Path(snapshot.manifest_list.removeprefix("file://")))
+    clear_caches()
+    found = findings(planted)
+    assert set(found) == {"manifest-lists"}
+    (finding,) = found["manifest-lists"]
+    assert finding.location == snapshot.manifest_list
+    assert str(snapshot.snapshot_id) in finding.found
+
+
+def test_each_list_is_decoded_once(tmp_path, monkeypatch):
+    planted = Planted.sound(tmp_path)
+    clear_caches()
+    decode, decoded = manifest_list._decode, []
+
+    def noted(*given: Any) -> Any:
+        decoded.append(given[2])
+        return decode(*given)
+
+    monkeypatch.setattr(manifest_list, "_decode", noted)
+    assert findings(planted) == {}
+    assert sorted(decoded) == sorted(snapshot.manifest_list for snapshot in planted.table.snapshots())
+
+
+def partitioned_by_a_float(folder: Path, values: list[float | None]) -> Planted:
+    catalog = icefield.load_catalog("floats", type="directory", warehouse=f"file://{folder}")
+    catalog.create_namespace("db")
+    rows = pa.table({"value": pa.array(values, pa.float64())})
+    table = catalog.create_table("db.t", rows.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("value")
+    table.append(rows)
+    return Planted(table)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({}, None),
+        ({"contains_nan": None}, None),
+        ({"contains_nan": False}, "has NaN"),
+        ({"lower_bound": None}, "does not say which is the least"),
+        ({"upper_bound": None}, "does not say which is the greatest"),
+    ],
+)
+def test_a_list_that_hides_values_or_nan_of_a_partition_field_is_found(said, words, tmp_path):
+    planted = partitioned_by_a_float(tmp_path, [float("nan"), None, 1.5])
+    planted.edit_list(lambda records: records[0]["partitions"][0].update(said))
+    clear_caches()
+    found = findings(planted)
+    assert set(found) == ({"manifest-partitions"} if words else set())
+    assert all(words in finding.found for finding in found.get("manifest-partitions", []))
+
+
+def test_a_partition_field_of_nulls_and_nan_alone_needs_no_bounds(tmp_path):
+    assert findings(partitioned_by_a_float(tmp_path, [float("nan"), None])) == {}
+
+
+@pytest.mark.parametrize("stated", ["many", "-1", "9" * 10_000])
+def test_a_total_that_is_no_number_to_engines_is_not_judged(stated, tmp_path):
+    planted = Planted.sound(tmp_path)
+    planted.edit_metadata(lambda document: document["snapshots"][-1]["summary"].update({"total-records": stated}))
+    assert findings(planted) == {}
+
+
+@pytest.mark.parametrize("beside", [0, 7])
+def test_the_size_of_a_vector_may_count_as_its_own_or_as_that_of_its_file(beside, tmp_path):
+    planted = Planted.sound(tmp_path, 3)
+    (vector,) = planted.table.inspect.delete_files().to_pylist()
+    larger = vector["file_size_in_bytes"] - vector["content_size_in_bytes"]
+    assert larger > 0
+
+    def edit(document: dict[str, Any]) -> None:
+        summary = document["snapshots"][-1]["summary"]
+        summary["total-files-size"] = str(int(summary["total-files-size"]) + larger + beside)
+
+    planted.edit_metadata(edit)
+    assert set(findings(planted)) == ({"snapshot-totals"} if beside else set())
+
+
+def test_a_next_row_id_right_behind_the_last_row_is_sound_and_one_below_is_not(tmp_path):
+    planted = Planted.sound(tmp_path, 3)
+    end = planted.table.metadata.next_row_id
+    first = planted.table.inspect.data_files().sort_by("first_row_id").to_pylist()[-1]
+    assert first["first_row_id"] + first["record_count"] == end
+
+    def edit(document: dict[str, Any]) -> None:
+        document["next-row-id"] = end - 1
+        for snapshot in document["snapshots"]:
+            snapshot["added-rows"] = 0
+
+    assert findings(planted) == {}
+    planted.edit_metadata(edit)
+    found = findings(planted)
+    assert set(found) == {"next-row-id"}
+    assert f"ids up to {end}" in found["next-row-id"][0].found
+
+
+def test_a_first_row_id_near_the_greatest_number_is_found(tmp_path):
+    planted = Planted.sound(tmp_path, 3)
+    planted.edit_manifest(lambda records: records[0]["data_file"].update(first_row_id=2**63 - 1))
+    clear_caches()
+    (finding,) = findings(planted)["next-row-id"]
+    assert int(finding.found.rsplit(" ", 1)[-1]) > 2**63 - 1
+
+
+def test_an_unknown_source_of_a_partition_field_is_named_and_nothing_is_said_of_its_name(tmp_path):
+    planted = Planted.sound(tmp_path)
+    PLANTED["a partition field of a column that is in no schema"][1](planted)
+    found = findings(planted)
+    assert "partition-names" not in found
+    assert found["partition-sources"][0].found == (
+        "partition field 'kind' of spec 1 is of column 99, which no schema of the table has"
+    )
+
+
+def test_an_older_spec_of_an_unknown_source_has_no_finding_but_for_a_name_that_a_column_has(tmp_path):
+    planted = Planted.sound(tmp_path)
+    with planted.table.update_spec() as spec:
+        spec.remove_field("kind")
+    planted.edit_metadata(
+        lambda document: [
+            field.update({"source-id": 99})
+            for each in document["partition-specs"]
+            if each["spec-id"] != document["default-spec-id"]
+            for field in each["fields"]
+        ]
+    )
+    found = findings(planted)
+    assert "partition-sources" not in found
+    assert found["partition-names"][0].found == (
+        "partition field 'kind' of spec 1 has the name of a column, and is of column 99, "
+        "which no schema of the table has"
+    )
+
+
+def test_an_older_sort_order_of_an_unknown_column_has_no_finding(tmp_path):
+    planted = Planted.sound(tmp_path)
+    with planted.table.update_sort_order() as order:
+        order.asc("value")
+    planted.edit_metadata(
+        lambda document: [
+            field.update({"source-id": 99})
+            for each in document["sort-orders"]
+            if each["order-id"] != document["default-sort-order-id"]
+            for field in each["fields"]
+        ]
+    )
+    assert "sort-order-sources" not in findings(planted)
+
+
+def test_a_snapshot_of_version_1_needs_no_summary_also_after_an_upgrade(tmp_path):
+    planted = Planted.sound(tmp_path, 1)
+
+    def edit(document: dict[str, Any]) -> None:
+        for snapshot in document["snapshots"]:
+            snapshot.pop("summary")
+
+    planted.edit_metadata(edit)
+    assert findings(planted) == {}
+    planted = Planted(planted.loaded())
+    with planted.table.transaction() as tx:
+        tx.upgrade_table_version(2)
+    assert findings(planted) == {}

@@ -1,9 +1,8 @@
-"""What is looked at in the entries of manifests, alone and next to each other."""
+"""What is looked at in the entries of manifests: in each alone here, next to each other in ``live_checks``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,38 +10,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.errors import IcefieldError
-from icefield.health.tables import rules
+from icefield.health.tables import live_checks, rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.rules import Rule
 from icefield.health.tables.subject import Subject
 from icefield.manifest import DataFileContent, EntryStatus, ManifestContent, ManifestEntries
 from icefield.manifest import schemas as f
-from icefield.metadata.snapshots import Snapshot
+from icefield.manifest.statistics import map_parts
 from icefield.types.values import from_bytes_array
 
 RULES: Final = (
     rules.ENTRY_NUMBERS,
-    rules.LISTED_TWICE,
     rules.SORT_ORDERS,
     rules.EQUALITY_IDS,
     rules.VECTOR_VERSION,
     rules.VECTOR_FIELDS,
-    rules.VECTORS_TWICE,
-    rules.DANGLING,
-    rules.ROW_IDS_MISSING,
-    rules.ROW_IDS_TWICE,
     rules.COUNTS_IMPOSSIBLE,
     rules.BOUNDS_CROSSED,
-)
-_TOGETHER: Final = (
-    f.CONTENT,
-    f.FILE_PATH,
-    f.FILE_FORMAT,
-    f.RECORD_COUNT,
-    f.SEQUENCE_NUMBER,
-    f.FIRST_ROW_ID,
-    f.REFERENCED_DATA_FILE,
-    f.CONTENT_OFFSET,
+    rules.SPLIT_OFFSETS,
+    rules.COLUMN_SIZES,
+    *live_checks.RULES,
 )
 _WORKED_OUT: Final = (rules.COUNTS_IMPOSSIBLE, rules.BOUNDS_CROSSED)
 _V3: Final = 3
@@ -54,7 +41,7 @@ def examine_entries(subject: Subject, ledger: Ledger) -> None:
         _EntriesExamination(subject, entries, ledger).run()
         ledger.look_at(None)
     for head in subject.heads():
-        _look_together(subject, head, ledger)
+        live_checks.look_at_head(subject, head, ledger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +61,8 @@ class _EntriesExamination:
             (rules.VECTOR_FIELDS, self._vector_fields),
             (rules.COUNTS_IMPOSSIBLE, self._counts),
             (rules.BOUNDS_CROSSED, self._bounds),
+            (rules.SPLIT_OFFSETS, self._split_offsets),
+            (rules.COLUMN_SIZES, self._column_sizes),
         ):
             self.ledger.look_at(rule)
             look()
@@ -173,96 +162,33 @@ class _EntriesExamination:
                 continue  # no order of Arrow's: points, or bounds of another type
             self._breach(rules.BOUNDS_CROSSED, crossed, f"the lower bound of column '{name}' is above the upper one")
 
+    def _split_offsets(self) -> None:
+        lists, sizes = self.entries.column(f.SPLIT_OFFSETS), np.asarray(self.entries.column(f.FILE_SIZE))
+        offsets = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
+        parents = np.asarray(pc.list_parent_indices(lists))
+        descending = np.zeros(len(self.entries), bool)
+        descending[parents[1:][(offsets[1:] < offsets[:-1]) & (parents[1:] == parents[:-1])]] = True
+        self._breach(rules.SPLIT_OFFSETS, descending, "its split offsets do not ascend")
+        outside = np.zeros(len(self.entries), bool)
+        # A size that is negative is said to be impossible.
+        outside[parents[(offsets < 0) | ((offsets >= sizes[parents]) & (sizes[parents] >= 0))]] = True
+        self._breach(rules.SPLIT_OFFSETS, outside, "a split offset is outside of the file")
+
+    def _column_sizes(self) -> None:
+        maps, sizes = self.entries.column(f.COLUMN_SIZES), np.asarray(self.entries.column(f.FILE_SIZE))
+        offsets, _, values = map_parts(maps)
+        first, last = int(offsets[0]), int(offsets[-1])
+        held = np.asarray(pc.fill_null(values.slice(first, last - first), 0))
+        limits = np.repeat(sizes, np.diff(offsets))
+        wrong = np.zeros(len(self.entries), bool)
+        rows = np.repeat(np.arange(len(self.entries)), np.diff(offsets))
+        wrong[rows[(held < 0) | ((held > limits) & (limits >= 0))]] = True
+        wrong &= np.asarray(pc.is_valid(maps))
+        self._breach(rules.COLUMN_SIZES, wrong, "the size of a column is negative, or above that of the file")
+
 
 def _stored(array: pa.Array) -> pa.Array:
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
 _UNSORTED: Final = pa.array([0], pa.int32())
-
-
-@dataclass(slots=True)
-class _Live:
-    """The live entries of one snapshot, in columns."""
-
-    parts: list[pa.RecordBatch] = field(default_factory=list)
-
-    def add(self, entries: ManifestEntries) -> None:
-        """Take the live entries of a manifest."""
-        live = pa.array(entries.status() != EntryStatus.DELETED)
-        columns = [entries.column(number).filter(live) for number in _TOGETHER]
-        self.parts.append(pa.RecordBatch.from_arrays(columns, names=[str(number) for number in _TOGETHER]))
-
-    def table(self, content: Sequence[DataFileContent]) -> pa.Table:
-        """The entries of some contents."""
-        table = pa.Table.from_batches(self.parts)
-        kinds = pa.array([int(each) for each in content], pa.int32())
-        return table.filter(pc.is_in(table.column(str(f.CONTENT)), value_set=kinds))
-
-
-def _look_together(subject: Subject, head: Snapshot, ledger: Ledger) -> None:
-    live = _Live()
-    for manifest in subject.manifests(head):
-        try:
-            live.add(subject.entries(manifest))
-        except IcefieldError:
-            return  # what follows needs every entry; that one is missing is said elsewhere
-    if not live.parts:
-        return
-    data = live.table([DataFileContent.DATA])
-    deletes = live.table([DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES])
-    ledger.look_at(rules.LISTED_TWICE)
-    _twice(data, f.FILE_PATH, rules.LISTED_TWICE, "live in more than one entry", ledger)
-    ledger.look_at(rules.VECTORS_TWICE)
-    vectors = deletes.filter(pc.equal(_column(deletes, f.FILE_FORMAT), "puffin"))
-    _twice(vectors, f.REFERENCED_DATA_FILE, rules.VECTORS_TWICE, "more than one deletion vector", ledger)
-    ledger.look_at(rules.DANGLING)
-    _dangling(data, deletes, ledger)
-    if subject.metadata.format_version >= _V3 and head.first_row_id is not None:
-        _row_ids(data, ledger)
-    ledger.look_at(None)
-
-
-def _column(table: pa.Table, number: int) -> pa.ChunkedArray:
-    return table.column(str(number))
-
-
-def _twice(table: pa.Table, number: int, rule: Rule, found: str, ledger: Ledger) -> None:
-    counts = table.group_by(str(number)).aggregate([([], "count_all")])
-    for row in counts.filter(pc.greater(counts.column("count_all"), 1)).to_pylist():
-        if row[str(number)] is not None:
-            ledger.breach(rule, row[str(number)], f"{found}: {row['count_all']}")
-
-
-def _dangling(data: pa.Table, deletes: pa.Table, ledger: Ledger) -> None:
-    """Delete files that can delete nothing: their one data file is gone, or every data file is newer."""
-    paths = _column(data, f.FILE_PATH).combine_chunks()
-    named = _column(deletes, f.REFERENCED_DATA_FILE)
-    gone = pc.and_not(pc.is_valid(named), pc.is_in(named, value_set=paths))
-    for row in deletes.filter(gone).to_pylist():
-        found = f"it deletes rows of {row[str(f.REFERENCED_DATA_FILE)]}, which is no file of the table"
-        ledger.breach(rules.DANGLING, row[str(f.FILE_PATH)], found)
-    oldest = pc.min(_column(data, f.SEQUENCE_NUMBER)).as_py()
-    numbers, content = _column(deletes, f.SEQUENCE_NUMBER), _column(deletes, f.CONTENT)
-    first = 0 if oldest is None else oldest
-    # An equality delete applies to older files only, a position delete to those of its own commit as well.
-    late = pc.or_(pc.less(numbers, first), pc.and_(pc.equal(numbers, first), pc.equal(content, _EQUALITY)))
-    unused = pc.and_not(late if oldest is not None else pc.is_valid(numbers), gone)
-    for path in _column(deletes.filter(unused), f.FILE_PATH).to_pylist():
-        ledger.breach(rules.DANGLING, path, "every data file of the table is newer than it")
-
-
-_EQUALITY: Final = int(DataFileContent.EQUALITY_DELETES)
-
-
-def _row_ids(data: pa.Table, ledger: Ledger) -> None:
-    ledger.look_at(rules.ROW_IDS_MISSING)
-    first = _column(data, f.FIRST_ROW_ID)
-    for path in _column(data.filter(pc.is_null(first)), f.FILE_PATH).to_pylist():
-        ledger.breach(rules.ROW_IDS_MISSING, path, "the file has no first row id")
-    ledger.look_at(rules.ROW_IDS_TWICE)
-    known = data.filter(pc.is_valid(first)).sort_by(str(f.FIRST_ROW_ID))
-    starts, rows = (np.asarray(_column(known, number)) for number in (f.FIRST_ROW_ID, f.RECORD_COUNT))
-    for row in np.flatnonzero(starts[1:] < (starts + rows)[:-1]) + 1:
-        path = _column(known, f.FILE_PATH)[int(row)].as_py()
-        ledger.breach(rules.ROW_IDS_TWICE, path, f"its row ids begin at {starts[row]}, within those of another file")

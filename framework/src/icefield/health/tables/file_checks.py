@@ -53,10 +53,11 @@ def examine_files(subject: Subject, ledger: Ledger) -> None:
     for entries in subject.readable():
         files.add(entries)
     _look_at_sizes(subject, files, ledger)
+    footers: delete_checks.Footers = {}
     for kind in (True, False):
         deletes = [file for file in files.deletes.values() if file.is_deletion_vector is kind]
         for file in sampled(deletes, subject.sample):
-            delete_checks.look_at_deletes(subject, file, files.rows, ledger)
+            delete_checks.look_at_deletes(subject, file, files.rows, footers, ledger)
 
 
 def _look_at_sizes(subject: Subject, files: _Files, ledger: Ledger) -> None:

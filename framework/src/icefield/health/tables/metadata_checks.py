@@ -12,7 +12,9 @@ from icefield.health.tables import rules
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.subject import Subject
 from icefield.metadata import PartitionStatisticsFile, StatisticsFile, inflated
+from icefield.metadata.snapshots import Operation
 from icefield.partitioning.spec import takes_name_of_column
+from icefield.partitioning.transforms import VoidTransform
 
 RULES: Final = (
     rules.LAST_COLUMN_ID,
@@ -20,22 +22,28 @@ RULES: Final = (
     rules.LATER_DEFAULTS,
     rules.LATER_TYPES,
     rules.PARTITION_NAMES,
+    rules.PARTITION_SOURCES,
+    rules.ORDER_SOURCES,
     rules.SNAPSHOT_NUMBERS,
     rules.SNAPSHOT_SCHEMAS,
-    rules.NEXT_ROW_ID,
+    rules.SNAPSHOT_OPERATIONS,
     rules.LOGGED_SNAPSHOTS,
     rules.LOGGED_METADATA,
     rules.STATISTICS_OF_NOTHING,
     rules.STATISTICS_FILES,
 )
 _V3: Final = 3
+_OPERATIONS: Final = frozenset(each.value for each in Operation)
 
 
 def examine_metadata(subject: Subject, ledger: Ledger) -> None:
     """Look at the metadata file itself and the files that it alone names."""
     _last_ids(subject, ledger)
     _later_features(subject, ledger)
+    _partition_fields(subject, ledger)
+    _sort_fields(subject, ledger)
     _snapshots(subject, ledger)
+    _operations(subject, ledger)
     _logs(subject, ledger)
     _statistics(subject, ledger)
 
@@ -75,12 +83,42 @@ def _later_features(subject: Subject, ledger: Ledger) -> None:
         if needed > version:
             found = f"column '{name}' is {field.field_type}, which needs format version {needed}, not {version}"
             ledger.breach(rules.LATER_TYPES, where, found)
-    ledger.look_at(rules.PARTITION_NAMES)
+
+
+def _partition_fields(subject: Subject, ledger: Ledger) -> None:
+    metadata, where = subject.metadata, subject.metadata_location
     for spec in metadata.partition_specs:
         for partition in spec.fields:
+            what = f"partition field '{partition.name}' of spec {spec.spec_id}"
+            gone = _in_no_schema(subject, partition.source_ids)
+            # An older spec may outlive its columns, and the schemas that had them; a void field needs none.
+            is_used = spec.spec_id == metadata.default_spec_id and not isinstance(partition.transform, VoidTransform)
+            ledger.look_at(rules.PARTITION_SOURCES)
+            if gone and is_used:
+                ledger.breach(rules.PARTITION_SOURCES, where, f"{what} is of {_named(gone)}")
+                continue
+            ledger.look_at(rules.PARTITION_NAMES)
             if takes_name_of_column(partition, metadata.schema()):
-                found = f"partition field '{partition.name}' of spec {spec.spec_id} has the name of another column"
-                ledger.breach(rules.PARTITION_NAMES, where, found)
+                has = f"the name of a column, and is of {_named(gone)}" if gone else "the name of another column"
+                ledger.breach(rules.PARTITION_NAMES, where, f"{what} has {has}")
+
+
+def _sort_fields(subject: Subject, ledger: Ledger) -> None:
+    """Only the order that new rows are sorted by: an older one may outlive its columns."""
+    ledger.look_at(rules.ORDER_SOURCES)
+    order = subject.metadata.sort_order()
+    for position, field in enumerate(order.fields, 1):
+        if gone := _in_no_schema(subject, field.source_ids):
+            found = f"field {position} of sort order {order.order_id}, the default, is of {_named(gone)}"
+            ledger.breach(rules.ORDER_SOURCES, subject.metadata_location, found)
+
+
+def _in_no_schema(subject: Subject, columns: tuple[int, ...]) -> list[int]:
+    return [each for each in columns if not any(each in schema.id_to_field for schema in subject.metadata.schemas)]
+
+
+def _named(columns: list[int]) -> str:
+    return f"column {', '.join(map(str, columns))}, which no schema of the table has"
 
 
 def _snapshots(subject: Subject, ledger: Ledger) -> None:
@@ -103,12 +141,21 @@ def _snapshots(subject: Subject, ledger: Ledger) -> None:
     for number, count in numbers.items():
         if count > 1:
             ledger.breach(rules.SNAPSHOT_NUMBERS, where, f"{count} snapshots have the sequence number {number}")
-    ledger.look_at(rules.NEXT_ROW_ID)
-    for snapshot in metadata.snapshots:
-        end = (snapshot.first_row_id or 0) + (snapshot.added_rows or 0)
-        if metadata.next_row_id is not None and end > metadata.next_row_id:
-            found = f"next-row-id is {metadata.next_row_id}, and snapshot {snapshot.snapshot_id} gave ids up to {end}"
-            ledger.breach(rules.NEXT_ROW_ID, where, found)
+
+
+def _operations(subject: Subject, ledger: Ledger) -> None:
+    """What each snapshot did. Those of version 1, whose number is 0, need not say it, also after an upgrade."""
+    ledger.look_at(rules.SNAPSHOT_OPERATIONS)
+    for snapshot in subject.metadata.snapshots:
+        stated = snapshot.summary.get("operation")
+        if not snapshot.sequence_number or stated in _OPERATIONS:
+            continue
+        if not snapshot.summary:
+            found = "no summary"
+        else:
+            found = "a summary without operation" if stated is None else f"the operation {stated!r}, which is none"
+        found = f"snapshot {snapshot.snapshot_id} has {found}"
+        ledger.breach(rules.SNAPSHOT_OPERATIONS, subject.metadata_location, found)
 
 
 def _logs(subject: Subject, ledger: Ledger) -> None:

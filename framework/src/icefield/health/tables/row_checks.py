@@ -5,6 +5,7 @@ Files are read whole, without their deletes: metrics are of all rows of a file.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from icefield.health.tables import rules
 from icefield.health.tables.corrections import rows_of
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.sampling import sampled
+from icefield.health.tables.stated_bounds import wrong_bound, wrong_count
 from icefield.health.tables.subject import Subject
 from icefield.manifest import DataFile
 from icefield.metadata.metrics import Metrics, MetricsCollector
@@ -23,13 +25,16 @@ from icefield.partitioning import SortOrder
 from icefield.partitioning.sort_order import sort_indices
 from icefield.partitioning.spec import normalised_key, partition_batch
 from icefield.schema import schema_to_arrow
-from icefield.types.values import from_arrow_array, from_bytes
+from icefield.types import NestedField, StructType
+from icefield.types.values import from_arrow_array
 
 RULES: Final = (
     rules.FILES_DAMAGED,
     rules.RECORD_COUNTS,
     rules.BOUNDS,
     rules.NULL_COUNTS,
+    rules.NAN_COUNTS,
+    rules.REQUIRED_COLUMNS,
     rules.PARTITION_VALUES,
     rules.SORTED,
 )
@@ -82,15 +87,23 @@ class _FileExamination:
             self._breach(
                 rules.RECORD_COUNTS, f"it holds {held.record_count:,} rows, and its manifest says {file.record_count:,}"
             )
-        self._ledger.look_at(rules.NULL_COUNTS)
-        for number, stated in file.null_value_counts.items():
-            found = held.null_value_counts.get(number)
-            # A column that is repeated has as many values as the writer saw, by rules that differ.
-            if found is not None and found != stated and not self._schema.is_repeated(number):
+        for rule, what, stated, found in (
+            (rules.NULL_COUNTS, "nulls", file.null_value_counts, held.null_value_counts),
+            (rules.NAN_COUNTS, "NaNs", file.nan_value_counts, held.nan_value_counts),
+        ):
+            self._ledger.look_at(rule)
+            for number, count in stated.items():
+                # A column that is repeated has as many values as the writer saw, by rules that differ.
+                if number in found and not self._schema.is_repeated(number):
+                    said = wrong_count(self._schema.find_column_name(number) or "", what, found[number], count)
+                    if said:
+                        self._breach(rule, said)
+        self._ledger.look_at(rules.REQUIRED_COLUMNS)
+        for number in _always_required(self._schema.fields):
+            nulls = held.null_value_counts.get(number, 0)
+            if nulls:
                 name = self._schema.find_column_name(number)
-                self._breach(
-                    rules.NULL_COUNTS, f"column '{name}' has {found:,} nulls, and its manifest says {stated:,}"
-                )
+                self._breach(rules.REQUIRED_COLUMNS, f"column '{name}' is required, and {nulls:,} rows have none")
         self._ledger.look_at(rules.BOUNDS)
         for number, encoded in file.lower_bounds.items():
             self._compare_bound(number, encoded, held.lower_bounds.get(number), upper=False)
@@ -99,21 +112,12 @@ class _FileExamination:
 
     def _compare_bound(self, number: int, encoded: bytes, value: Any, *, upper: bool) -> None:
         column = self._schema.id_to_field.get(number)
-        if column is None or value is None or self._schema.is_repeated(number):
+        if column is None or self._schema.is_repeated(number):
             return
-        try:
-            stated = from_bytes(column.field_type, encoded)
-        except InvalidArgument as error:
-            self._breach(rules.BOUNDS, f"the bound of column '{self._schema.find_column_name(number)}': {error}")
-            return
-        try:
-            bounds = stated >= value if upper else stated <= value
-        except TypeError:
-            return  # points have no order
-        if not bounds:
-            side = "greatest" if upper else "least"
-            name = self._schema.find_column_name(number)
-            self._breach(rules.BOUNDS, f"column '{name}' has {value!r}, and its manifest says {side} {stated!r}")
+        name = self._schema.find_column_name(number) or ""
+        said = wrong_bound(name, column.field_type, encoded, value, upper=upper)
+        if said:
+            self._breach(rules.BOUNDS, said)
 
     def _look_at_partition(self, batch: pa.RecordBatch) -> None:
         """Whether each row has the partition of its file."""
@@ -157,3 +161,12 @@ class _FileExamination:
         if len(moved):
             found = f"it claims sort order {self._order.order_id}, and row {order[moved[0]]} belongs at {moved[0]}"
             self._breach(rules.SORTED, found)
+
+
+def _always_required(fields: Iterable[NestedField]) -> Iterator[int]:
+    """The columns that every row has a value of: required ones, below structs that are required themselves."""
+    for field in fields:
+        if field.required:
+            yield field.field_id
+            if isinstance(field.field_type, StructType):
+                yield from _always_required(field.field_type.fields)

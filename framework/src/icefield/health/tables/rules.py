@@ -62,6 +62,9 @@ _FIXED_SPEC = "partition specs cannot be changed once they are made"
 _FIXED_LOG = "no change of a table takes single entries out of its logs"
 _FIXED_SNAPSHOT = "snapshots cannot be changed once they are made; one that is no head goes when it expires"
 _LOST = "what the file held is lost with it"
+_OF_THE_WRITER = "only the writer of a file knows what it is; a repair takes counts and bounds from the rows alone"
+_DELETE_ENTRIES_STAY = "what manifests say of delete files is not written anew"
+_MEANT = "which column was meant is not known"
 
 LAST_COLUMN_ID: Final = Rule(
     "last-column-id", _META, "commit any change: the number is raised with it", repair=Repair.REWRITE_METADATA
@@ -83,6 +86,18 @@ PARTITION_NAMES: Final = Rule(
     "Partitioning",
     "rename the partition field: Java refuses a table with such a name",
     no_repair=_FIXED_SPEC,
+)
+PARTITION_SOURCES: Final = Rule(
+    "partition-sources",
+    "Partitioning",
+    "take the field out of the spec: `table.update_spec()`; nothing can be written with it",
+    no_repair=_MEANT,
+)
+ORDER_SOURCES: Final = Rule(
+    "sort-order-sources",
+    "Sorting",
+    "set another sort order: `table.update_sort_order()`; nothing can be sorted by this one",
+    no_repair=_MEANT,
 )
 STATISTICS_OF_NOTHING: Final = Rule(
     "statistics-snapshots",
@@ -107,6 +122,12 @@ LOGGED_METADATA: Final = Rule(
 SNAPSHOT_NUMBERS: Final = Rule("snapshot-sequence-numbers", _SNAPSHOTS, _OLDER, no_repair=_FIXED_SNAPSHOT)
 SNAPSHOT_SCHEMAS: Final = Rule(
     "snapshot-schemas", _SNAPSHOTS, "time travel to it takes the current schema", no_repair=_FIXED_SNAPSHOT
+)
+SNAPSHOT_OPERATIONS: Final = Rule(
+    "snapshot-operations",
+    _SNAPSHOTS,
+    "some engines do not open the table; others take the snapshot for an overwrite",
+    no_repair=_FIXED_SNAPSHOT,
 )
 SNAPSHOT_TOTALS: Final = Rule(
     "snapshot-totals",
@@ -169,6 +190,12 @@ DANGLING: Final = Rule(
     Result.WARNING,
     repair=Repair.REMOVE_DANGLING_DELETES,
 )
+DELETE_PARTITIONS: Final = Rule(
+    "delete-partitions",
+    _SCAN,
+    _OLDER + ": readers do not apply the delete file, and rows that were deleted are there again",
+    no_repair=_DELETE_ENTRIES_STAY,
+)
 ROW_IDS_MISSING: Final = Rule(
     "row-ids-missing", _LINEAGE, _AGAIN + ": it gives the rows ids", repair=Repair.REWRITE_MANIFESTS
 )
@@ -177,6 +204,8 @@ ROW_IDS_TWICE: Final = Rule(
 )
 BOUNDS_CROSSED: Final = Rule("bounds-crossed", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 COUNTS_IMPOSSIBLE: Final = Rule("counts-impossible", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
+SPLIT_OFFSETS: Final = Rule("split-offsets", _MANIFESTS, _FILES_AGAIN, no_repair=_OF_THE_WRITER)
+COLUMN_SIZES: Final = Rule("column-sizes", _MANIFESTS, _FILES_AGAIN, Result.WARNING, no_repair=_OF_THE_WRITER)
 
 FILES_MISSING: Final = Rule("files-missing", _SNAPSHOTS, _RESTORE, repair=Repair.FORGET_MISSING_FILES)
 FILE_SIZES: Final = Rule(
@@ -194,6 +223,18 @@ DELETE_POSITIONS: Final = Rule(
     Result.WARNING,
     no_repair="which row was meant is not known",
 )
+DELETE_REFERENCES: Final = Rule(
+    "delete-references",
+    _DELETES,
+    _OLDER + ": rows of one data file are deleted in another, or not at all",
+    no_repair="which of the two data files was meant is not known",
+)
+DELETE_METRICS: Final = Rule(
+    "delete-metrics",
+    _MANIFESTS,
+    _OLDER + ": readers choose delete files by their bounds and counts, and pass over one that applies",
+    no_repair=_DELETE_ENTRIES_STAY,
+)
 FILES_DAMAGED: Final = Rule("files-damaged", _SNAPSHOTS, _RESTORE, no_repair=_LOST)
 RECORD_COUNTS: Final = Rule("record-counts", _MANIFESTS, _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 BOUNDS: Final = Rule(
@@ -201,6 +242,15 @@ BOUNDS: Final = Rule(
 )
 NULL_COUNTS: Final = Rule(
     "null-counts", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.CORRECT_ENTRIES
+)
+NAN_COUNTS: Final = Rule(
+    "nan-counts", _MANIFESTS, _FILES_AGAIN + ": filters skip rows that match", repair=Repair.CORRECT_ENTRIES
+)
+REQUIRED_COLUMNS: Final = Rule(
+    "required-columns",
+    "Schemas",
+    "make the column optional, or overwrite these rows",
+    no_repair="what the rows should have is not known",
 )
 SORTED: Final = Rule("sorted-rows", "Sorting", _FILES_AGAIN, repair=Repair.CORRECT_ENTRIES)
 PARTITION_VALUES: Final = Rule(

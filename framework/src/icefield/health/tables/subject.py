@@ -15,6 +15,7 @@ from icefield.manifest import (
     EntryStatus,
     ManifestEntries,
     ManifestFile,
+    ManifestList,
     read_manifest,
     read_manifest_list,
 )
@@ -47,11 +48,15 @@ class Subject:
         return [snapshot for snapshot in found if snapshot is not None]
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
-        """The manifests of a snapshot; none where its list cannot be read, which another check says."""
+        """The manifests of a snapshot; none where its list cannot be read, which ``manifest-lists`` says."""
         try:
-            return read_manifest_list(self.io, snapshot, self.metadata).manifests
+            return self.manifest_list(snapshot).manifests
         except IcefieldError:
             return ()
+
+    def manifest_list(self, snapshot: Snapshot) -> ManifestList:
+        """The list of a snapshot. Raises ``IcefieldError`` where it is gone; a damaged one raises when it is used."""
+        return read_manifest_list(self.io, snapshot, self.metadata)
 
     def claims(self) -> list[list[ManifestFile]]:
         """The manifests of all heads, each once: what lists say of it, that of the first head first.
