@@ -395,3 +395,17 @@ def test_a_dry_run_says_that_something_else_which_is_broken_hinders_a_repair(nam
     steps, left = alike(subject)
     assert [step for step, *_, failed in steps if failed] == [repair]
     assert rule in {check for check, _, _ in left}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (*_, rule) in PLANTED.items() if rule in ("delete-partitions", "delete-metrics")]
+)
+def test_no_delete_is_removed_as_one_of_nothing_while_its_entry_is_wrong(name, tmp_path):
+    """Readers do not apply it, but for what its manifest says of it: with the file the rows would be lost for good."""
+    made, plant, _ = PLANTED[name]
+    subject = Planted.sound(tmp_path, **made)
+    plant(subject)
+    before = set(subject.loaded().inspect.delete_files()["file_path"].to_pylist())
+    steps, _ = alike(subject)
+    assert {step for step, *_, failed in steps if not failed} <= {Repair.REWRITE_MANIFESTS, Repair.CORRECT_ENTRIES}
+    assert set(subject.loaded().inspect.delete_files()["file_path"].to_pylist()) == before

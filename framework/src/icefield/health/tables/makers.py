@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from icefield.catalog import Table
-from icefield.errors import InvalidArgument, InvalidFile
+from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.health.findings import Result
 from icefield.health.tables import rules
 from icefield.health.tables.corrections import corrections
@@ -34,6 +34,10 @@ BY_REPAIR: Final[Mapping[Repair, tuple[Rule, ...]]] = {
     repair: tuple(rule for group, _ in GROUPS.values() for rule in group if rule.repair is repair) for repair in Repair
 }
 _CLAIMS: Final = (rules.SORT_ORDERS, rules.SORTED)
+_MISTAKEN: Final = frozenset({rules.ENTRY_NUMBERS, rules.DELETE_PARTITIONS, rules.DELETE_METRICS})
+"""Where one of these is broken, a delete file may seem to delete nothing and be meant to."""
+_UNREADABLE: Final = frozenset({rules.VECTORS_DAMAGED, rules.DELETES_DAMAGED})
+"""Of these no delete can be applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +162,23 @@ def _rewrite_partitions(work: Work, taken: Corrections) -> bool:
 
 
 def _dangling(work: Work) -> Corrections:
-    return (
-        work.named()
-        if _removes(work.table.maintenance.remove_dangling_deletes(branch=work.branch, dry_run=True))
-        else {}
-    )
+    if not _removes(work.table.maintenance.remove_dangling_deletes(branch=work.branch, dry_run=True)):
+        return {}
+    _refuse(work.subject, _MISTAKEN)
+    return work.named()
+
+
+def _refuse(subject: Subject, hindrances: frozenset[Rule]) -> None:
+    """Raise ``InvalidMetadata`` where one of some rules is broken: files are read as far as an examination does."""
+    for name, (group, look) in GROUPS.items():
+        if hindrances.isdisjoint(group):
+            continue
+        ledger = Ledger(group)
+        stop_of(name, look, subject, ledger)
+        names = {rule.name for rule in hindrances}
+        for finding in ledger.findings():
+            if finding.check in names and finding.result is Result.FAILED:
+                raise InvalidMetadata(f"{finding.location}: {finding.found}", location=finding.location)
 
 
 def _remove_dangling_deletes(work: Work, taken: Corrections) -> bool:
@@ -194,20 +210,8 @@ def _what_to_rewrite(work: Work) -> Corrections:
     )
     if not worth:
         return {}
-    _check_deletes(replace(work.subject, refs=(MAIN_BRANCH,)))
+    _refuse(replace(work.subject, refs=(MAIN_BRANCH,)), _MISTAKEN | _UNREADABLE)
     return work.named()
-
-
-def _check_deletes(subject: Subject) -> None:
-    """Raise ``InvalidFile`` where deletes that would be applied cannot be: of the delete files that are read."""
-    wanted = {rules.VECTORS_DAMAGED.name, rules.DELETES_DAMAGED.name}
-    for name, (group, look) in GROUPS.items():
-        if wanted.intersection(rule.name for rule in group):
-            ledger = Ledger(group)
-            stop_of(name, look, subject, ledger)
-            for finding in ledger.findings():
-                if finding.check in wanted and finding.result is Result.FAILED:
-                    raise InvalidFile(f"{finding.location}: {finding.found}", location=finding.location)
 
 
 def _rewrite_data_files(work: Work, taken: Corrections) -> bool:
