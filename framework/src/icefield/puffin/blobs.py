@@ -27,6 +27,10 @@ class BlobType:
     THETA_SKETCH: Final = "apache-datasketches-theta-v1"
 
 
+REFERENCED_DATA_FILE: Final = "referenced-data-file"
+"""The property of a deletion vector that names the data file it is of."""
+
+
 @decodable
 class Blob(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """One blob of a Puffin file: ``offset`` and ``length`` are bytes of the file, as stored.

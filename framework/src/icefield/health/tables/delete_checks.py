@@ -15,8 +15,7 @@ from icefield.health.tables.stated_bounds import wrong_bound, wrong_count
 from icefield.health.tables.subject import Subject
 from icefield.manifest import DataFile, DataFileContent
 from icefield.metadata.metrics import Metrics, MetricsCollector
-from icefield.puffin import PuffinReader
-from icefield.puffin.blobs import BlobType
+from icefield.puffin import REFERENCED_DATA_FILE, BlobType, PuffinReader
 from icefield.scan import TableScan
 from icefield.scan.deletes.equality import EqualityDeletes
 from icefield.scan.deletes.key_columns import with_dropped
@@ -35,7 +34,6 @@ RULES: Final = (
 _HELD_BYTES: Final = 32 << 20
 """Of the keys of an equality delete file, at a time."""
 _POSITIONS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
-_REFERENCED: Final = "referenced-data-file"
 
 Footers = dict[str, Mapping[tuple[int | None, int | None], str]]
 """By the path of a Puffin file, the data file that each vector in it is of, by the vector's offset and length."""
@@ -88,7 +86,11 @@ def _read_footer(subject: Subject, path: str) -> Mapping[tuple[int | None, int |
             vectors = [blob for blob in reader.blobs if blob.type == BlobType.DELETION_VECTOR]
     except UnsupportedFeature:
         return {}  # a footer that is not known is none that is wrong
-    return {(blob.offset, blob.length): blob.strings[_REFERENCED] for blob in vectors if _REFERENCED in blob.strings}
+    return {
+        (blob.offset, blob.length): blob.strings[REFERENCED_DATA_FILE]
+        for blob in vectors
+        if REFERENCED_DATA_FILE in blob.strings
+    }
 
 
 def _look_at_keys(subject: Subject, file: DataFile, ledger: Ledger) -> None:

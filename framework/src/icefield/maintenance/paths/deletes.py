@@ -10,7 +10,7 @@ import pyarrow as pa
 from icefield.errors import UnsupportedFeature
 from icefield.maintenance.paths.prefixes import Prefixes
 from icefield.manifest import DataFile
-from icefield.puffin import Blob, PuffinReader, PuffinWriter
+from icefield.puffin import REFERENCED_DATA_FILE, Blob, PuffinReader, PuffinWriter
 from icefield.scan.deletes.positions import position_delete_batches
 from icefield.schema import Schema, schema_to_arrow
 from icefield.storage import FileIO
@@ -18,7 +18,6 @@ from icefield.types.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
 
 _COLUMNS: Final = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 _ARROW: Final = schema_to_arrow(_COLUMNS)
-_REFERENCED: Final = "referenced-data-file"
 
 
 def write_moved(io: FileIO, file: DataFile, location: str, prefixes: Prefixes, properties: dict[str, str]) -> int:
@@ -55,6 +54,6 @@ def _vectors(io: FileIO, file: DataFile, location: str, prefixes: Prefixes) -> i
 
 def _moved(blob: Blob, prefixes: Prefixes) -> Blob:
     properties = dict(blob.properties or {})
-    if _REFERENCED in properties:
-        properties[_REFERENCED] = prefixes.moved(properties[_REFERENCED], "data file")
+    if REFERENCED_DATA_FILE in properties:
+        properties[REFERENCED_DATA_FILE] = prefixes.moved(properties[REFERENCED_DATA_FILE], "data file")
     return msgspec.structs.replace(blob, properties=properties or None)

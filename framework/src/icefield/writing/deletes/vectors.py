@@ -17,7 +17,7 @@ from icefield.abc import Note, OutputStream
 from icefield.errors import FileExists, IcefieldError, UnsupportedFeature
 from icefield.limits import MAX_PUFFIN_FOOTER_BYTES
 from icefield.manifest import DataFile, DataFileContent
-from icefield.puffin import Blob, BlobType, PuffinWriter, encode_vectors, writer_name
+from icefield.puffin import REFERENCED_DATA_FILE, Blob, BlobType, PuffinWriter, encode_vectors, writer_name
 from icefield.types.reserved import POS
 from icefield.writing.deletes.context import DeleteContext, DeletedRows, by_path
 from icefield.writing.deletes.position_files import SUFFIX
@@ -134,7 +134,7 @@ class VectorFiles:
             BlobType.DELETION_VECTOR,
             data,
             fields=[POS.field_id],
-            properties={"referenced-data-file": path, "cardinality": str(count)},
+            properties={REFERENCED_DATA_FILE: path, "cardinality": str(count)},
         )
         described = DataFile(
             file_path=self._locations[-1],
