@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -71,6 +71,15 @@ def examined(subject: Subject, mended: frozenset[tuple[str, str]] = frozenset())
             # What it did not come to is not known to be kept.
             findings = (*(finding for finding in findings if finding.result is not Result.OK), stopped)
         yield GroupOfChecks(name, findings, time.perf_counter() - started, ledger.seconds())
+
+
+def looked_at(rules: Collection[Rule], subject: Subject) -> Ledger:
+    """What breaks some rules, and the others of their groups."""
+    wanted = {name: group for name, group in GROUPS.items() if not set(rules).isdisjoint(group[0])}
+    ledger = Ledger([rule for group, _ in wanted.values() for rule in group])
+    for name, (_, look) in wanted.items():
+        stop_of(name, look, subject, ledger)  # what kept it from its end is said by an examination of everything
+    return ledger
 
 
 def stop_of(name: str, examination: Examination, subject: Subject, ledger: Ledger) -> Finding | None:

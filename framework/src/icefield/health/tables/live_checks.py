@@ -26,16 +26,7 @@ RULES: Final = (
     rules.ROW_IDS_MISSING,
     rules.ROW_IDS_TWICE,
 )
-_TOGETHER: Final = (
-    f.CONTENT,
-    f.FILE_PATH,
-    f.FILE_FORMAT,
-    f.RECORD_COUNT,
-    f.SEQUENCE_NUMBER,
-    f.FIRST_ROW_ID,
-    f.REFERENCED_DATA_FILE,
-    f.CONTENT_OFFSET,
-)
+_TOGETHER: Final = (f.FILE_PATH, f.FILE_FORMAT, f.RECORD_COUNT, f.FIRST_ROW_ID, f.REFERENCED_DATA_FILE)
 _KEPT: Final = frozenset({*_TOGETHER, *delete_scope_checks.COLUMNS})
 _BOUNDS: Final = frozenset({f.LOWER_BOUNDS, f.UPPER_BOUNDS})
 _V3: Final = 3

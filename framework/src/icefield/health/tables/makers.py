@@ -15,7 +15,7 @@ from icefield.errors import InvalidArgument, InvalidMetadata
 from icefield.health.findings import Result
 from icefield.health.tables import rules
 from icefield.health.tables.corrections import corrections
-from icefield.health.tables.examine import GROUPS, stop_of
+from icefield.health.tables.examine import GROUPS, looked_at
 from icefield.health.tables.ledger import Ledger
 from icefield.health.tables.mending import Corrections, MendManifests
 from icefield.health.tables.rules import Repair, Rule
@@ -23,7 +23,7 @@ from icefield.health.tables.subject import Subject
 from icefield.maintenance.compaction import RewriteDataFilesResult, RewriteDataPolicy, rewrite_data_files
 from icefield.maintenance.deletes import RemoveDanglingDeletesResult
 from icefield.maintenance.target import Target
-from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries, read_manifest_list
+from icefield.manifest import DataFileContent, EntryStatus, ManifestEntries
 from icefield.manifest import schemas as f
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.updates import RemoveProperties, SetProperties
@@ -59,7 +59,7 @@ class Work:
     def entries(self) -> Iterator[ManifestEntries]:
         """The entries of every manifest of the branch. Raises ``IcefieldError`` where one cannot be read."""
         for head in self.subject.heads():
-            for manifest in read_manifest_list(self.subject.io, head, self.subject.metadata).manifests:
+            for manifest in self.subject.manifest_list(head).manifests:
                 yield self.subject.entries(manifest)
 
     def of_readable(self) -> Corrections:
@@ -170,15 +170,10 @@ def _dangling(work: Work) -> Corrections:
 
 def _refuse(subject: Subject, hindrances: frozenset[Rule]) -> None:
     """Raise ``InvalidMetadata`` where one of some rules is broken: files are read as far as an examination does."""
-    for name, (group, look) in GROUPS.items():
-        if hindrances.isdisjoint(group):
-            continue
-        ledger = Ledger(group)
-        stop_of(name, look, subject, ledger)
-        names = {rule.name for rule in hindrances}
-        for finding in ledger.findings():
-            if finding.check in names and finding.result is Result.FAILED:
-                raise InvalidMetadata(f"{finding.location}: {finding.found}", location=finding.location)
+    names = {rule.name for rule in hindrances}
+    for finding in looked_at(hindrances, subject).findings():
+        if finding.check in names and finding.result is Result.FAILED:
+            raise InvalidMetadata(f"{finding.location}: {finding.found}", location=finding.location)
 
 
 def _remove_dangling_deletes(work: Work, taken: Corrections) -> bool:

@@ -10,8 +10,7 @@ from icefield.catalog import Table
 from icefield.errors import CommitStateUnknown, IcefieldError, InvalidArgument, NotSupportedByCatalog
 from icefield.health.findings import Finding, Result
 from icefield.health.tables import rules
-from icefield.health.tables.examine import GROUPS, SAMPLE, examined, stop_of
-from icefield.health.tables.ledger import Ledger
+from icefield.health.tables.examine import SAMPLE, examined, looked_at
 from icefield.health.tables.makers import BY_REPAIR, MAKERS, Work
 from icefield.health.tables.rules import BY_NAME_ONLY, Repair
 from icefield.health.tables.subject import Subject
@@ -98,7 +97,7 @@ class _Run:
         """Examine what a repair is for, and make it, on each branch that needs it."""
         for branch in [""] if repair in _OF_TABLE else self._branches():
             subject = self.subject((branch,) if branch else None)
-            ledger = _looked_at(repair, subject)
+            ledger = looked_at(BY_REPAIR[repair], subject)
             if ledger.locations(BY_REPAIR[repair]):
                 step = self._step(Work(self.table, repair, branch, subject, ledger))
                 if step is not None:
@@ -130,7 +129,7 @@ class _Run:
                 continue
             kept: set[str] = set()
             if step.branch and tags:
-                kept = _looked_at(step.repair, self.subject(tags)).locations(BY_REPAIR[step.repair])
+                kept = looked_at(BY_REPAIR[step.repair], self.subject(tags)).locations(BY_REPAIR[step.repair])
             also = [rules.FILES_DAMAGED.name] if step.repair is Repair.FORGET_MISSING_FILES else []
             planned.update((name, file) for name in (*step.rules, *also) for file in step.locations if file not in kept)
         return frozenset(planned)
@@ -145,12 +144,3 @@ class _Run:
         return sorted(
             (name for name, ref in refs.items() if ref.is_branch), key=lambda name: (name != MAIN_BRANCH, name)
         )
-
-
-def _looked_at(repair: Repair, subject: Subject) -> Ledger:
-    """What breaks the rules that a repair is for."""
-    wanted = {name: group for name, group in GROUPS.items() if any(rule.repair is repair for rule in group[0])}
-    ledger = Ledger([rule for group, _ in wanted.values() for rule in group])
-    for name, (_, look) in wanted.items():
-        stop_of(name, look, subject, ledger)  # what kept it from its end is said of what is left
-    return ledger
