@@ -43,8 +43,8 @@ class Versions:
         self._take(metadata)
 
     def _take(self, metadata: TableMetadata) -> None:
-        named = [entry.metadata_file for entry in metadata.metadata_log]
-        new = [each for each in named if self._place_of(each) not in self._places]
-        if new:
-            self._oldest = named[0]
-            self._places.update(map(self._place_of, new))
+        log = metadata.metadata_log
+        named = {self._place_of(entry.metadata_file) for entry in log}
+        if not named <= self._places:
+            self._oldest = log[0].metadata_file
+            self._places |= named
