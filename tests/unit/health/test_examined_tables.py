@@ -351,18 +351,23 @@ def test_an_unknown_source_of_a_partition_field_is_named_and_nothing_is_said_of_
     )
 
 
+def lose_sources_of_older(planted: Planted, kind: str, default: str) -> None:
+    """Let all but the default spec or sort order be of a column that is in no schema."""
+
+    def edit(document):
+        for each in document[kind]:
+            if each[default.removeprefix("sort-")] != document[f"default-{default}"]:
+                for field in each["fields"]:
+                    field["source-id"] = 99
+
+    planted.edit_metadata(edit)
+
+
 def test_an_older_spec_of_an_unknown_source_has_no_finding_but_for_a_name_that_a_column_has(tmp_path):
     planted = Planted.sound(tmp_path)
     with planted.table.update_spec() as spec:
         spec.remove_field("kind")
-    planted.edit_metadata(
-        lambda document: [
-            field.update({"source-id": 99})
-            for each in document["partition-specs"]
-            if each["spec-id"] != document["default-spec-id"]
-            for field in each["fields"]
-        ]
-    )
+    lose_sources_of_older(planted, "partition-specs", "spec-id")
     found = findings(planted)
     assert "partition-sources" not in found
     assert found["partition-names"][0].found == (
@@ -375,14 +380,7 @@ def test_an_older_sort_order_of_an_unknown_column_has_no_finding(tmp_path):
     planted = Planted.sound(tmp_path)
     with planted.table.update_sort_order() as order:
         order.asc("value")
-    planted.edit_metadata(
-        lambda document: [
-            field.update({"source-id": 99})
-            for each in document["sort-orders"]
-            if each["order-id"] != document["default-sort-order-id"]
-            for field in each["fields"]
-        ]
-    )
+    lose_sources_of_older(planted, "sort-orders", "sort-order-id")
     assert "sort-order-sources" not in findings(planted)
 
 

@@ -220,13 +220,19 @@ def test_the_folder_of_another_table_is_no_place_for_orphans_of_this_one(catalog
     assert other.scan().to_arrow().num_rows == 5
 
 
+def in_a_metastore(tmp_path: Path, properties: dict[str, str] | None = None) -> tuple[Catalog, Table]:
+    """A catalog that does not find tables by their folders, and a table with rows."""
+    catalog = open_catalog("sql", tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties=properties or {})
+    table.append(rows(0))
+    return catalog, table
+
+
 @pytest.mark.parametrize("below", ["meta", "nested/metadata", None])
 def test_orphans_are_found_beside_the_metadata_folder_that_the_table_had_before(tmp_path, below):
     """Its old versions are in it, which the log names, and those that these name."""
-    catalog = open_catalog("sql", tmp_path)
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.t", SCHEMA, properties={"write.metadata.previous-versions-max": "1"})
-    table.append(rows(0))
+    _, table = in_a_metastore(tmp_path, {"write.metadata.previous-versions-max": "1"})
     moved = f"{table.location()}/{below}" if below else f"file://{tmp_path}/elsewhere"
     table.set_properties({"write.metadata.path": moved})
     table.append(rows(5))
@@ -240,10 +246,7 @@ def test_orphans_are_found_beside_the_metadata_folder_that_the_table_had_before(
 
 
 def test_orphans_are_found_in_the_place_that_the_table_had_before(tmp_path):
-    catalog = open_catalog("sql", tmp_path)
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.t", SCHEMA)
-    table.append(rows(0))
+    _, table = in_a_metastore(tmp_path)
     before = table.location()
     put(folder(table), "data/left.parquet")
     table.transaction().update_location(f"file://{tmp_path}/moved").commit_transaction()
@@ -254,10 +257,7 @@ def test_orphans_are_found_in_the_place_that_the_table_had_before(tmp_path):
 
 
 def test_another_table_in_the_place_that_the_table_had_before_is_left_alone_and_named(tmp_path):
-    catalog = open_catalog("sql", tmp_path)
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.t", SCHEMA)
-    table.append(rows(0))
+    catalog, table = in_a_metastore(tmp_path)
     before = table.location()
     table.transaction().update_location(f"file://{tmp_path}/moved").commit_transaction()
     other = catalog.create_table("db.other", SCHEMA, location=before)
