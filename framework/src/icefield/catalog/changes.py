@@ -14,8 +14,9 @@ from icefield.commit import TableHandle, TableState, commit_table, load_table
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
-from icefield.metadata.updates import AddSchema, TableUpdate, apply_updates, created_by
+from icefield.metadata.updates import AddSchema, SetLocation, TableUpdate, apply_updates, created_by
 from icefield.storage import FileIO
+from icefield.storage.neighbours import check_location
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class ChangesOfCatalog:
         if change.creates:
             return self._created(change)
         handle, base = self._loaded(change.table)
+        self._check_moves(change, base.metadata)
 
         def build(metadata: TableMetadata | None) -> Proposal | None:
             assert metadata is not None
@@ -101,10 +103,14 @@ class ChangesOfCatalog:
 
     def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> TableChange | None:
         if change.creates:
-            self._check_absent(change.table, self._backend.strategy(change.table))
-            proposal = Proposal(change.applied(None), change.updates, change.requirements)
+            created, strategy = change.applied(None), self._backend.strategy(change.table)
+            self._check_absent(change.table, strategy)
+            check_location(self._io, strategy, created.location)
+            proposal = Proposal(created, change.updates, change.requirements)
             return TableChange(change.table, None, proposal)
         handle, base = self._loaded(change.table, known.get(change.table))
+        if change.table not in known:
+            self._check_moves(change, base.metadata)
         known[change.table] = base
         metadata = change.applied(base.metadata)
         if metadata is base.metadata:
@@ -125,11 +131,23 @@ class ChangesOfCatalog:
         if strategy.load() is not None:
             raise TableExists(f"table {string_of(name)} exists already in catalog '{self._backend.name}'", table=name)
 
+    def _check_move(self, name: TableName, location: str, base: TableMetadata) -> None:
+        """Refuse a location, new to a table, that is another table's; see ``check_location``."""
+        if not self._backend.serves_metadata and location.rstrip("/") != base.location.rstrip("/"):
+            check_location(self._io, self._backend.strategy(name), location, base.table_uuid)
+
+    def _check_moves(self, change: TableUpdates, base: TableMetadata) -> None:
+        for update in change.updates:
+            if isinstance(update, SetLocation):
+                self._check_move(change.table, update.location, base)
+
     def _created(self, change: TableUpdates) -> Table:
         metadata = change.applied(None)
         self._backend.table_location(change.table)  # the namespace is there
         strategy = self._backend.strategy(change.table, metadata.location)
         self._check_absent(change.table, strategy)
+        if not self._backend.serves_metadata:
+            check_location(self._io, strategy, metadata.location)
         handle = TableHandle(change.table, self._io.relative_to(metadata.location), strategy)
         state = commit_table(handle, None, lambda _: Proposal(metadata, change.updates, change.requirements))
         return Table(handle, state)

@@ -23,6 +23,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
+from icefield.storage.neighbours import check_location
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.history import checked_branch, head_of
 from icefield.transaction.manage_snapshots import ManageSnapshots
@@ -110,7 +111,10 @@ class Transaction(RowChanges, Generic[R]):
             check(changes.requirements, self._shape)
             if not changes.updates:
                 return
-            self._shape = apply_updates(self._shape, changes.updates)
+            shaped = apply_updates(self._shape, changes.updates)
+            if shaped.location != self._shape.location:
+                check_location(self._handle.io, self._handle.writable(), shaped.location, shaped.table_uuid)
+            self._shape = shaped
         self._actions.append(action)
 
     def expect_branch(self, branch: str | None) -> None:
@@ -133,7 +137,7 @@ class Transaction(RowChanges, Generic[R]):
         return self
 
     def update_location(self, location: str) -> Self:
-        """Stage another base location for new files."""
+        """Stage another base location for new files. Raises ``LocationInUse`` for that of another table."""
         UpdateLocation(self.stage, location).commit()
         return self
 

@@ -140,10 +140,10 @@ class State:
     def check_place(self, table: tuple[str, ...], location: str | None) -> None:
         """Raise ``Refused`` for a location that a client states for a table or view, and that is not its own to take.
 
-        None is the place of its name. Where everybody may do everything, it may be anywhere.
+        None is the place that a new table of its name gets. Where everybody may do everything, it may be anywhere.
         """
         if self.settings.authorizer is not None:
-            self.places.check(table, location)
+            self.places.check(table, self.catalog.free_location(table) if location is None else location)
 
     def check_moves(
         self, name: tuple[str, ...], updates: Iterable[TableUpdate | ViewUpdate], present: Callable[[], str | None]

@@ -85,7 +85,7 @@ def create_table(state: State, call: Call) -> Answer:
 
 
 def _staged(state: State, call: Call, name: tuple[str, ...], schema: Any, given: dict[str, Any]) -> Answer:
-    default = state.catalog.backend.table_location(name)
+    default = state.catalog.free_location(name)
     if state.catalog.table_exists(name):
         raise TableExists(f"table {'.'.join(name)} exists already in catalog '{state.catalog.name}'", table=name)
     metadata = new_table_metadata(

@@ -54,7 +54,7 @@ def create_view(state: State, call: Call) -> Answer:
     stated = document.get("location")
     if stated:
         state.check_place(name, typed(stated, str, "location"))
-    place = stated or state.catalog.backend.table_location(name)
+    place = stated or state.catalog.free_location(name)
     with stated_by_the_client():
         metadata = new_view_metadata(schema, version, place, strings(document.get("properties"), "properties"))
     with stated_by_the_client() if stated else nullcontext():

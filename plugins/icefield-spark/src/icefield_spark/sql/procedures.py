@@ -182,6 +182,7 @@ def _orphans(context: Context, table: Table, given: dict[str, Any]) -> Rows:
         equal_schemes=given.get("equal_schemes"),
         equal_authorities=given.get("equal_authorities"),
         prefix_mismatch=mismatch,
+        exclusive=given.get("exclusive", False),
     )
     return [[location] for location in made.orphans.column("location").to_pylist()]
 
@@ -323,6 +324,7 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("equal_schemes", MAP),
             Parameter("equal_authorities", MAP),
             Parameter("prefix_mismatch_mode"),
+            Parameter("exclusive", BOOLEAN),
             Parameter("prefix_listing", BOOLEAN, ignored=True),
             Parameter("stream_results", BOOLEAN, ignored=True),
         ],

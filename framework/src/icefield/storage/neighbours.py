@@ -1,0 +1,173 @@
+"""Which tables are, or were, at a location: the folders' metadata files say it, and the catalog as far as it knows."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Final
+from uuid import uuid4
+
+from icefield.abc import CommitStrategy
+from icefield.errors import (
+    AccessDenied,
+    FileMissing,
+    IcefieldError,
+    InvalidArgument,
+    InvalidMetadata,
+    LocationInUse,
+    LocationRefused,
+    LocationWarning,
+    MissingPlugin,
+)
+from icefield.metadata import TableMetadata
+from icefield.metadata.property_checks import callers_level
+from icefield.storage.file_io import OWNED_ONLY, FileIO, local_path
+from icefield.storage.locations import LocationProvider
+from icefield.toolkit.table_folders import folders_around, is_used, metadata_of_another, plain_folder, table_uuid_in
+from icefield.toolkit.versioned_strategy import VersionedStrategy
+
+_OTHER: Final = "give another location, or remove what is there if no table needs it any more"
+
+
+def free_location(io: FileIO, strategy: CommitStrategy, default: str) -> str:
+    """The default location of a new table or view; with a uuid behind it where anything is below that location.
+
+    A table that was renamed is still there, and so may be the files of one that was dropped. A strategy that finds a
+    table by its path has no choice: there the versions of a dropped table and of the new one follow each other.
+    """
+    if isinstance(strategy, VersionedStrategy):
+        return default
+    try:
+        used = is_used(io.storage(default), default)
+    except AccessDenied:  # who may not list cannot know
+        used = True
+    return f"{default.rstrip('/')}-{uuid4().hex}" if used else default
+
+
+def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: str | None = None) -> None:
+    """Refuse a location that is another table's, or in its folder of data or of metadata.
+
+    ``uuid`` is that of the table that is to be there; None for a new one. Raises ``LocationInUse`` where the catalog
+    knows the other table, and else gives a ``LocationWarning``: that table may have been dropped, or be known to
+    another catalog.
+    """
+    for place in (location.rstrip("/"), *folders_around(location)):
+        try:
+            found = metadata_of_another(io.storage(place), place, uuid)
+        except (AccessDenied, LocationRefused, MissingPlugin):
+            continue
+        if found is None:
+            continue
+        known = tables_in(io, strategy, found)
+        if known:
+            raise LocationInUse(
+                f"{location} is in use by {_names(known)} of this catalog: give another location", location=location
+            )
+        warn(
+            f"{location} may be in use: {found} is the metadata of another table, or of one that was dropped; {_OTHER}"
+        )
+        return
+
+
+def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata, metadata_location: str) -> None:
+    """Warn where a metadata file that is registered is that of a table which the catalog has under another name."""
+    known = tables_in(io, strategy, metadata_location, metadata.table_uuid)
+    if known:
+        warn(
+            f"{metadata_location} is a version of the table {_names(known)}, which is now registered "
+            "twice: two names change the same files. Drop one of the names, without purging it; until then neither can "
+            "be purged, and expiry and removal of orphan files are refused"
+        )
+        return
+    others = tables_in(io, strategy, metadata_location)
+    if others:
+        warn(f"{metadata.location} is in use by {_names(others)} of this catalog, too: two tables are in one folder")
+
+
+def warn(message: str) -> None:
+    """Give a ``LocationWarning`` that points to the first code that is not the kernel's."""
+    warnings.warn(message, LocationWarning, stacklevel=callers_level())
+
+
+def _names(found: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(sorted(name for name, _ in found)[:5])
+
+
+def tables_in(
+    io: FileIO, strategy: CommitStrategy, metadata_file: str, uuid: str | None = None
+) -> list[tuple[str, str]]:
+    """The other tables of the catalog whose current metadata file is in the folder of one: name and metadata file.
+
+    With a ``uuid`` only those that have it: the same table under another name.
+    """
+    wanted = _folder(io, metadata_file)
+    found = [each for each in strategy.tables_in(metadata_file.rpartition("/")[0]) if _folder(io, each[1]) == wanted]
+    return found if uuid is None else [each for each in found if _uuid_in(io, each[1]) == uuid]
+
+
+def refuse_twins(
+    io: FileIO, strategy: CommitStrategy | None, metadata: TableMetadata, metadata_location: str | None, what: str
+) -> None:
+    """Raise ``InvalidArgument`` where the catalog has a table under a second name, so that its files are not its own.
+
+    What one name has no use for any more may be what the other one reads.
+    """
+    if strategy is None or metadata_location is None:
+        return
+    others = tables_in(io, strategy, metadata_location, metadata.table_uuid)
+    if others:
+        raise InvalidArgument(
+            f"{what} would delete files that {_names(others)} may need: the same table is registered under both names. "
+            "Drop one of the names without purging it, and try again",
+            table=strategy.table,
+        )
+
+
+def _uuid_in(io: FileIO, metadata_file: str) -> str | None:
+    try:
+        return table_uuid_in(io.storage(metadata_file), metadata_file)
+    except (FileMissing, InvalidMetadata):
+        return None
+
+
+def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
+    """Refuse files to be added that nobody could tell, later, from those that the table wrote itself.
+
+    They are in a folder of data outside of the table's location, which tables may share, or in a location that
+    another table has, too. Elsewhere outside of the table's folders files are known not to be its own.
+    """
+    if not owned_only(io):
+        return
+    location, stated = metadata.location.rstrip("/"), LocationProvider.from_metadata(metadata).data_folder
+    home, data = (f"{_folder(io, f'{each}/-')}/" for each in (location, stated))
+    found = {f"{_folder(io, each)}/": each for each in locations}
+    is_inside = stated.startswith(f"{location}/") or data.startswith(home)
+    shared = None if is_inside else next((at for each, at in found.items() if each.startswith(data)), None)
+    at_home = next((at for each, at in found.items() if each.startswith(home)), None)
+    if shared is None and at_home is not None:
+        other = metadata_of_another(io.storage(location), location, metadata.table_uuid)
+        shared = None if other is None else at_home
+    if shared is not None:
+        raise InvalidArgument(
+            f"{shared} is in a folder that other tables may use, and expiry would later delete it as a file of this "
+            "table: append its rows instead, or copy it. Where no other table needs it, say so by the catalog's "
+            f"property {OWNED_ONLY}=false",
+            location=shared,
+        )
+
+
+def owned_only(io: FileIO) -> bool:
+    """Whether maintenance deletes only files that a table owns. The user alone says otherwise: no table can."""
+    return io.properties.get(OWNED_ONLY, "true").lower() != "false"
+
+
+def _folder(io: FileIO, location: str) -> str:
+    """The folder of a file in one form: its authority and path, and on local disks where links lead."""
+    try:
+        opened = io.resolve(location)
+        if opened.startswith("file:"):
+            return os.path.realpath(os.path.dirname(local_path(opened)))
+    except (IcefieldError, OSError, ValueError):
+        opened = location
+    return plain_folder(opened).partition("://")[2].rstrip("/")
