@@ -14,9 +14,17 @@ from icefield.commit import TableHandle, TableState, commit_table, load_table
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
-from icefield.metadata.updates import AddSchema, SetLocation, TableUpdate, apply_updates, created_by
+from icefield.metadata.updates import (
+    AddSchema,
+    RemoveProperties,
+    SetLocation,
+    SetProperties,
+    TableUpdate,
+    apply_updates,
+    created_by,
+)
 from icefield.storage import FileIO
-from icefield.storage.neighbours import check_location
+from icefield.storage.neighbours import check_location, check_move
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,11 @@ class TableUpdates:
     def creates(self) -> bool:
         """Whether the table must not exist yet."""
         return any(isinstance(requirement, AssertCreate) for requirement in self.requirements)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may change where the table's files go."""
+        return any(isinstance(update, SetLocation | SetProperties | RemoveProperties) for update in self.updates)
 
     def applied(self, base: TableMetadata | None) -> TableMetadata:
         """The metadata after the change, whose requirements hold. Raises what ``check`` and ``apply_updates`` raise."""
@@ -73,7 +86,8 @@ class ChangesOfCatalog:
         if change.creates:
             return self._created(change)
         handle, base = self._loaded(change.table)
-        self._check_moves(change, base.metadata)
+        if change.moves:
+            self._check_move(handle, base, change.applied(base.metadata))
 
         def build(metadata: TableMetadata | None) -> Proposal | None:
             assert metadata is not None
@@ -109,10 +123,10 @@ class ChangesOfCatalog:
             proposal = Proposal(created, change.updates, change.requirements)
             return TableChange(change.table, None, proposal)
         handle, base = self._loaded(change.table, known.get(change.table))
-        if change.table not in known:
-            self._check_moves(change, base.metadata)
-        known[change.table] = base
         metadata = change.applied(base.metadata)
+        if change.moves and change.table not in known:
+            self._check_move(handle, base, metadata)
+        known[change.table] = base
         if metadata is base.metadata:
             return None
         logged = handle.logged(metadata, base)
@@ -131,15 +145,10 @@ class ChangesOfCatalog:
         if strategy.load() is not None:
             raise TableExists(f"table {string_of(name)} exists already in catalog '{self._backend.name}'", table=name)
 
-    def _check_move(self, name: TableName, location: str, base: TableMetadata) -> None:
-        """Refuse a location, new to a table, that is another table's; see ``check_location``."""
-        if not self._backend.serves_metadata and location.rstrip("/") != base.location.rstrip("/"):
-            check_location(self._io, self._backend.strategy(name), location, base.table_uuid)
-
-    def _check_moves(self, change: TableUpdates, base: TableMetadata) -> None:
-        for update in change.updates:
-            if isinstance(update, SetLocation):
-                self._check_move(change.table, update.location, base)
+    def _check_move(self, handle: TableHandle, base: TableState, changed: TableMetadata) -> None:
+        """See ``check_move``; where a service decides, it does so itself."""
+        if not self._backend.serves_metadata:
+            check_move(handle.io, handle.writable(), base.metadata, changed, base.pointer.location)
 
     def _created(self, change: TableUpdates) -> Table:
         metadata = change.applied(None)

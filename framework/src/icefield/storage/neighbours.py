@@ -21,12 +21,21 @@ from icefield.errors import (
     MissingPlugin,
 )
 from icefield.metadata import TableMetadata
+from icefield.metadata.file_names import metadata_folder
 from icefield.metadata.property_checks import callers_level
 from icefield.storage.file_io import OWNED_ONLY, FileIO, local_path
 from icefield.storage.locations import LocationProvider
-from icefield.toolkit.table_folders import folders_around, is_used, metadata_of_another, plain_folder, table_uuid_in
+from icefield.toolkit.table_folders import (
+    folders_around,
+    folders_noted,
+    is_used,
+    metadata_of_another,
+    plain_folder,
+    table_uuid_in,
+)
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
+_MOST_FOLDERS: Final = 64
 _OTHER: Final = "give another location, or remove what is there if no table needs it any more"
 
 
@@ -70,6 +79,21 @@ def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: st
         return
 
 
+def check_move(
+    io: FileIO, strategy: CommitStrategy, before: TableMetadata, after: TableMetadata, metadata_location: str
+) -> None:
+    """Refuse a change of a table's location to another table's, and of its folders where it has a second name.
+
+    Otherwise nothing would show any longer that both names need the same files.
+    """
+    places = [(each.location, metadata_folder(each.location, each.properties)) for each in (before, after)]
+    if places[0] == places[1]:
+        return
+    refuse_twins(io, strategy, before, metadata_location, "moving the table")
+    if after.location.rstrip("/") != before.location.rstrip("/"):
+        check_location(io, strategy, after.location, after.table_uuid)
+
+
 def warn_of_twins(io: FileIO, strategy: CommitStrategy, metadata: TableMetadata, metadata_location: str) -> None:
     """Warn where a metadata file that is registered is that of a table which the catalog has under another name."""
     known = tables_in(io, strategy, metadata_location, metadata.table_uuid)
@@ -91,19 +115,33 @@ def warn(message: str) -> None:
 
 
 def _names(found: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(sorted(name for name, _ in found)[:5])
+    return ", ".join(sorted({name for name, _ in found})[:5])
 
 
 def tables_in(
     io: FileIO, strategy: CommitStrategy, metadata_file: str, uuid: str | None = None
 ) -> list[tuple[str, str]]:
-    """The other tables of the catalog whose current metadata file is in the folder of one: name and metadata file.
+    """The other tables of the catalog that have files in the folder of a metadata file: name and metadata file.
 
-    With a ``uuid`` only those that have it: the same table under another name.
+    Their current metadata files are there, or where a note in the folder says that they went. With a ``uuid`` only
+    those that have it: the same table under another name.
     """
-    wanted = _folder(io, metadata_file)
-    found = [each for each in strategy.tables_in(metadata_file.rpartition("/")[0]) if _folder(io, each[1]) == wanted]
-    return found if uuid is None else [each for each in found if _uuid_in(io, each[1]) == uuid]
+    found: dict[str, tuple[str, str]] = {}
+    left, seen = [metadata_file.rpartition("/")[0]], set[str]()
+    while left and len(seen) < _MOST_FOLDERS:
+        folder = left.pop()
+        wanted = _folder(io, f"{folder}/-")
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        for name, location in strategy.tables_in(folder):
+            if _folder(io, location) == wanted:
+                found[name] = name, location
+        try:
+            left += folders_noted(io.storage(folder), folder)
+        except AccessDenied:  # nothing is known
+            continue
+    return [each for each in found.values() if uuid is None or _uuid_in(io, each[1]) == uuid]
 
 
 def refuse_twins(
@@ -111,24 +149,25 @@ def refuse_twins(
 ) -> None:
     """Raise ``InvalidArgument`` where the catalog has a table under a second name, so that its files are not its own.
 
-    What one name has no use for any more may be what the other one reads.
+    What one name has no use for any more may be what the other one reads. Looked at are the folders in which the table
+    has, or had, its metadata.
     """
     if strategy is None or metadata_location is None:
         return
-    others = tables_in(io, strategy, metadata_location, metadata.table_uuid)
+    files = [metadata_location, f"{metadata_folder(metadata.location, metadata.properties)}/-"]
+    files += [entry.metadata_file for entry in metadata.metadata_log]
+    files += [each.manifest_list for each in metadata.snapshots if each.manifest_list is not None]
+    others = [
+        each
+        for file in {file.rpartition("/")[0]: file for file in files}.values()
+        for each in tables_in(io, strategy, file, metadata.table_uuid)
+    ]
     if others:
         raise InvalidArgument(
-            f"{what} would delete files that {_names(others)} may need: the same table is registered under both names. "
-            "Drop one of the names without purging it, and try again",
+            f"{what} would delete files that {_names(others)} may need, or forget that it needs them: the same table "
+            "is registered under both names. Drop one of the names without purging it, and try again",
             table=strategy.table,
         )
-
-
-def _uuid_in(io: FileIO, metadata_file: str) -> str | None:
-    try:
-        return table_uuid_in(io.storage(metadata_file), metadata_file)
-    except (FileMissing, InvalidMetadata):
-        return None
 
 
 def refuse_shared_files(io: FileIO, metadata: TableMetadata, locations: Iterable[str]) -> None:
@@ -171,3 +210,10 @@ def _folder(io: FileIO, location: str) -> str:
     except (IcefieldError, OSError, ValueError):
         opened = location
     return plain_folder(opened).partition("://")[2].rstrip("/")
+
+
+def _uuid_in(io: FileIO, metadata_file: str) -> str | None:
+    try:
+        return table_uuid_in(io.storage(metadata_file), metadata_file)
+    except (FileMissing, InvalidMetadata):
+        return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import abstractmethod
+from contextlib import suppress
 from typing import Final
 
 from icefield.abc import CommitStrategy, Committed, Conflict, Pointer, Proposal
@@ -24,7 +25,7 @@ from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.deletions import to_be_deleted
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
-from icefield.toolkit.table_folders import metadata_files, plain_folder
+from icefield.toolkit.table_folders import metadata_files, note_folder, plain_folder
 
 __all__ = ["MetastoreStrategy", "OutcomeUnknown"]
 
@@ -76,6 +77,10 @@ class MetastoreStrategy(CommitStrategy):
         """
         staged = self.__written(base, proposal)
         if base is not None:
+            before, after = (each.location.rpartition("/")[0] for each in (base, staged))
+            if before != after:
+                with suppress(IcefieldError):  # who may not write there any more cannot leave a note
+                    note_folder(self.file_system, before, after)
             return staged
         # The file is written first, and then the others are looked for: of two creators at least one sees the other.
         for wait in _CREATE_AGAIN.waits(_CREATE_TRIES):

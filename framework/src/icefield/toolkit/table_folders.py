@@ -12,18 +12,19 @@ from typing import Final
 
 import msgspec
 
-from icefield.abc import FileInfo, FileSystem, FileSystemAbility
+from icefield.abc import FileInfo, FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileMissing, InvalidMetadata
 from icefield.metadata import decode_metadata
 from icefield.metadata.file_names import METADATA_FOLDER, is_metadata_file
 from icefield.structs import decodable
-from icefield.toolkit.publishing import whole_of
+from icefield.toolkit.publishing import read_whole, whole_of
 
 _START: Final = 256
 _UUID_AT_THE_START: Final = re.compile(
     rb'\s*\{\s*"format-version"\s*:\s*[0-9]+\s*,\s*"table-uuid"\s*:\s*"([0-9A-Fa-f-]{36})"\s*,'
 )
 _SLASHES: Final = re.compile("//+")
+_NOTE: Final = ".icefield-elsewhere.json"
 _TABLE_FOLDERS: Final = ("data", METADATA_FOLDER)
 _MOST_READ: Final = 64
 """Metadata files of one folder whose uuids are read: the latest."""
@@ -107,6 +108,27 @@ def folders_around(location: str) -> Iterator[str]:
     for depth in range(len(parts) - 1, 0, -1):
         if parts[depth] in _TABLE_FOLDERS:
             yield f"{scheme}{separator}{'/'.join(parts[:depth])}"
+
+
+def folders_noted(system: FileSystem, folder: str) -> list[str]:
+    """The metadata folders to which tables went that have files in a folder: see ``note_folder``."""
+    try:
+        return msgspec.json.decode(read_whole(system, f"{folder}/{_NOTE}"), type=list[str])[:_MOST_READ]
+    except (FileMissing, InvalidMetadata, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+def note_folder(system: FileSystem, folder: str, other: str) -> None:
+    """Leave a note in a metadata folder that a table whose files are there has its metadata files elsewhere.
+
+    It moved, or is registered at a place of its own. Without the note nothing in the folder would show that another
+    table needs the files, which has the same uuid. A note of a table that is gone does no harm: it is looked for there.
+    """
+    if plain_folder(f"{folder}/") == plain_folder(f"{other}/"):
+        return
+    noted = folders_noted(system, folder)
+    if other not in noted:
+        system.put(f"{folder}/{_NOTE}", msgspec.json.encode([*noted, other][-_MOST_READ:]), PutMode.OVERWRITE)
 
 
 def plain_folder(location: str) -> str:

@@ -23,7 +23,7 @@ from icefield.metadata import TableMetadata
 from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import TableRequirement, check
 from icefield.metadata.updates import MetadataBuilder, TableUpdate, apply_updates
-from icefield.storage.neighbours import check_location
+from icefield.storage.neighbours import check_move
 from icefield.transaction.action import Action, ActionContext
 from icefield.transaction.history import checked_branch, head_of
 from icefield.transaction.manage_snapshots import ManageSnapshots
@@ -112,8 +112,7 @@ class Transaction(RowChanges, Generic[R]):
             if not changes.updates:
                 return
             shaped = apply_updates(self._shape, changes.updates)
-            if shaped.location != self._shape.location:
-                check_location(self._handle.io, self._handle.writable(), shaped.location, shaped.table_uuid)
+            self._check_move(shaped)
             self._shape = shaped
         self._actions.append(action)
 
@@ -233,6 +232,12 @@ class Transaction(RowChanges, Generic[R]):
         if base is None:
             return creation_of(start, updates, metadata)
         return None if metadata is base else change_of(base, updates, requirements, metadata)
+
+    def _check_move(self, shaped: TableMetadata) -> None:
+        """Refuse another table's location, and any other place for a table that the catalog has under two names."""
+        if self._state is not None:
+            pointer = self._state.pointer.location
+            check_move(self._handle.io, self._handle.writable(), self._shape, shaped, pointer)
 
     def _check_open(self) -> None:
         if not self._open:

@@ -324,9 +324,9 @@ PROCEDURES: dict[str, Procedure] = {
             Parameter("equal_schemes", MAP),
             Parameter("equal_authorities", MAP),
             Parameter("prefix_mismatch_mode"),
-            Parameter("exclusive", BOOLEAN),
             Parameter("prefix_listing", BOOLEAN, ignored=True),
             Parameter("stream_results", BOOLEAN, ignored=True),
+            Parameter("exclusive", BOOLEAN),  # last, as the others have places of their own
         ],
         "orphan_file_location string NOT NULL",
         _orphans,
