@@ -90,7 +90,7 @@ def examine_catalog(
 
 def _locations(catalog: Catalog) -> Iterator[Finding]:
     try:
-        yield from examine_locations(catalog)
+        yield from (each for each in examine_locations(catalog) if each.result is not Result.OK)
     except IcefieldError as error:
         yield skipped(CHECK, f"the tables cannot be listed: {error}")
 
