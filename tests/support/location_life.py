@@ -28,6 +28,7 @@ from icefield.errors import (
     TableExists,
     UnsupportedFeature,
 )
+from icefield.metadata.file_names import version_of
 
 NAMES = ("db.a", "db.b", "db.c", "other.a")
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -131,6 +132,8 @@ class LocationLife:
         for each in after - before:
             self.writer[each] = actor
         for each in before - after:
+            if self._is_directory and version_of(each) is not None:
+                continue  # purging frees the versions of a path, those of a table that was dropped there among them
             owner = self.writer.get(each)
             assert owner == (actor or ""), self._said(f"{actor} deleted {each} of {owner}")
         clear_caches()
