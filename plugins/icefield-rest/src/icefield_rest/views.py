@@ -76,7 +76,7 @@ class Views:
         if base is None:
             path, body = service.namespace_path(view[:-1], "views"), _create_body(view, proposal)
         else:
-            path, body = service.view_path(view), _change_body(view, base, proposal)
+            path, body = service.view_path(view), _change_body(view, proposal)
         try:
             answer = service.connection.ask("POST", path, what, body=body, limit=MAX_TABLE)
         except Uncertain as lost:
@@ -182,17 +182,9 @@ def _create_body(view: TableName, proposal: ViewProposal) -> dict[str, Any]:
     return body
 
 
-def _change_body(view: TableName, base: CurrentView, proposal: ViewProposal) -> dict[str, Any]:
+def _change_body(view: TableName, proposal: ViewProposal) -> dict[str, Any]:
     return {
         "identifier": Identifier.of(view),
         "requirements": view_requirements_to_json(proposal.requirements),
-        "updates": [_with_schema(update, base, proposal) for update in view_updates_to_json(proposal.updates)],
+        "updates": view_updates_to_json(proposal.updates),
     }
-
-
-def _with_schema(update: dict[str, Any], base: CurrentView, proposal: ViewProposal) -> dict[str, Any]:
-    """A new version names a schema that the view has already by its id: Java (1.10) does not take it for added last."""
-    schema_id = proposal.metadata.current_version().schema_id
-    if update["action"] != "add-view-version" or base.metadata.schemas.find(schema_id) is None:
-        return update
-    return {**update, "view-version": {**update["view-version"], "schema-id": schema_id}}

@@ -2,6 +2,7 @@
 
 from icefield.metadata.updates.apply import MetadataBuilder, apply_updates
 from icefield.metadata.updates.base import LAST_ADDED, Change, TableUpdate
+from icefield.metadata.updates.chosen import choose_schema, choose_sort_order, choose_spec
 from icefield.metadata.updates.creation import created_by, creation_updates
 from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncryptionKey
 from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
@@ -52,6 +53,9 @@ __all__ = [
     "TableUpdate",
     "UpgradeFormatVersion",
     "apply_updates",
+    "choose_schema",
+    "choose_sort_order",
+    "choose_spec",
     "created_by",
     "creation_updates",
 ]
