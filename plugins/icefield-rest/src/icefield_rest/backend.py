@@ -201,7 +201,7 @@ class RestBackend(CatalogBackend):
         try:
             found = checked_names(what, names(namespace))
         except Refused as refused:
-            if refused.status == 404 and refused.modelled:
+            if refused.status == 404:
                 raise missing_namespace(namespace, refused) from refused
             raise error_of(refused, f"listing {what}") from refused
         return page_of([(*namespace, name) for name in found], token, size)
@@ -211,7 +211,7 @@ class RestBackend(CatalogBackend):
         strategy = RestStrategy(change.table, "", self.io.storage(), self.properties, self._tables)
         if lost is None:
             try:
-                return strategy.made()
+                return strategy.made(change.base, change.proposal)
             except IcefieldError:  # the change is made all the same, and is no failure
                 return None
         return strategy.outcome_of(change.base, change.proposal)

@@ -8,6 +8,7 @@ from icefield.metadata.updates.encryption import AddEncryptionKey, RemoveEncrypt
 from icefield.metadata.updates.partitioning import AddPartitionSpec, RemovePartitionSpecs, SetDefaultSpec
 from icefield.metadata.updates.refs import RemoveSnapshotRef, SetSnapshotRef
 from icefield.metadata.updates.schemas import AddSchema, RemoveSchemas, SetCurrentSchema
+from icefield.metadata.updates.shown import not_shown
 from icefield.metadata.updates.snapshots import AddSnapshot, RemoveSnapshots
 from icefield.metadata.updates.sorting import AddSortOrder, SetDefaultSortOrder
 from icefield.metadata.updates.statistics import (
@@ -58,4 +59,5 @@ __all__ = [
     "choose_spec",
     "created_by",
     "creation_updates",
+    "not_shown",
 ]
