@@ -38,7 +38,8 @@ class AddSortOrder:
         if not self.sort_order.fields:
             return UNSORTED_ORDER_ID
         # 0 is kept for the order without fields, also where no such order is stored.
-        return max((*metadata.sort_orders.positions, UNSORTED_ORDER_ID)) + 1
+        highest: int = max((*metadata.sort_orders.positions, UNSORTED_ORDER_ID))
+        return highest + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,13 +60,9 @@ class ReturnChecks(BehaviourChecks):
         """If this fails, a spec that the table had before is added anew, or cannot become the default again."""
         table = self.create(catalog)
         table.append(rows([1]))
-        for name, change in (
-            ("a", lambda update: update.add_field("kind", "identity")),
-            ("b", lambda update: update.remove_field("kind")),
-            ("c", lambda update: update.add_field("kind", "identity")),
-        ):
-            change(update := table.update_spec())
-            update.commit()
+        for name in ("a", "b", "c"):
+            update = table.update_spec()
+            (update.remove_field("kind") if name == "b" else update.add_field("kind", "identity")).commit()
             table.append(rows([2], name))
         with table.transaction() as tx:
             tx.update_spec().remove_field("kind").commit()
