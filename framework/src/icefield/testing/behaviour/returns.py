@@ -63,6 +63,7 @@ class ReturnChecks(BehaviourChecks):
         for name in ("a", "b", "c"):
             update = table.update_spec()
             (update.remove_field("kind") if name == "b" else update.add_field("kind", "identity")).commit()
+            assert self.held_again(catalog, table).spec().is_unpartitioned == (name == "b")
             table.append(rows([2], name))
         with table.transaction() as tx:
             tx.update_spec().remove_field("kind").commit()
