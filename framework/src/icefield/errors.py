@@ -147,6 +147,17 @@ class CommitStateUnknown(IcefieldError, RuntimeError):
     """
 
 
+class PartlyCommitted(UserWarning):
+    """A service made a commit and left out a part of it, such as a tag that it does not keep.
+
+    The commit happened: do not repeat it. ``table`` is its name, ``missing`` says what is not there.
+    """
+
+    def __init__(self, message: str, table: tuple[str, ...] = (), missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.table, self.missing = table, missing
+
+
 class UnsafeCommit(IcefieldError, ValueError):
     """A commit strategy was asked for on storage that cannot keep its promise. Names the alternatives."""
 

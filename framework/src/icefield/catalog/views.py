@@ -22,12 +22,10 @@ from icefield.metadata import (
 )
 from icefield.metadata.updates import LAST_ADDED
 from icefield.metadata.views import (
-    AddViewSchema,
-    AddViewVersion,
     AssertViewUUID,
     RemoveViewProperties,
-    SetCurrentViewVersion,
     SetViewProperties,
+    choose_view_version,
 )
 from icefield.metadata.views.view_metadata import SQL, now_ms
 from icefield.schema import Schema, as_schema, assign_fresh_ids
@@ -104,18 +102,19 @@ class View:
         namespace = self.default_namespace if default_namespace is None else tuple(default_namespace)
         version = view_version(sql, namespace, default_catalog)
         columns, _ = assign_fresh_ids(as_schema(schema).with_schema_id(0))
-        updates = (AddViewSchema(columns), AddViewVersion(version), SetCurrentViewVersion())
-        return self._changed(*updates, *([SetViewProperties(property_strings(properties))] if properties else []))
+        more = [SetViewProperties(property_strings(properties))] if properties else []
+        return self._changed(lambda base: (*choose_view_version(base, columns, version), *more))
 
     def set_properties(self, properties: Mapping[str, Any], removals: Iterable[str] = ()) -> View:
         """The view with other properties."""
         gone = frozenset(removals)
         updates: list[ViewUpdate] = [SetViewProperties(property_strings(properties))] if properties else []
-        return self._changed(*updates, *([RemoveViewProperties(gone)] if gone else []))
+        updates += [RemoveViewProperties(gone)] if gone else []
+        return self._changed(lambda _: updates)
 
-    def _changed(self, *updates: ViewUpdate) -> View:
+    def _changed(self, build: Callable[[ViewMetadata], Iterable[ViewUpdate]]) -> View:
         requirements = (AssertViewUUID(self.metadata.view_uuid),)
-        return View(self._backend, self._name, commit_view(self._backend, self._name, updates, requirements))
+        return View(self._backend, self._name, commit_view(self._backend, self._name, build, requirements))
 
     def __repr__(self) -> str:
         return f"View({string_of(self._name)!r}, dialects={sorted(self.sql)})"
@@ -124,21 +123,24 @@ class View:
 def commit_view(
     backend: CatalogBackend,
     name: TableName,
-    updates: Iterable[ViewUpdate],
+    build: Callable[[ViewMetadata], Iterable[ViewUpdate]],
     requirements: Iterable[ViewRequirement] = (),
 ) -> CurrentView:
-    """Change a view by the protocol's updates, again where another change came first and the requirements still hold.
+    """Change a view by the updates that ``build`` gives for its metadata.
+
+    Tries again where another change came first and the requirements still hold.
 
     Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, and ``CommitFailed`` where others change the view
     all the time.
     """
-    steps, conditions = tuple(updates), tuple(requirements)
+    conditions = tuple(requirements)
     for _ in range(_TRIES):
         base = backend.load_view(name)
         if base is None:
             raise no_view(backend, name)
         for condition in conditions:
             condition.check(base.metadata)
+        steps = tuple(build(base.metadata))
         metadata = apply_view_updates(base.metadata, steps)
         if metadata is base.metadata:
             return base
@@ -230,8 +232,8 @@ class ViewsOfCatalog:
 
         Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
         """
-        name = table_name(identifier)
-        return View(self._backend, name, commit_view(self._backend, name, updates, requirements))
+        name, steps = table_name(identifier), tuple(updates)
+        return View(self._backend, name, commit_view(self._backend, name, lambda _: steps, requirements))
 
     def rename_view(self, from_identifier: str | Iterable[str], to_identifier: str | Iterable[str]) -> View:
         """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""

@@ -51,7 +51,7 @@ from icefield.metadata.refs import MAIN_BRANCH
 from icefield.metadata.requirements import TableRequirement
 from icefield.metadata.snapshots import Operation, Snapshot
 from icefield.metadata.table_metadata import TableMetadata
-from icefield.metadata.updates import TableUpdate, apply_updates
+from icefield.metadata.updates import TableUpdate, apply_updates, not_shown
 from icefield.metadata.views import (
     ViewHistoryEntry,
     ViewMetadata,
@@ -136,6 +136,7 @@ __all__ = [
     "inflated",
     "new_table_metadata",
     "new_view_metadata",
+    "not_shown",
     "requirements_from_json",
     "requirements_to_json",
     "updates_from_json",

@@ -36,6 +36,7 @@ from icefield.toolkit.metastore_views import MetastoreViews
 from icefield.toolkit.metrics_json import metrics_from_json, metrics_to_json
 from icefield.toolkit.multipart_output import PartedOutput
 from icefield.toolkit.options import is_true, whole_number
+from icefield.toolkit.partly_committed import warn_partly_committed
 from icefield.toolkit.publishing import delete_quietly, publish_by_create, publish_by_rename, read_whole
 from icefield.toolkit.ranged_input import FetchedRange, RangedInput
 from icefield.toolkit.retries import RetryLimits, persist, together
@@ -169,6 +170,7 @@ __all__ = [
     "variant_to_python",
     "version_of",
     "virtual_blocks",
+    "warn_partly_committed",
     "was_meant",
     "whole_number",
     "with_dictionaries",
