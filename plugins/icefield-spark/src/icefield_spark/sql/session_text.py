@@ -8,7 +8,7 @@ from icefield.errors import UnsupportedFeature
 from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import TokenType
 
-from icefield_spark.quoting import quoted
+from icefield_spark.quoting import constant, quoted
 from icefield_spark.sql.parsing import Statement
 
 _ESCAPED = "spark.sql.parser.escapedStringLiterals"
@@ -66,8 +66,9 @@ def _name(written: str) -> str:
 
 
 def _raw(written: str) -> str:
-    if written[1:-1].endswith("\\") or written[0] in written[1:-1]:
+    inside = written[1:-1]
+    if written[0] in inside:
         raise UnsupportedFeature(
             f"a string has a quote and a backslash in it while {_ESCAPED} is true: set it to false for {written:.100}"
         )
-    return f"r{written}"
+    return constant(inside)

@@ -11,6 +11,7 @@ from typing import Any
 from icefield import Catalog
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.quoting import quoted
@@ -63,9 +64,11 @@ class Statements:
         try:
             return self._run(substituted(self._spark, string))
         except RecursionError:
-            raise InvalidArgument(
-                f"the statement, or a view that it reads, is nested too deeply: {string:.100}"
-            ) from None
+            raise _too_deep(string) from None
+        except Py4JJavaError as error:
+            if "StackOverflowError" in str(error.java_exception.toString()):
+                raise _too_deep(string) from None
+            raise
 
     def _run(self, string: str) -> DataFrame:
         statement = Statement(with_names(read_as(self._spark, string)))
@@ -111,6 +114,10 @@ class Statements:
             return no_rows(self._spark)
         self._namespace = ()
         return run_sql(self._spark, f"USE {quoted(*parts)}")
+
+
+def _too_deep(string: str) -> InvalidArgument:
+    return InvalidArgument(f"the statement, or a view in it, is nested too deeply: {string:.100}")
 
 
 def _common_tables(cursor: Cursor) -> str:
