@@ -147,7 +147,8 @@ QUERIES = [
     "(SELECT id FROM goods) AS d, (SELECT max(id) FROM goods) AS e, id BETWEEN 1 AND 2 AS f, -id % 2 AS g, id div 2 "
     "AS h, kind || 'x' AS i, kind <=> NULL AS j, kind IS DISTINCT FROM 'a' AS k, kind LIKE 'a%' ESCAPE '!' AS l, "
     "kind ILIKE 'A' AS m, kind RLIKE 'a' AS n, kind LIKE ANY ('a', 'b') AS o, ~id & 3 | 4 ^ 1 AS p FROM goods",
-    "SELECT CAST(id AS INT) AS a, id::string AS b, try_cast(kind AS int) AS c, DATE '2024-01-01' + INTERVAL 3 DAYS AS d, DATE '2024-01-01' "
+    "SELECT CAST(id AS INT) AS a, id::string AS b, try_cast(kind AS int) AS c, now() + INTERVAL 3 DAYS > now() AS d, "
+    "DATE '2024-01-01' "
     "AS e, TIMESTAMP '2024-01-01 00:00:00' AS f, X'ff' AS g, 1L AS h, 1.5D AS i, 2BD AS j, NULL AS k, current_date() "
     "AS l, map('a', 1)['a'] AS m, named_struct('x', id).x AS n, array(1)[0] AS o, struct(id) AS p FROM goods",
     "SELECT transform(array(id), x -> x + 1) AS a, aggregate(array(1, 2), 0, (x, y) -> x + y) AS b, extract(YEAR FROM "
