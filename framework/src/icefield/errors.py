@@ -11,17 +11,25 @@ from typing import Any
 from icefield.secrets import without_userinfo
 
 
+def printable(text: str) -> str:
+    """A text in which every character that does not print (a control, a direction of writing) is spelt out."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
+
+
 class IcefieldError(Exception):
     """The root of every error that Icefield raises on purpose.
 
     Keyword arguments become attributes (``location``, ``table``, ``plugin``, ``field_id``, ...), so that a caller
-    can act on them without reading the message. Neither shows a password that is part of a location or a URI.
+    can act on them without reading the message. Neither shows a password that is part of a location or a URI, and the
+    message is one printable line, whatever characters are in the names that it holds.
     """
 
     retryable = False
 
     def __init__(self, message: str, **data: Any) -> None:
-        message = without_userinfo(message)
+        message = printable(without_userinfo(message))
         data = {name: without_userinfo(value) if isinstance(value, str) else value for name, value in data.items()}
         super().__init__(message)
         self.message = message

@@ -11,7 +11,7 @@ from icefield.abc import Pointer, ScanService
 from icefield.catalog.inspection import InspectTable
 from icefield.catalog.readable_table import ReadableTable
 from icefield.commit import TableHandle, TableState, load_table
-from icefield.errors import NoSuchTable
+from icefield.errors import NoSuchTable, printable
 from icefield.expressions import AlwaysTrue, BooleanExpression
 from icefield.maintenance import MaintenanceTable
 from icefield.maintenance.target import Target
@@ -58,7 +58,7 @@ class Table(ReadableTable):
         self._at_state(handle, state)
 
     def __repr__(self) -> str:
-        return without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})")
+        return printable(without_userinfo(f"Table({self._handle.full_name}, {self.metadata_location})"))
 
     # -- what it is -----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from icefield.errors import InvalidArgument, InvalidSchema
+from icefield.errors import InvalidArgument, InvalidSchema, printable
 from icefield.metadata.metrics.modes import parse_mode
 from icefield.metadata.properties import (
     AVRO_COMPRESSION,
@@ -92,7 +92,7 @@ def warn_of_names(names: Iterable[str]) -> None:
 
 def warn_at_caller(message: str) -> None:
     """Give a ``PropertyWarning`` that points to the first code that is not the kernel's."""
-    warnings.warn(message, PropertyWarning, stacklevel=callers_level())
+    warnings.warn(printable(message), PropertyWarning, stacklevel=callers_level())
 
 
 def likely_name(name: str) -> str | None:

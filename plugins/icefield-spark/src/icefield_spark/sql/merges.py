@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from icefield_spark.merging import add_columns
 from icefield_spark.places import ROW
-from icefield_spark.quoting import quoted
+from icefield_spark.quoting import quoted, spelt_type
 from icefield_spark.row_changes import (
     DELETE,
     INSERT,
@@ -230,7 +230,7 @@ def _columns(sides: _Sides, clauses: list[_Clause]) -> list[str]:
         ]
         value = f"CASE {' '.join(cases)} END"
         if all(clause.operation == DELETE for clause in clauses):
-            value = f"CAST(NULL AS {each.dataType.simpleString()})"
+            value = f"CAST(NULL AS {spelt_type(each.dataType)})"
         found.append(f"{value} AS {quoted(each.name)}")
     found.append(f"coalesce({_is_matched(sides)}, false) AS {_THERE}")
     return found
@@ -248,6 +248,8 @@ def _source(context: Context, cursor: Cursor) -> tuple[DataFrame, Relation]:
         name: tuple[str, ...] = (alias,)
     else:
         parts = cursor.names("the source of the merge")
+        if cursor.sees("("):
+            cursor.enclosed()  # a function that gives a table
         query = cursor.statement.between(start, cursor.at)
         name, alias = take_name(context.names, cursor, parts, "ON")
     source = context.queries.frame(f"{context.before}SELECT * FROM {query}")

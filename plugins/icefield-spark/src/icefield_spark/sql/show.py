@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as spark
 from sqlglot.tokenizer_core import TokenType
 
-from icefield_spark.quoting import quoted, spelt
+from icefield_spark.quoting import literal, quoted, spelt
 from icefield_spark.sql import views
 from icefield_spark.sql.columns import column_of
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, literal
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.transforms import parted
 from icefield_spark.types import to_spark_schema
 

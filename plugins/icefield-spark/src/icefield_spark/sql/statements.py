@@ -11,15 +11,18 @@ from typing import Any
 from icefield import Catalog
 from icefield.errors import InvalidArgument, UnsupportedFeature
 from icefield.writing import WriteContext
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from icefield_spark.quoting import quoted
+from icefield_spark.running import run_sql, substituted
 from icefield_spark.sql import alter, ddl, dml, inserts, merges, procedures, show
 from icefield_spark.sql.comments import comment
 from icefield_spark.sql.context import Context, no_rows
 from icefield_spark.sql.identifiers import with_names
 from icefield_spark.sql.parsing import Cursor, Statement
 from icefield_spark.sql.queries import Queries
+from icefield_spark.sql.session_text import read_as
 from icefield_spark.sql.sources import Names
 from icefield_spark.writing import Outcome
 
@@ -58,7 +61,17 @@ class Statements:
 
     def run(self, string: str) -> DataFrame:
         """Run one statement: the frame of what it gives."""
-        statement = Statement(with_names(string))
+        try:
+            return self._run(substituted(self._spark, string))
+        except RecursionError:
+            raise _too_deep(string) from None
+        except Py4JJavaError as error:
+            if "StackOverflowError" in str(error.java_exception.toString()):
+                raise _too_deep(string) from None
+            raise
+
+    def _run(self, string: str) -> DataFrame:
+        statement = Statement(with_names(read_as(self._spark, string)))
         cursor = Cursor(statement)
         names = Names(self._spark, self._catalog, self._namespace)
         queries = Queries(self._spark, names)
@@ -71,7 +84,7 @@ class Statements:
         if cursor.sees("CREATE"):
             view = _view(cursor, names, queries)
             if view is not None:
-                return context.nothing() if view else self._spark.sql(statement.string)
+                return context.nothing() if view else run_sql(self._spark, statement.string)
         if cursor.sees("WITH"):
             ahead = Cursor(statement)
             before = _common_tables(ahead)
@@ -100,7 +113,11 @@ class Statements:
             self._namespace = local
             return no_rows(self._spark)
         self._namespace = ()
-        return self._spark.sql(f"USE {quoted(*parts)}")
+        return run_sql(self._spark, f"USE {quoted(*parts)}")
+
+
+def _too_deep(string: str) -> InvalidArgument:
+    return InvalidArgument(f"the statement, or a view in it, is nested too deeply: {string:.100}")
 
 
 def _common_tables(cursor: Cursor) -> str:
@@ -132,7 +149,7 @@ def _cache(context: Context, cursor: Cursor) -> DataFrame:
         query = context.queries.bind(cursor.rest())
         if query.frames:
             query.run(context.spark).createTempView(quoted(name[-1]))
-            return context.spark.sql(f"CACHE {lazily} TABLE {quoted(name[-1])} {options}")
+            return run_sql(context.spark, f"CACHE {lazily} TABLE {quoted(name[-1])} {options}")
     return context.queries.frame(cursor.statement.string)
 
 

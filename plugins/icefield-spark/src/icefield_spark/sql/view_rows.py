@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from icefield import View
-from icefield.errors import InvalidArgument, UnsupportedFeature
+from icefield.errors import InvalidArgument
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as functions
 from pyspark.sql import types as spark
@@ -17,8 +17,6 @@ from icefield_spark.types import to_spark_schema
 
 DIALECT: Final = "spark"
 
-# Other engines and people write views: what runs programs is not for them to give.
-_RUN_PROGRAMS: Final = frozenset({"REFLECT", "JAVA_METHOD", "TRY_REFLECT"})
 _WIDER: Final = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType, spark.FloatType, spark.DoubleType)
 _DIGITS: Final[dict[type[spark.DataType], int]] = {
     spark.ByteType: 3,
@@ -29,12 +27,9 @@ _DIGITS: Final[dict[type[spark.DataType], int]] = {
 
 
 def check_query(tree: exp.Expr, name: str) -> None:
-    """Raise ``InvalidArgument`` for what is no query, ``UnsupportedFeature`` for one that runs programs."""
+    """Raise ``InvalidArgument`` for what is no query."""
     if not isinstance(tree, exp.Query | exp.Values):
         raise InvalidArgument(f"view {name} is not a query")
-    called = {each.name.upper() for each in tree.find_all(exp.Anonymous)} & _RUN_PROGRAMS
-    if called or tree.find(exp.QueryTransform) is not None:
-        raise UnsupportedFeature(f"view {name} runs a program by {', '.join(sorted(called)) or 'TRANSFORM'}")
 
 
 def as_stated(frame: DataFrame, view: View) -> DataFrame:

@@ -9,10 +9,10 @@ from icefield.errors import InvalidArgument, NoSuchView, UnsupportedFeature, Vie
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from icefield_spark.quoting import quoted, spelt
+from icefield_spark.quoting import literal, quoted, spelt
 from icefield_spark.sql import terms
 from icefield_spark.sql.context import Context
-from icefield_spark.sql.parsing import Cursor, literal
+from icefield_spark.sql.parsing import Cursor
 from icefield_spark.sql.view_rows import DIALECT
 from icefield_spark.types import from_spark_schema, to_spark_schema
 
