@@ -20,7 +20,7 @@ from icefield.manifest import DataFile
 from icefield.scan.column_projection import ColumnProjection
 from icefield.scan.deletes.key_columns import column_of
 from icefield.scan.deletes.keys import Ints, KeySet, Mask, check_type, hash_keys, plain
-from icefield.scan.opening import counted, open_file
+from icefield.scan.opening import deleted_rows, open_file
 from icefield.schema import NameMapping, Schema
 from icefield.storage import FileIO
 from icefield.types.arrow.types import child_fields, field_id
@@ -150,7 +150,7 @@ class EqualityDeletes:
                     f"{location} deletes rows by field {lacking[0]}, of which it has no column", location=location
                 )
             projection = ColumnProjection.resolve(self._schema, held, location=location)
-            for batch in counted(file, reader, ReadRequest(projection.file_columns)):
+            for batch in deleted_rows(self._io, file, reader, ReadRequest(projection.file_columns)):
                 rows = projection.apply(batch)
                 yield [plain(column_of(self._schema, rows, id_)) for id_ in self._ids]
 
