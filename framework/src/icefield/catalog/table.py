@@ -268,7 +268,10 @@ class Table(ReadableTable):
     def dynamic_partition_overwrite(
         self, df: Rows, snapshot_properties: Mapping[str, str] = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
-        """Replace the partitions that rows are given for, and leave all others as they are."""
+        """Replace the partitions that rows are given for, and leave all others as they are.
+
+        Raises ``ValidationFailed`` where files of other partition specs may hold rows of these partitions.
+        """
         with self.transaction() as tx:
             tx.dynamic_partition_overwrite(df, snapshot_properties, branch)
 

@@ -137,7 +137,12 @@ class RowChanges(ABC):
     def dynamic_partition_overwrite(
         self, df: Rows, snapshot_properties: Strings = _NO_STRINGS, branch: str | None = MAIN_BRANCH
     ) -> None:
-        """Replace the partitions that rows are given for, and leave all others as they are."""
+        """Replace the partitions that rows are given for, and leave all others as they are.
+
+        Without partitions the whole table is replaced. Raises ``ValidationFailed`` where files of other partition specs
+        may hold rows of these partitions, since they would stay beside the new ones: write such files anew first
+        (``rewrite_data_files(rewrite_all=True)``), or use ``overwrite``.
+        """
         action = ReplacePartitions(self.stage, branch=branch, snapshot_properties=snapshot_properties)
         action.add_fresh(self._write(df, branch)).commit()
 
