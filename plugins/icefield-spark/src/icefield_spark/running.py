@@ -29,10 +29,8 @@ def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame] | No
     Raises ``UnsupportedFeature`` for a text with ``${`` that is no query, and for every one through Spark Connect.
     """
     if REFERENCE not in text or not substitutes(spark):
-        if not frames:
-            return spark.sql(text)
-        given: dict[str, Any] = dict(frames)
-        return spark.sql(text, **given)
+        with named(frames or {}) as names:
+            return spark.sql(text.format(**names) if frames else text)
     if is_connected(spark):
         raise UnsupportedFeature(
             f"Spark would put something else in place of '{REFERENCE}...}}' in this statement: set {_SUBSTITUTES} to "
@@ -71,7 +69,15 @@ def named(frames: Mapping[str, DataFrame]) -> Iterator[dict[str, str]]:
         yield names
     finally:
         for frame, name in made:
-            frame.sparkSession.catalog.dropTempView(name)
+            _drop(frame.sparkSession, name)
+
+
+def _drop(spark: SparkSession, name: str) -> None:
+    """Drop a view. ``catalog.dropTempView`` also forgets what somebody cached of the same plan."""
+    if is_connected(spark):
+        spark.catalog.dropTempView(name)
+    else:
+        spark._jsparkSession.sessionState().catalog().dropTempView(name)
 
 
 def parsed_plan(spark: SparkSession, text: str) -> Any:

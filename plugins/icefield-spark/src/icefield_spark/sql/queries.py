@@ -161,9 +161,13 @@ class Queries:
 
     def filter_of(self, string: str) -> BooleanExpression | None:
         """What every row of the first table of a query matches that has a part in its result; None for all rows."""
-        scope = self._scope_of(string)
-        filters = [] if scope is None else scope.filters()
+        filters = self.filters_of(string)
         return conjunction(filters) if filters else None
+
+    def filters_of(self, string: str) -> list[BooleanExpression]:
+        """The parts of ``filter_of``, all of which must hold."""
+        scope = self._scope_of(string)
+        return [] if scope is None else scope.filters()
 
     def exact_filter_of(self, string: str) -> BooleanExpression | None:
         """The filter that the condition of a query on one table is; None where it is none."""
