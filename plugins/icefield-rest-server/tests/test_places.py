@@ -11,8 +11,8 @@ import pytest
 from icefield import Catalog, load_catalog
 from icefield.metadata import updates_from_json
 from icefield_rest_server import Principal, Settings, StaticTokens, app, places
+from local_client import LocalClient
 from rest_bodies import SCHEMA, VIEW_VERSION
-from starlette.testclient import TestClient
 
 ROWS = pa.table({"id": [1, 2, 3]})
 TOKENS = {"root": "r" * 20, "bob": "b" * 20}
@@ -39,7 +39,7 @@ class Asking:
             return principal.name == "root" or may(operation, target)
 
         tokens = StaticTokens(TOKENS)
-        self._client = TestClient(
+        self._client = LocalClient(
             app(catalog, Settings(authenticator=tokens, authorizer=allows, vendor=Opens(), **settings))
         )
 
@@ -268,7 +268,7 @@ def test_where_it_is_not_found_out_in_time_a_place_is_not_ones_own(
 
 
 def test_where_everybody_may_do_everything_a_table_may_be_anywhere(catalog: Catalog, warehouse: str) -> None:
-    client = TestClient(app(catalog, Settings(vendor=Opens())))
+    client = LocalClient(app(catalog, Settings(vendor=Opens())))
     body = {"name": "mine", "schema": SCHEMA, "location": f"{warehouse}/theirs/beside"}
     asking = {"X-Iceberg-Access-Delegation": "vended-credentials"}
     answer = client.post("/v1/namespaces/db/tables", json=body, headers=asking).json()

@@ -22,7 +22,8 @@ from icefield.schema import Schema
 from icefield.toolkit import decodable, filter_to_json
 
 from icefield_rest_server.answers import Answer, Refused, no_content
-from icefield_rest_server.calls import Call, too_deep, typed
+from icefield_rest_server.bodies import check_shape
+from icefield_rest_server.calls import Call, typed
 from icefield_rest_server.filters import check_size, filter_from_json
 from icefield_rest_server.scan_tasks import TaskWriter
 from icefield_rest_server.state import Loaded, State
@@ -33,6 +34,7 @@ _MAX_ANSWER: Final = 32 * 1024 * 1024
 _OF_STATISTICS: Final = 150
 _MAX_PLAN_ID: Final = 8000
 _MAX_PLACE: Final = 2**31
+_MAX_DEPTH: Final = 100
 _DELEGATION: Final = "x-iceberg-access-delegation"
 
 
@@ -168,8 +170,9 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
     try:
         reader = zlib.decompressobj()
         data = reader.decompress(urlsafe_b64decode(token + "=" * (-len(token) % 4)), _MAX_TASK + 1)
-        if len(data) > _MAX_TASK or not reader.eof or too_deep(data, 100):
+        if len(data) > _MAX_TASK or not reader.eof:
             return None
+        check_shape(data, _MAX_DEPTH)
         task = msgspec.json.decode(data, type=PlanTask)
         task.request.check()
     except (ValueError, binascii.Error, zlib.error, msgspec.MsgspecError, RecursionError, InvalidArgument):

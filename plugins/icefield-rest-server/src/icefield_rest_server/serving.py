@@ -86,6 +86,7 @@ def serve(options: Options, **properties: Any) -> None:
         "server_header": False,
         "timeout_graceful_shutdown": 30,
         "limit_concurrency": 1000,
+        "proxy_headers": False,  # a header would decide whether a request comes from this machine
         # Named, so that a process that begins answers its supervisor before it imports this.
         "http": "icefield_rest_server.wire:BoundedHttp",
         "timeout_worker_healthcheck": 60,
@@ -124,12 +125,20 @@ def of_environment() -> Starlette:
 
 
 def served_catalog(options: Options, settings: Settings, **properties: Any) -> Catalog:
-    """The catalog to serve. Where clients are others it opens nothing outside its warehouse, if nobody said more."""
+    """The catalog to serve. Where clients are others it opens nothing outside its warehouse, if nobody said more.
+
+    Raises ``UnsafeCommit`` where the catalog states neither roots nor a warehouse that can be one.
+    """
     catalog = load_catalog(options.catalog, **properties)
-    warehouse = catalog.properties.get("warehouse", "")
-    if settings.authenticator is None or _ROOTS in catalog.properties or "://" not in warehouse:
+    if settings.authenticator is None or _ROOTS in catalog.properties:
         return catalog
+    warehouse = catalog.properties.get("warehouse", "").strip()
     catalog.close()
+    if not warehouse or "," in warehouse or catalog.backend.serves_metadata:
+        raise UnsafeCommit(
+            f"catalog '{catalog.name}' states no warehouse that is a location, so that the server would open any file "
+            f"for its clients: give {_ROOTS}, a list of the locations below which files may be opened"
+        )
     return load_catalog(options.catalog, **{**properties, _ROOTS: warehouse})
 
 

@@ -15,6 +15,7 @@ from icefield.abc import Current, Pointer
 from icefield.errors import FileMissing, InvalidArgument, NoSuchTable
 from icefield.metadata import TableMetadata, TableUpdate, ViewUpdate, decode_metadata, encode_metadata, inflated
 
+from icefield_rest_server.answers import Refused
 from icefield_rest_server.calls import Call
 from icefield_rest_server.places import TablePlaces
 from icefield_rest_server.settings import Settings
@@ -132,6 +133,14 @@ class State:
         """
         authorizer = self.settings.authorizer
         return authorizer is None or authorizer(principal, operation, self.catalog.backend.kept_name(name))
+
+    def check_allowed(
+        self, principal: Principal | None, operation: str, name: tuple[str, ...], said: str | None = None
+    ) -> None:
+        """Raise ``Refused`` where somebody may not do an operation with what has a name; ``said`` is its name there."""
+        if not self.allows(principal, operation, name):
+            target = ".".join(name) or "the catalog"
+            raise Refused(403, "ForbiddenException", f"you may not do {said or operation} with {target:.300}")
 
     def may_open(self, table: tuple[str, ...], location: str) -> bool:
         """Whether clients may be given what opens a table's location; see ``vended``."""
