@@ -121,7 +121,7 @@ def test_a_table_and_a_view_do_not_move_to_the_place_of_another(
     several = {"table-changes": [{**change, "identifier": {"namespace": ["db"], "name": "mine"}}]}
     made = {"requirements": [{"type": "assert-create"}], "updates": change["updates"]}
     refused(mine.ask("POST", "namespaces/db/tables/mine", change))
-    refused(mine.ask("POST", "namespaces/db/tables/mine", made))
+    refused(mine.ask("POST", "namespaces/db/tables/mine", made), 400)  # which is no whole table
     refused(mine.ask("POST", "namespaces/db/views/view", change))
     refused(Asking(catalog, lambda *_: True).ask("POST", "transactions/commit", several))
     assert mine.opened("namespaces/db/tables/mine") == [f"{warehouse}/db/mine"]
@@ -175,8 +175,7 @@ def test_a_table_that_was_staged_and_written_to_is_made_in_the_place_of_its_name
     staged = mine.create("db", "mine", **{"stage-create": True}).json()["metadata"]
     assert staged["location"] == f"{warehouse}/db/mine"
     data = Path(f"{staged['location'].removeprefix('file://')}/data/a.parquet")
-    data.parent.mkdir(parents=True)
-    data.write_bytes(b"rows")
+    data.write_bytes(b"rows")  # the folder is there, for engines that make none
     updates = [
         {"action": "add-schema", "schema": SCHEMA},
         {"action": "set-current-schema", "schema-id": -1},

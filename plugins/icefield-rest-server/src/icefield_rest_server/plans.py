@@ -141,11 +141,11 @@ def fetch_scan_tasks(state: State, call: Call) -> Answer:
     plan = _known(call, loaded.metadata, token)
     if plan is None:
         raise Refused(404, "NoSuchPlanTaskException", "this table has no such plan task; plan the scan again")
-    return Answer(body=_tasks(state, loaded, plan))
+    return Answer(body=_tasks(state, call.name("table"), loaded, plan))
 
 
 def _completed(state: State, call: Call, loaded: Loaded, plan: PlanTask) -> Answer:
-    body = {"status": "completed", "plan-id": plan.plan_id(), **_tasks(state, loaded, plan)}
+    body = {"status": "completed", "plan-id": plan.plan_id(), **_tasks(state, call.name("table"), loaded, plan)}
     if "vended-credentials" in call.headers.get(_DELEGATION, ""):
         vended = state.vended(call, call.name("table"), loaded.metadata.location)
         body["storage-credentials"] = [{"prefix": prefix, "config": properties} for prefix, properties in vended]
@@ -185,7 +185,7 @@ def _known(call: Call, metadata: TableMetadata, token: str) -> PlanTask | None:
     return task if mine and there and task.schema_id in schemas and placed else None
 
 
-def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
+def _tasks(state: State, name: tuple[str, ...], loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
     """The files of one answer: of the manifests from that of the task on, in an order that the version decides."""
     metadata, request = loaded.metadata, plan.request
     schema = metadata.schema_by_id(plan.schema_id)
@@ -198,7 +198,7 @@ def _tasks(state: State, loaded: Loaded, plan: PlanTask) -> dict[str, Any]:
         "case_sensitive": sensitive,
         "pinned": schema,
     }
-    io = state.catalog.io.for_table(metadata.location, loaded.config)
+    io = state.io_for_clients(name, loaded)
     scan: TableScan | IncrementalAppendScan
     if request.start_snapshot_id is None:
         scan = _Version(metadata, io, snapshot_id=request.snapshot_id, **common)
