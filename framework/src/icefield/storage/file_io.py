@@ -160,7 +160,7 @@ class FileIO:
             said = f"{shown(location)} is below no root of location.allowed-roots"
             raise LocationRefused(said, location=location)
         if self._judge is not None and not self._judge(mapped):
-            raise LocationRefused(f"{shown(location)} is no file of this table's own", location=location)
+            raise LocationRefused("the metadata names a file that is not of this table's own folders")  # nor said here
         return mapped
 
     def unmapped(self, location: str, place: str) -> str:

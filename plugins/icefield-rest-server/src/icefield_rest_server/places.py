@@ -28,8 +28,8 @@ _HELD: Final = 60.0
 _METADATA: Final = ".metadata.json"
 _FOLDERS: Final = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
-_HIDES: Final = re.compile(r"%(2e|2f|5c|00)", re.IGNORECASE)
-"""Dots and slashes that some engines undo."""
+_HIDES: Final = re.compile(r"%(2e|2f|5c|00)|[?#]", re.IGNORECASE)
+"""Dots and slashes that some engines undo, and where a location ends for some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,8 @@ class TablePlaces:
             return False
         end = time.monotonic() + _MOST_SECONDS
         io = self._catalog.io.relative_to(place)
+        if not _is_in(io, place, root):  # a link leads elsewhere
+            return False
         namespaces = list(self._namespaces())
         homes = [other for name, other in namespaces if other is not None and name != table[:-1]]
         others = set[str]()
@@ -317,7 +319,7 @@ def stated_folders(metadata: TableMetadata) -> tuple[str, ...]:
 def named_folders(location: str, properties: Mapping[str, str]) -> tuple[str, ...]:
     """All folders that properties of a table or view name, whether they are in use now or not."""
     base = location.rstrip("/")
-    named = (properties.get(key, "").rstrip("/") for key in _FOLDERS)
+    named = (properties.get(key, "") for key in _FOLDERS)
     return tuple(path if _ABSOLUTE.match(path) else f"{base}/{path}" for path in named if path)
 
 
