@@ -33,6 +33,9 @@ from icefield.transaction import property_strings
 
 _TRIES = 10
 
+CheckView = Callable[[TableName, ViewMetadata | None, ViewMetadata], None]
+"""Is given a view's name, and its metadata before and after a change; raises to refuse that."""
+
 
 class View:
     """A view at one version: its queries, the schema of their rows, and how to change it."""
@@ -125,6 +128,7 @@ def commit_view(
     name: TableName,
     build: Callable[[ViewMetadata], Iterable[ViewUpdate]],
     requirements: Iterable[ViewRequirement] = (),
+    judge: CheckView | None = None,
 ) -> CurrentView:
     """Change a view by the updates that ``build`` gives for its metadata.
 
@@ -144,6 +148,8 @@ def commit_view(
         metadata = apply_view_updates(base.metadata, steps)
         if metadata is base.metadata:
             return base
+        if judge is not None:
+            judge(name, base.metadata, metadata)
         committed = backend.commit_view(name, base, ViewProposal(metadata, steps, conditions))
         if committed is not None:
             return committed
@@ -227,13 +233,16 @@ class ViewsOfCatalog:
         identifier: str | Iterable[str],
         updates: Iterable[ViewUpdate],
         requirements: Iterable[ViewRequirement] = (),
+        *,
+        judge: CheckView | None = None,
     ) -> View:
         """Change a view by the updates and requirements of the REST catalog protocol.
 
-        Raises ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
+        ``judge`` is given its name and its metadata before and after the change, and raises to refuse it. Raises
+        ``NoSuchView``, ``ValidationFailed``, ``InvalidArgument``, ``CommitFailed``.
         """
         name, steps = table_name(identifier), tuple(updates)
-        return View(self._backend, name, commit_view(self._backend, name, lambda _: steps, requirements))
+        return View(self._backend, name, commit_view(self._backend, name, lambda _: steps, requirements, judge))
 
     def rename_view(self, from_identifier: str | Iterable[str], to_identifier: str | Iterable[str]) -> View:
         """Rename a view. Raises ``NoSuchView``, ``ViewExists``, ``TableExists``, ``NoSuchNamespace``."""
