@@ -5,11 +5,14 @@ Each shape prepares an input of a size and returns the work that is timed. ``gro
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
 from icefield.toolkit import conform, prune_batch
+from icefield.transaction.update_schema import UpdateSchema
 from tables import new_table
 
 pytestmark = pytest.mark.slow
@@ -61,6 +64,115 @@ COLUMNS = {appending_batches: 400, pruning_batches: 400, conforming_batches: 400
 @pytest.mark.parametrize("shape", COLUMNS, ids=lambda shape: shape.__name__)
 def test_twice_the_columns_take_about_twice_the_time(shape) -> None:
     assert growth(shape, COLUMNS[shape]) <= MOST_GROWTH
+
+
+# Edits: half of the columns are edited in one update, so that columns and edits double together.
+
+
+def editing(edit: Callable[[UpdateSchema, int], object], **properties: str) -> Callable[[int], Work]:
+    def prepared(columns: int) -> Work:
+        table = wide_table(columns, **properties)
+
+        def work() -> None:
+            with table.update_schema() as update:
+                for number in range(0, columns, 2):
+                    edit(update, number)
+
+        return work
+
+    return prepared
+
+
+def in_a_struct(columns: int) -> Work:
+    fields = [pa.field(name, pa.int64()) for name in names(columns)]
+    table = new_table(schema=pa.schema([("s", pa.struct(fields)), ("l", pa.list_(pa.struct(fields)))]))
+
+    def work() -> None:
+        with table.update_schema() as update:
+            for number in range(0, columns, 2):
+                update.rename_column(("s", f"c{number}"), f"r{number}").rename_column(f"l.c{number}", f"r{number}")
+
+    return work
+
+
+def bringing_back(columns: int) -> Work:
+    table = wide_table(columns)
+    with table.update_schema() as update:
+        for name in names(columns)[::2]:
+            update.delete_column(name)
+
+    def work() -> None:
+        with table.update_schema() as update:
+            for name in names(columns)[::2]:
+                update.undelete_column((name,))
+
+    return work
+
+
+def uniting(columns: int) -> Work:
+    table = wide_table(columns // 2)
+    return lambda: table.update_schema().union_by_name(wide_schema(columns)).commit()
+
+
+def identifying(columns: int) -> Work:
+    schema = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in names(columns)])
+    table = new_table(schema=schema)
+    return lambda: table.update_schema().set_identifier_fields(*names(columns)).commit()
+
+
+def partitioning(fields: int) -> Work:
+    table = wide_table(fields)
+
+    def work() -> None:
+        with table.update_spec() as update:
+            for name in names(fields):
+                update.add_field(name, "bucket[4]")
+        with table.update_spec() as update:
+            for name in names(fields)[::2]:
+                update.remove_field(f"{name}_bucket_4")
+
+    return work
+
+
+def sorting(fields: int) -> Work:
+    table = wide_table(fields)
+
+    def work() -> None:
+        with table.update_sort_order() as update:
+            for name in names(fields):
+                update.asc(name)
+
+    return work
+
+
+EDITS = {
+    "adding": (editing(lambda update, number: update.add_column(f"n{number}", "long")), 400),
+    "renaming": (editing(lambda update, number: update.rename_column(f"c{number}", f"r{number}")), 400),
+    "renaming by paths": (editing(lambda update, number: update.rename_column((f"c{number}",), f"r{number}")), 400),
+    "renaming under a name mapping": (
+        editing(
+            lambda update, number: update.rename_column(f"c{number}", f"r{number}"),
+            **{"schema.name-mapping.default": "[]"},
+        ),
+        400,
+    ),
+    "documenting": (editing(lambda update, number: update.update_column(f"c{number}", doc="why")), 400),
+    "deleting": (editing(lambda update, number: update.delete_column(f"c{number}")), 400),
+    "moving to the front": (editing(lambda update, number: update.move_first(f"c{number}")), 400),
+    "moving behind": (editing(lambda update, number: update.move_after(f"c{number}", f"c{number + 1}")), 400),
+    "moving before the second": (editing(lambda update, number: update.move_before(f"c{number}", "c1")), 400),
+    "renaming in a struct and a list": (in_a_struct, 300),
+    "bringing back": (bringing_back, 400),
+    "uniting": (uniting, 400),
+    "identifying": (identifying, 400),
+    "partitioning": (partitioning, 400),
+    "sorting": (sorting, 300),
+}
+
+
+@pytest.mark.parametrize("shape", EDITS)
+def test_twice_the_edits_of_twice_the_columns_take_about_twice_the_time(shape: str) -> None:
+    assert growth(*EDITS[shape]) <= MOST_GROWTH
 
 
 def test_work_whose_time_grows_with_the_square_is_told_apart() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from icefield.errors import InvalidArgument, InvalidSchema
@@ -12,6 +12,9 @@ from icefield.types.values import to_internal
 
 _LEFT_OUT: Final = ("element", "value")
 """Steps into a list or map that a name may do without."""
+
+_FEW: Final = 8
+"""Fewer fields are looked at one by one."""
 
 
 class FieldNames:
@@ -24,6 +27,7 @@ class FieldNames:
             self._enter(field, field.name, field.name)
         self.full_folded = self._folded(self.full)
         self.short_folded = self._folded(self.short)
+        self._wide: dict[tuple[int, bool], dict[str, list[NestedField]]] = {}
 
     def _enter(self, field: NestedField, full: str, short: str) -> None:
         self.full.setdefault(full, set()).add(field.field_id)
@@ -51,20 +55,32 @@ class FieldNames:
             return self.full.get(name) or self.short.get(name) or set()
         return self.full_folded.get(name.lower()) or self.short_folded.get(name.lower()) or set()
 
+    def follow(self, container: IcebergType, path: tuple[str, ...], case_sensitive: bool) -> set[int]:
+        """The ids of the fields at the end of a path."""
+        if not path:
+            return set()
+        found: set[int] = set()
+        rest = path[1:]
+        for child in self._named(container, path[0], case_sensitive):
+            found |= self.follow(child.field_type, rest, case_sensitive) if rest else {child.field_id}
+        if not found and isinstance(container, (ListType, MapType)):
+            inner = container.element_type if isinstance(container, ListType) else container.value_type
+            return self.follow(inner, path, case_sensitive) if isinstance(inner, StructType) else set()
+        return found
 
-def follow(container: IcebergType, path: tuple[str, ...], case_sensitive: bool) -> set[int]:
-    """The ids of the fields at the end of a path."""
-    if not path:
-        return set()
-    found: set[int] = set()
-    for child in children_of(container):
-        if child.name == path[0] or (not case_sensitive and child.name.lower() == path[0].lower()):
-            rest = path[1:]
-            found |= follow(child.field_type, rest, case_sensitive) if rest else {child.field_id}
-    if not found and isinstance(container, (ListType, MapType)):
-        inner = container.element_type if isinstance(container, ListType) else container.value_type
-        return follow(inner, path, case_sensitive) if isinstance(inner, StructType) else set()
-    return found
+    def _named(self, container: IcebergType, name: str, case_sensitive: bool) -> Sequence[NestedField]:
+        children = children_of(container)
+        wanted = name if case_sensitive else name.lower()
+        if len(children) < _FEW:
+            return [child for child in children if wanted == (child.name if case_sensitive else child.name.lower())]
+        # The first child tells containers apart: ids are unique in a schema.
+        key = (children[0].field_id, case_sensitive)
+        if key not in self._wide:
+            named: dict[str, list[NestedField]] = {}
+            for child in children:
+                named.setdefault(child.name if case_sensitive else child.name.lower(), []).append(child)
+            self._wide[key] = named
+        return self._wide[key].get(wanted, ())
 
 
 def children_of(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
