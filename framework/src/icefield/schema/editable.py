@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from icefield.schema.fields import children_of
 from icefield.types import IcebergType, ListType, MapType, NestedField, StructType
 
-_Names = dict[str, dict[int, "FieldNode"]]
-
 
 class FieldNode:
     """A field that can still change. ``leaf`` is its type unless it is nested; then it has children.
@@ -53,8 +51,9 @@ class FieldNode:
         self.leaf = field_type
         self.first: FieldNode | None = None
         self.last: FieldNode | None = None
-        self._named: _Names = {}
-        self._folded: _Names = {}
+        # Made where they are needed: most fields have no children, and few updates fold names.
+        self._named: dict[str, FieldNode] | None = None
+        self._folded: dict[str, dict[int, FieldNode]] | None = None
         for child in children_of(field_type):
             self.insert(FieldNode(child, None, added=self.added), self.last)
 
@@ -103,12 +102,17 @@ class FieldNode:
             child.behind.before = child
 
     def _enter(self, child: FieldNode) -> None:
-        self._named.setdefault(child.name, {})[child.id] = child
-        self._folded.setdefault(child.name.lower(), {})[child.id] = child
+        if self._named is None:
+            self._named = {}
+        self._named[child.name] = child
+        if self._folded is not None:
+            self._folded.setdefault(child.name.lower(), {})[child.id] = child
 
     def _leave(self, child: FieldNode) -> None:
-        del self._named[child.name][child.id]
-        del self._folded[child.name.lower()][child.id]
+        if self._named is not None:
+            del self._named[child.name]
+        if self._folded is not None:
+            del self._folded[child.name.lower()][child.id]
 
     def freeze(self) -> NestedField:
         return NestedField(self.id, self.name, self.freeze_type(), self.required, self.doc, self.initial, self.write)
@@ -147,8 +151,15 @@ class FieldNode:
 
     def named(self, name: str, case_sensitive: bool) -> list[FieldNode]:
         """The fields directly inside of that name; several only where the case is not looked at."""
-        found = self._named.get(name) if case_sensitive else self._folded.get(name.lower())
-        return list(found.values()) if found else []
+        if self._named is None:
+            return []
+        if case_sensitive:
+            return [self._named[name]] if name in self._named else []
+        if self._folded is None:
+            self._folded = {}
+            for child in self._named.values():
+                self._folded.setdefault(child.name.lower(), {})[child.id] = child
+        return [*self._folded.get(name.lower(), {}).values()]
 
     def child(self, name: str, case_sensitive: bool) -> FieldNode | None:
         return next(iter(self.named(name, case_sensitive)), None)
