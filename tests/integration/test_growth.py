@@ -5,12 +5,18 @@ Each shape prepares an input of a size and returns the work that is timed. ``gro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 
+import icefield
 import pyarrow as pa
 import pytest
+from delete_files import commit, data_files, equality_deletes
 from growth import MOST_GROWTH, Work, growth
 from icefield.catalog import Table
+from icefield.manifest import DataFile
+from icefield.scan.deletes.equality import EqualityDeletes
+from icefield.scan.deletes.store import HELD_BYTES
 from icefield.toolkit import conform, prune_batch
 from icefield.transaction.update_schema import UpdateSchema
 from tables import new_table
@@ -173,6 +179,77 @@ EDITS = {
 @pytest.mark.parametrize("shape", EDITS)
 def test_twice_the_edits_of_twice_the_columns_take_about_twice_the_time(shape: str) -> None:
     assert growth(*EDITS[shape]) <= MOST_GROWTH
+
+
+# Deletes: data files and delete files double together.
+
+
+class Unopened(EqualityDeletes):
+    """Delete files with one row of the key 1 each, none of which is opened: the time is that of the lookups."""
+
+    def _columns(self, file: DataFile) -> Iterator[list[pa.Array]]:
+        yield [pa.array([1], pa.int64())]
+
+
+KEYED = pa.schema([("id", pa.int64()), ("key", pa.int64())])
+ONE_ROW = pa.record_batch([pa.array([7]), pa.array([1])], schema=KEYED)
+
+
+def one_key(number: int, partition: int) -> DataFile:
+    return DataFile(
+        file_path=f"memory://d/{number}",
+        file_format="parquet",
+        record_count=1,
+        file_size_in_bytes=1,
+        partition=(partition,),
+        spec_id=1,
+    )
+
+
+def looking_up(tasks: list[list[DataFile]]) -> Work:
+    table = new_table(schema=KEYED)
+    deletes = Unopened(table.io, table.schema(), (2,), None, HELD_BYTES)
+
+    def work() -> None:
+        for files in tasks:
+            lookup = deletes.lookup(files)
+            assert lookup is not None
+            assert len(lookup.matches(table.schema(), ONE_ROW)) == 1
+
+    return work
+
+
+def one_key_in_each_partition(count: int) -> Work:
+    return looking_up([[one_key(5 * place + at, place) for at in range(5)] for place in range(count)])
+
+
+def one_key_in_one_partition(count: int) -> Work:
+    files = [one_key(number, 0) for number in range(5 * count)]
+    # The newer a data file, the fewer delete files apply to it; most of them are read at the first.
+    return looking_up([files, *(files[-5 * place :] for place in range(1, min(count, 40)))])
+
+
+@cache
+def reading_one_key(files: int) -> Work:
+    table = new_table(schema=KEYED, **{"format-version": "2"})
+    with table.update_spec() as update:
+        update.add_identity("id")
+    table.append(pa.table({"id": range(files), "key": [1] * files}))
+    commit(table, *(equality_deletes(table, ["key"], [{"key": 1}], like=file) for file in data_files(table)))
+
+    def read() -> None:
+        icefield.clear_caches()
+        assert table.scan().to_arrow().num_rows == 0
+
+    return read
+
+
+DELETES = {one_key_in_each_partition: 300, one_key_in_one_partition: 200, reading_one_key: 60}
+
+
+@pytest.mark.parametrize("shape", DELETES, ids=lambda shape: shape.__name__)
+def test_twice_the_delete_files_of_twice_the_files_take_about_twice_the_time(shape) -> None:
+    assert growth(shape, DELETES[shape]) <= MOST_GROWTH
 
 
 def test_work_whose_time_grows_with_the_square_is_told_apart() -> None:
