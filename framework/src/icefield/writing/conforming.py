@@ -90,7 +90,9 @@ class Conforming:
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch under the table's schema. Raises ``InvalidArgument`` that names the column."""
         # The shape holds every incoming column, in the order they came.
-        columns = [self._column(slot, batch.columns, batch.num_rows) for slot in self._shape.slots]
+        # Arrow makes all arrays of a batch anew at each look at its columns.
+        arrays = batch.columns
+        columns = [self._column(slot, arrays, batch.num_rows) for slot in self._shape.slots]
         tests = zip(self._fields, columns, self._checked, self._mapped, self._required, strict=True)
         for field, column, checked, mapped, required in tests:
             if checked:
