@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
-from functools import cached_property
 from typing import Any
 
 from icefield import Catalog, Plugins, Table, catalog_properties, default_catalog_name, load_catalog, open_table
+from icefield.toolkit import lazy
 
 from icefield_cli import output
 from icefield_cli.listening import Listener
@@ -31,7 +31,7 @@ class Context:
         self.json = False
         self.listener = Listener()
 
-    @cached_property
+    @lazy
     def catalog(self) -> Catalog:
         """The catalog, opened when a command first needs it."""
         found = catalog_properties(self.catalog_name or default_catalog_name(), self.catalog_properties)

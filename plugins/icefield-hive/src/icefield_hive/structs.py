@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
+from icefield.toolkit import lazy
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TTransportException
@@ -60,7 +60,7 @@ class Struct:
     fields: Mapping[str, tuple[int, Kind]]
     code: int = TType.STRUCT
 
-    @cached_property
+    @lazy
     def by_number(self) -> dict[int, tuple[str, Kind]]:
         """Fields by number: their name and type."""
         return {number: (name, kind) for name, (number, kind) in self.fields.items()}
