@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import weakref
@@ -54,10 +55,17 @@ def reset_after_fork(reset: Callable[[], None]) -> None:
     a method is not kept alive; a function is. ``reset`` takes no lock.
     """
     number = next(_NUMBERS)
-    if inspect.ismethod(reset) and not inspect.isclass(reset.__self__):
-        _RESETS[number] = weakref.WeakMethod(reset, lambda _: _RESETS.pop(number, None))
-    else:
+    if not inspect.ismethod(reset) or inspect.isclass(reset.__self__):
         _RESETS[number] = lambda: reset
+        return
+    function, forget = reset.__func__, _RESETS.pop  # no global names: the interpreter may have ended
+    owner = weakref.ref(reset.__self__, lambda _: forget(number, None))
+
+    def found() -> Callable[[], None] | None:
+        alive = owner()
+        return None if alive is None else functools.partial(function, alive)
+
+    _RESETS[number] = found
 
 
 def _in_child() -> None:
