@@ -65,15 +65,15 @@ class LocalFileSystem(FileSystem):
         target = path_of(location)
         with translated(location):
             temporary, identity = self._write_temporary(target, data)
-            try:
-                if mode is PutMode.CREATE:
-                    _link(temporary, target)
-                else:
-                    _replace(temporary, target, identity)
-            finally:
-                with suppress(OSError):  # published or refused: a leftover name must not change the outcome
-                    os.unlink(temporary)
-            self._sync_folder(target)
+            with self._flushed(target):
+                try:
+                    if mode is PutMode.CREATE:
+                        _link(temporary, target)
+                    else:
+                        _replace(temporary, target, identity)
+                finally:
+                    with suppress(OSError):  # published or refused: a leftover name must not change the outcome
+                        os.unlink(temporary)
 
     def open_output(self, location: str) -> OutputStream:
         target = path_of(location)
@@ -102,10 +102,10 @@ class LocalFileSystem(FileSystem):
     def rename(self, source: str, target: str) -> None:
         with translated(source, target):
             self._make_folder(os.path.dirname(path_of(target)))
-            _link(path_of(source), path_of(target))
-            with suppress(OSError):  # the file has its new name: nothing after that may fail
-                os.unlink(path_of(source))
-            self._sync_folder(path_of(target))
+            with self._flushed(path_of(target)):
+                _link(path_of(source), path_of(target))
+                with suppress(OSError):  # the file has its new name: nothing after that may fail
+                    os.unlink(path_of(source))
 
     def credentials(self, location: str) -> str | None:
         return f"those of the user with the id {os.geteuid()}" if hasattr(os, "geteuid") else None
@@ -147,16 +147,26 @@ class LocalFileSystem(FileSystem):
                 raise
         self._flush_folder(parent)
 
-    def _sync_folder(self, path: str) -> None:
-        """Make the name of a published file durable. Raises ``NotDurable``."""
+    @contextmanager
+    def _flushed(self, path: str) -> Iterator[None]:
+        """Make the name durable that the block gives to a file, also where an error leaves open whether it did.
+
+        Raises ``NotDurable``.
+        """
+        refused = False
         try:
-            self._flush_folder(os.path.dirname(path))
+            yield
         except OSError as error:
-            raise NotDurable(
-                f"{path} is published, and may be gone after a loss of power: its folder could not be flushed: "
-                f"{error.strerror}",
-                location=path,
-            ) from error
+            refused = not isinstance(error, StorageError)
+            raise
+        finally:
+            if not refused:
+                try:
+                    self._flush_folder(os.path.dirname(path))
+                except Exception as error:
+                    raise NotDurable(
+                        f"{path} may be gone after a loss of power: its folder could not be flushed", location=path
+                    ) from error
 
     def _flush_folder(self, path: str) -> None:
         if not self._syncs:
@@ -226,7 +236,13 @@ def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError as error:
-        if not _same(source, target):
+        try:
+            linked = os.path.samefile(source, target)
+        except FileNotFoundError:
+            linked = False
+        except OSError as again:  # a file that cannot be looked at may be ours
+            raise _left_open(again, target) from error
+        if not linked:
             raise _left_open(error, target) from error
 
 
@@ -239,13 +255,6 @@ def _replace(source: str, target: str, identity: os.stat_result) -> None:
             if os.path.samestat(os.stat(target), identity):
                 return
         raise _left_open(error, target) from error
-
-
-def _same(source: str, target: str) -> bool:
-    try:
-        return os.path.samefile(source, target)
-    except OSError:
-        return False
 
 
 def _left_open(error: OSError, location: str) -> OSError:
@@ -334,11 +343,11 @@ class _LocalOutput(OutputStream):
                 if self._owner._syncs:
                     os.fsync(descriptor)
                 os.close(descriptor)
-                _link(self._temporary, self._target)
+                with self._owner._flushed(self._target):
+                    _link(self._temporary, self._target)
             finally:
                 with suppress(OSError):
                     os.unlink(self._temporary)
-            self._owner._sync_folder(self._target)
 
     def abort(self) -> None:
         if self._descriptor is None:

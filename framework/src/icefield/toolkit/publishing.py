@@ -104,7 +104,7 @@ def _settled(system: FileSystem, target: str, data: bytes, error: Exception) -> 
     """
     if isinstance(error, NotDurable):
         raise CommitStateUnknown(
-            f"{target} is published, but the storage did not confirm that it outlasts a loss of power; nothing was "
+            f"{target} may be published, but the storage did not confirm that it outlasts a loss of power; nothing was "
             "deleted: look at the storage, load the table again and look for the change before repeating it",
             location=target,
             visible=True,
