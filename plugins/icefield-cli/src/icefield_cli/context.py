@@ -49,13 +49,19 @@ class Context:
         return Plugins.installed(preferences, [self.listener])
 
     def rows(
-        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], people: Callable[[Row], Row] | None = None
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        columns: Sequence[str],
+        people: Callable[[Row], Row] | None = None,
+        *,
+        data: bool = False,
     ) -> None:
         """Print rows as they come: aligned ``columns`` with a heading, or JSON, an object a row with all it has.
 
-        ``people``: what makes a row with those columns of one as it is in JSON.
+        ``people``: what makes a row with those columns of one as it is in JSON. ``data``: they are rows of a table.
         """
-        output.print_rows(rows if self.json or people is None else map(people, rows), columns, json=self.json)
+        shown = rows if self.json or people is None else map(people, rows)
+        output.print_rows(shown, columns, json=self.json, data=data)
 
     def record(self, record: Mapping[str, Any], people: Mapping[str, Any] | None = None) -> None:
         """Print one thing: a line a key, or a JSON object. ``people``: values that are shown instead, by key."""
