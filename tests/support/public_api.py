@@ -118,7 +118,7 @@ def _members(kind: type, homes: dict[type, str]) -> dict[str, Any]:
 
 def _member_lines(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, property | lazy):
-        getter = value.fget if isinstance(value, property) else value.func
+        getter = value.fget if isinstance(value, property) else value._compute
         yield f"{name} -> {inspect.signature(getter).return_annotation}" if getter else name
     elif isinstance(value, staticmethod | classmethod):
         yield f"{type(value).__name__} {name}{_signature(value.__func__)}"
