@@ -89,6 +89,10 @@ class StorageError(IcefieldError, OSError):
         self.data = {**self.data, "retryable": retryable}
 
 
+class NotDurable(StorageError):
+    """A file is published, and the storage did not confirm that it stays. Carries ``location``."""
+
+
 class AccessDenied(StorageError, PermissionError):
     """A file system refused an operation for want of a right, or because it can only be read. Carries ``location``."""
 
@@ -151,8 +155,11 @@ class ValidationFailed(CommitFailed, ValueError):
 class CommitStateUnknown(IcefieldError, RuntimeError):
     """The reply to a commit was lost and nobody can know whether it happened. No file was deleted.
 
-    Load the table again and look for the change before repeating it.
+    Load the table again and look for the change before repeating it. ``visible`` is true where the change is there, and
+    the storage did not confirm that it outlasts a loss of power.
     """
+
+    visible = False
 
 
 class PartlyCommitted(UserWarning):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, Conflict, Proposal, TableChange, TableName
+from icefield.abc import CatalogAbility, CatalogBackend, CommitStrategy, Proposal, TableName
 from icefield.catalog.identifiers import string_of, table_name
 from icefield.catalog.table import Table
-from icefield.catalog.transaction import commit_until_settled
-from icefield.commit import TableHandle, TableState, commit_table, load_table
+from icefield.catalog.transaction import ChangeOfTables, Staged
+from icefield.commit import TableHandle, TableState, commit_table, load_table, settle
 from icefield.errors import InvalidArgument, NoSuchTable, NotSupportedByCatalog, TableExists
 from icefield.metadata import TableMetadata
 from icefield.metadata.requirements import AssertCreate, TableRequirement, check
@@ -48,10 +48,6 @@ class TableUpdates:
         if self.judge is not None:
             self.judge(self.table, base, made)
         return made
-
-
-def _properties(state: TableState | None) -> Mapping[str, str]:
-    return {} if state is None else state.metadata.properties
 
 
 def _without_old_number(update: TableUpdate, base: TableMetadata) -> TableUpdate:
@@ -111,26 +107,21 @@ class ChangesOfCatalog:
         if len({change.table for change in given}) != len(given):
             raise InvalidArgument("a change of several tables names each table once")
         known: dict[TableName, TableState] = {}
+        settle(ChangeOfTables(self._backend, lambda: [self._staged(change, known) for change in given]))
 
-        def attempt() -> bool:
-            staged = [staged for change in given if (staged := self._staged(change, known)) is not None]
-            return not staged or not isinstance(self._backend.commit_tables(staged), Conflict)
-
-        commit_until_settled(attempt, lambda: {change.table: _properties(known.get(change.table)) for change in given})
-
-    def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> TableChange | None:
+    def _staged(self, change: TableUpdates, known: dict[TableName, TableState]) -> Staged:
         if change.creates:
-            self._check_absent(change.table, self._backend.strategy(change.table))
+            strategy = self._backend.strategy(change.table)
+            self._check_absent(change.table, strategy)
             proposal = Proposal(change.applied(None), change.updates, change.requirements)
-            return TableChange(change.table, None, proposal)
+            return Staged(TableHandle(change.table, self._io, strategy), None, proposal)
         handle, base = self._loaded(change.table, known.get(change.table))
         known[change.table] = base
         metadata = change.applied(base.metadata)
         if metadata is base.metadata:
-            return None
+            return Staged(handle, base, None)
         logged = handle.logged(metadata, base)
-        proposal = Proposal(logged, change.updates, change.requirements, base.metadata)
-        return TableChange(change.table, base.pointer, proposal)
+        return Staged(handle, base, Proposal(logged, change.updates, change.requirements, base.metadata))
 
     def _loaded(self, name: TableName, known: TableState | None = None) -> tuple[TableHandle, TableState]:
         """A table at its current version, whose metadata is read unless it is ``known``. Raises ``NoSuchTable``."""

@@ -1,5 +1,6 @@
 """Helpers for plugin authors: base classes of strategies and file systems, and what file formats share."""
 
+from icefield.base import lazy, reset_after_fork
 from icefield.limits import MAX_LOCATION_LENGTH, MAX_NAME_LENGTH, MAX_NAMESPACE_VALUE_LENGTH
 from icefield.metadata.file_names import file_system_metadata_name, temporary_metadata_name, version_of
 from icefield.metadata.metrics import Metrics, MetricsCollector
@@ -129,6 +130,7 @@ __all__ = [
     "is_tombstone",
     "is_true",
     "last_of_each_key",
+    "lazy",
     "list_parts",
     "located",
     "metrics_from_json",
@@ -144,6 +146,7 @@ __all__ = [
     "read_whole",
     "refusal_in",
     "reporting_damage",
+    "reset_after_fork",
     "retype",
     "row_range",
     "schema_from_arrow",

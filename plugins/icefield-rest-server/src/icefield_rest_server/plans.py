@@ -9,7 +9,6 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from icefield.expressions import AlwaysTrue, BooleanExpression, bind
 from icefield.metadata import TableMetadata
 from icefield.scan import IncrementalAppendScan, PlannedManifest, SnapshotRange, TableScan
 from icefield.schema import Schema
-from icefield.toolkit import decodable, filter_to_json
+from icefield.toolkit import decodable, filter_to_json, lazy
 
 from icefield_rest_server.answers import Answer, Refused, no_content
 from icefield_rest_server.bodies import check_shape
@@ -88,7 +87,7 @@ class _Version(TableScan):
 
     pinned: Schema | None = None
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         return self.pinned or self.metadata.schema()
 
@@ -99,7 +98,7 @@ class _Appends(IncrementalAppendScan):
 
     pinned: Schema | None = None
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         return self.pinned or self.metadata.schema()
 

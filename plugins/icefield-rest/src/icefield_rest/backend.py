@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from icefield.abc import (
     CatalogAbility,
@@ -18,7 +18,6 @@ from icefield.abc import (
     NamespaceName,
     NewTable,
     Page,
-    Storage,
     TableChange,
     TableName,
     ViewProposal,
@@ -44,6 +43,9 @@ from icefield_rest.strategy import RestStrategy
 from icefield_rest.tables import Tables, missing_namespace
 from icefield_rest.views import Views
 
+if TYPE_CHECKING:
+    from icefield import FileIO
+
 _FORMAT_VERSION: Final = "format-version"
 
 
@@ -52,7 +54,7 @@ class RestBackend(CatalogBackend):
 
     serves_metadata: ClassVar[bool] = True
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         if "commit" in properties:
             raise InvalidArgument(
                 f"catalog '{name}' of type 'rest' commits by its service: remove the property 'commit'"

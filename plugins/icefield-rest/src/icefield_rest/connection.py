@@ -18,7 +18,7 @@ import httpx
 import msgspec
 from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, StorageError
 from icefield.metadata import MAX_METADATA_BYTES
-from icefield.toolkit import Backoff, without_credentials, without_userinfo
+from icefield.toolkit import Backoff, reset_after_fork, without_credentials, without_userinfo
 
 from icefield_rest.auth.authenticator import Authenticator, Unsigned
 from icefield_rest.failures import ErrorModel, Refused, Uncertain, error_model, error_of, shortened
@@ -89,6 +89,10 @@ class Connection:
         self.repeats_changes = False
         """Whether the service knows a change by its key, so that it may be sent again."""
         self._clients: dict[int, httpx.Client] = {}
+        self._unlock()
+        reset_after_fork(self._unlock)
+
+    def _unlock(self) -> None:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from icefield.errors import (
     TableExists,
 )
 from icefield.metadata import TableMetadata, requirements_to_json, updates_to_json
+from icefield.toolkit import reset_after_fork
 
 from icefield_rest.answers import Loaded, committed, loaded
 from icefield_rest.connection import MAX_TABLE, outcome
@@ -38,6 +39,10 @@ class Tables:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._known: OrderedDict[TableName, Loaded] = OrderedDict()
         self._lock = threading.Lock()
 

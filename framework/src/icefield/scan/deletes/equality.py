@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from icefield.abc import ReadRequest
+from icefield.base import reset_after_fork
 from icefield.errors import InvalidFile, InvalidMetadata
 from icefield.manifest import DataFile
 from icefield.partitioning.spec import normalised_key
@@ -63,6 +64,10 @@ class EqualityDeletes:
         self._most = most
         self._schema = schema.select_ids(ids)
         self._types = [self._schema.find_type(id_) for id_ in ids]
+        self._begin()
+        reset_after_fork(self._begin)
+
+    def _begin(self) -> None:
         self._lock = Lock()
         self._numbers: dict[str, int] = {}
         self._partitions: dict[Hashable, int] = {}
