@@ -272,7 +272,7 @@ class TablePlaces:
             )
         location = metadata.location.rstrip("/")
         if location == by_name or _is_in(self._catalog.io.relative_to(location), pointer, location):
-            certain, stated = (location,), stated_folders(metadata)[1:]
+            certain, stated = tuple([location]), stated_folders(metadata)[1:]
         else:
             certain, stated = (), stated_folders(metadata)
         return Claims(certain, tuple(each for each in stated if self._may_count(each, certain, home)))
@@ -321,6 +321,14 @@ def named_folders(location: str, properties: Mapping[str, str]) -> tuple[str, ..
     base = location.rstrip("/")
     named = (properties.get(key, "") for key in _FOLDERS)
     return tuple(path if _ABSOLUTE.match(path) else f"{base}/{path}" for path in named if path)
+
+
+def disk_path(location: str) -> str | None:
+    """The path of a location on a local disk; None for any other."""
+    scheme, _, rest = location.partition(":")
+    if scheme.lower() != "file":
+        return None
+    return f"/{rest[2:].partition('/')[2]}" if rest.startswith("//") else rest
 
 
 def is_plain(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from icefield_rest_server.calls import Call
 from icefield_rest_server.routes import allowed_as
@@ -25,7 +26,7 @@ def named_in(call: Call) -> set[Name]:
     """What a body names, which the path does not: tables and views, and the namespaces that something new is in."""
     if not isinstance(call.body, dict):
         return set()
-    given = [call.body.get("source"), call.body.get("destination")]
+    given: list[Any] = [call.body.get("source"), call.body.get("destination")]
     changes = call.body.get("table-changes")
     if isinstance(changes, list):
         given += [change.get("identifier") for change in changes if isinstance(change, dict)]
