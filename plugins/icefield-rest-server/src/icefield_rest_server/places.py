@@ -271,8 +271,9 @@ class TablePlaces:
                 (*ought, *([location.rpartition("/")[0].rpartition("/")[0]] if location.count("/") > 4 else []))
             )
         location = metadata.location.rstrip("/")
+        certain: tuple[str, ...]
         if location == by_name or _is_in(self._catalog.io.relative_to(location), pointer, location):
-            certain, stated = tuple([location]), stated_folders(metadata)[1:]
+            certain, stated = (location,), stated_folders(metadata)[1:]
         else:
             certain, stated = (), stated_folders(metadata)
         return Claims(certain, tuple(each for each in stated if self._may_count(each, certain, home)))

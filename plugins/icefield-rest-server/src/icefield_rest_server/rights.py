@@ -30,8 +30,8 @@ def named_in(call: Call) -> set[Name]:
     changes = call.body.get("table-changes")
     if isinstance(changes, list):
         given += [change.get("identifier") for change in changes if isinstance(change, dict)]
-    found = set()
-    for each in given:
+    found: set[Name] = set()
+    for each in list[Any](given):
         if isinstance(each, dict) and isinstance(each.get("namespace"), list):
             found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
             if call.operation in _RENAMES and each is call.body.get("destination"):
