@@ -34,8 +34,8 @@ def named_in(call: Call) -> set[Name]:
     for each in given:
         if isinstance(each, dict) and isinstance(each.get("namespace"), list):
             found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
-            if call.operation in _RENAMES and each is call.body.get("destination"):
-                found.add(tuple(str(level) for level in each.get("namespace", ())))
+            if call.operation in _RENAMES and each == given[1]:
+                found.add(tuple(str(level) for level in each["namespace"]))
     if call.operation in _MAKES and "namespace" in call.parts:
         found.add((*call.namespace, str(call.body.get("name"))))
     if call.operation == "createNamespace":
