@@ -9,12 +9,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from icefield import FileIO
-from icefield.errors import IcefieldError
 from icefield.metadata import Snapshot, TableMetadata, ViewMetadata
-from icefield.storage import local_path, scheme_of
 
 from icefield_rest_server.answers import Refused
-from icefield_rest_server.places import TablePlaces, named_folders
+from icefield_rest_server.places import TablePlaces, disk_path, named_folders
 
 Name = tuple[str, ...]
 _NONE: Final = frozenset[int]()
@@ -99,15 +97,15 @@ def _lists(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _statistics(metadata: TableMetadata) -> Iterator[str]:
-    for entry in (*metadata.statistics, *metadata.partition_statistics):
-        yield entry.statistics_path
+    yield from (entry.statistics_path for entry in metadata.statistics)
+    yield from (entry.statistics_path for entry in metadata.partition_statistics)
 
 
 def _opened(location: str) -> str:
     """A location, where links of a local disk lead."""
     try:
-        if scheme_of(location) == "file":
-            return f"file://{os.path.realpath(local_path(location))}"
-    except (IcefieldError, OSError, ValueError):
+        if (path := disk_path(location)) is not None:
+            return f"file://{os.path.realpath(path)}"
+    except (OSError, ValueError):
         return ""
     return location

@@ -271,6 +271,7 @@ class TablePlaces:
                 (*ought, *([location.rpartition("/")[0].rpartition("/")[0]] if location.count("/") > 4 else []))
             )
         location = metadata.location.rstrip("/")
+        certain: tuple[str, ...]
         if location == by_name or _is_in(self._catalog.io.relative_to(location), pointer, location):
             certain, stated = (location,), stated_folders(metadata)[1:]
         else:
@@ -321,6 +322,14 @@ def named_folders(location: str, properties: Mapping[str, str]) -> tuple[str, ..
     base = location.rstrip("/")
     named = (properties.get(key, "") for key in _FOLDERS)
     return tuple(path if _ABSOLUTE.match(path) else f"{base}/{path}" for path in named if path)
+
+
+def disk_path(location: str) -> str | None:
+    """The path of a location on a local disk; None for any other."""
+    scheme, _, rest = location.partition(":")
+    if scheme.lower() != "file":
+        return None
+    return f"/{rest[2:].partition('/')[2]}" if rest.startswith("//") else rest
 
 
 def is_plain(path: str) -> bool:

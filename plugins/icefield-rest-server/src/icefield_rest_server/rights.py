@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from icefield_rest_server.calls import Call
 from icefield_rest_server.routes import allowed_as
@@ -25,15 +26,15 @@ def named_in(call: Call) -> set[Name]:
     """What a body names, which the path does not: tables and views, and the namespaces that something new is in."""
     if not isinstance(call.body, dict):
         return set()
-    given = [call.body.get("source"), call.body.get("destination")]
+    given: list[Any] = [call.body.get("source"), call.body.get("destination")]
     changes = call.body.get("table-changes")
     if isinstance(changes, list):
         given += [change.get("identifier") for change in changes if isinstance(change, dict)]
-    found = set()
+    found: set[Name] = set()
     for each in given:
         if isinstance(each, dict) and isinstance(each.get("namespace"), list):
             found.add(tuple(str(level) for level in (*each["namespace"], each.get("name"))))
-            if call.operation in _RENAMES and each is call.body.get("destination"):
+            if call.operation in _RENAMES and each == given[1]:
                 found.add(tuple(str(level) for level in each["namespace"]))
     if call.operation in _MAKES and "namespace" in call.parts:
         found.add((*call.namespace, str(call.body.get("name"))))

@@ -22,7 +22,6 @@ from icefield.metadata import (
 )
 from icefield.partitioning import UNPARTITIONED, UNSORTED, sort_order_from_json, spec_from_json
 from icefield.schema import schema_from_json
-from icefield.storage import local_path, scheme_of
 from icefield.toolkit import decodable, deleting_only
 
 from icefield_rest_server.answers import Answer, no_content
@@ -38,7 +37,7 @@ from icefield_rest_server.calls import (
 )
 from icefield_rest_server.namespaces import listed, named
 from icefield_rest_server.owned import owned_files
-from icefield_rest_server.places import stated_folders
+from icefield_rest_server.places import disk_path, stated_folders
 from icefield_rest_server.signing import signing_properties
 from icefield_rest_server.state import Loaded, State, credentials_body, etag_of, is_held, only_of_refs, table_body
 
@@ -98,9 +97,8 @@ def _staged(state: State, call: Call, name: tuple[str, ...], metadata: TableMeta
 def _make_folders(io: FileIO, metadata: TableMetadata) -> None:
     for folder in stated_folders(metadata):
         with suppress(IcefieldError, OSError):  # whoever writes there hears of it
-            place = io.resolve(folder)
-            if scheme_of(place) == "file":
-                os.makedirs(local_path(place), exist_ok=True)
+            if (path := disk_path(io.resolve(folder))) is not None:
+                os.makedirs(path, exist_ok=True)
 
 
 def load_table(state: State, call: Call) -> Answer:

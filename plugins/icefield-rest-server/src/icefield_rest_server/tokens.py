@@ -97,7 +97,7 @@ class JwtTokens:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key.key,
-                algorithms=_ALGORITHMS.get(key.key_type, ()),  # which of them is the token's to say
+                algorithms=_ALGORITHMS.get(key.key_type or "", ()),  # which of them is the token's to say
                 issuer=self._issuer,
                 audience=self._audience,
                 options={"require": ["exp", "iss", "aud"]},
