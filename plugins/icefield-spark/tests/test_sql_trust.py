@@ -12,6 +12,8 @@ import pytest
 from icefield.errors import IcefieldError, UnsupportedFeature
 from pyspark.errors import PySparkException
 
+pytestmark = pytest.mark.slow
+
 NEWLINE = "${system:line.separator}"
 REFUSED = (IcefieldError, PySparkException)
 
