@@ -1,7 +1,7 @@
 """Print which requirements are shown by tests; fail when one that was shown no longer is.
 
 A test shows a requirement by naming its id: ``@pytest.mark.spec("PART-07")``. ``shown.txt`` next to this file lists the
-M ids that were shown; ``--update`` writes it anew.
+ids that were shown, those of both levels (M and X); ``--update`` writes it anew.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Collector:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--update", action="store_true", help="write the M ids that are shown now to shown.txt")
+    parser.add_argument("--update", action="store_true", help="write the ids that are shown now to shown.txt")
     arguments = parser.parse_args()
     levels = dict(ROW.findall((HERE / "requirements.md").read_text("utf-8")))
     collector = Collector()
@@ -48,7 +48,7 @@ def main() -> int:
     print_table(levels, shown)
     listed = HERE / "shown.txt"
     if arguments.update:
-        listed.write_text("".join(f"{i}\n" for i in sorted(shown) if levels.get(i) == "M"), "utf-8")
+        listed.write_text("".join(f"{i}\n" for i in sorted(shown & set(levels))), "utf-8")
     before = set(listed.read_text("utf-8").split()) if listed.exists() else set()
     unknown, lost = sorted(shown - set(levels)), sorted(before - shown)
     if unknown:

@@ -8,7 +8,7 @@ import pytest
 from icefield.errors import InvalidMetadata, NoSuchSnapshot, UnsupportedFeature
 from icefield.metadata import decode_metadata, encode_metadata, inflation
 from icefield.metadata.refs import RefType, SnapshotRef
-from metadata_examples import LOCATION, V1_INLINE, V1_LOGGED, V1_MINIMAL, V2, V3, document, load
+from metadata_examples import LOCATION, V1_INLINE, V1_LOGGED, V1_MINIMAL, V2, V3, document, load, new_table, written
 from vectors import VECTORS
 
 NAMES = [entry["name"] for entry in VECTORS["table_metadata"]]
@@ -44,6 +44,27 @@ def test_a_v1_file_with_only_the_first_keys_loads_with_defaults():
     assert [field.field_id for field in metadata.spec().fields] == expect["partition_field_ids"]
     assert metadata.current_snapshot() is None
     assert metadata.sort_order().is_unsorted
+
+
+@pytest.mark.spec("META-10", "META-08")
+def test_lists_of_schemas_and_specs_win_over_the_single_ones_of_a_v1_file():
+    source = written(new_table(1))
+    [spec], [schema] = source["partition-specs"], source["schemas"]
+    other = {"spec-id": 7, "fields": [{"source-id": 1, "field-id": 1001, "name": "id_b", "transform": "bucket[4]"}]}
+    later = {**schema, "schema-id": 3, "fields": schema["fields"][:2]}
+    metadata = load(
+        {
+            **source,
+            "partition-specs": [spec, other],
+            "default-spec-id": 7,
+            "last-partition-id": 1001,
+            "schemas": [schema, later],
+            "current-schema-id": 3,
+        }
+    )
+    assert [found.spec_id for found in metadata.partition_specs] == [0, 7]
+    assert [field.name for field in metadata.spec().fields] == ["id_b"]
+    assert [field.name for field in metadata.schema().fields] == ["id", "ts"]
 
 
 @pytest.mark.spec("META-30", "REF-01", "VER-03", "SNAP-04", "META-14", "META-16", "META-17", "JSON-18", "META-11")

@@ -132,6 +132,28 @@ def test_what_nobody_knows_is_refused() -> None:
         reader.read(reader.blobs[0])
 
 
+@pytest.mark.spec("PUF-06")
+@pytest.mark.parametrize("codec", ["gzip", "bz2", "brotli", "snappy", "lz4_raw", "LZ4", "zstd ", ""])
+def test_codecs_that_arrow_knows_and_puffin_does_not_are_refused(codec: str) -> None:
+    data = pa.compress(b"abc", codec, asbytes=True) if codec in ("gzip", "brotli", "snappy", "lz4_raw") else b"abc"
+    with pytest.raises(UnsupportedFeature, match="compression codec"):
+        decompress(data, codec, "a.puffin")
+
+
+@pytest.mark.spec("PUF-01")
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_of_the_three_magics_is_checked(packed: bool) -> None:
+    whole = written([{"kind": "t", "data": b"abc" * 9}], compress_footer=packed)
+    places = [at for at in range(len(whole)) if whole.startswith(b"PFA1", at)]
+    assert len(places) == 3
+    for place in places:
+        for byte in range(4):
+            damaged = bytearray(whole)
+            damaged[place + byte] ^= 0x20
+            with pytest.raises(InvalidFile, match="as a Puffin file does"):
+                opened(bytes(damaged))
+
+
 @pytest.mark.spec("PUF-02", "PUF-05")
 @pytest.mark.parametrize(
     "payload",

@@ -58,6 +58,23 @@ def test_every_kind_of_container_is_read_and_written(kinds: list[str]) -> None:
         assert np.array_equal(decode_vector(encode_vector(positions), "v"), positions)
 
 
+@pytest.mark.spec("DEL-41")
+@pytest.mark.parametrize("containers", [1, 2, 3, 4, 5])
+def test_offsets_are_written_beside_runs_from_four_containers_on(containers: int) -> None:
+    positions = positions_of(*(KINDS["run"] + at * BLOCK for at in range(containers)))
+    blob = encode_vector(positions)
+    assert np.array_equal(decode_vector(blob, "v", cardinality=len(positions)), positions)
+    # After length, magic, count and key: the cookie, a bit for each container, keys and cardinalities, offsets, bodies.
+    bitmap = blob[8 + 8 + 4 : -4]
+    assert struct.unpack_from("<HH", bitmap) == (12_347, containers - 1)
+    before_offsets = 4 + 1 + 4 * containers
+    body = before_offsets + (4 * containers if containers >= 4 else 0)
+    assert len(bitmap) == body + 6 * containers
+    if containers >= 4:
+        offsets = struct.unpack_from(f"<{containers}I", bitmap, before_offsets)
+        assert offsets == tuple(body + 6 * at for at in range(containers))
+
+
 @pytest.mark.slow
 def test_positions_far_apart_are_written_together() -> None:
     # A container for each, and one position in a container of a second bitmap; runs and a bit set between them.

@@ -106,3 +106,18 @@ def test_union_by_name_keeps_a_write_default_that_the_other_schema_lacks():
     united = SchemaUpdate(own, last_column_id=2, format_version=3).union_by_name(changed).apply()
     assert united.find_field("s.b").write_default == 3
     assert united.find_field("s.b").initial_default == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [("decimal(9,2)", "decimal(10,2)"), ("int", "long"), (POINT, StructType(*POINT.fields[:1]))],
+    ids=["decimal", "integer", "struct"],
+)
+def test_union_by_name_never_changes_the_keys_of_a_map(key, other):
+    def holding(kind):
+        kind = parse_type(kind) if isinstance(kind, str) else kind
+        return assign_fresh_ids(Schema(NestedField(1, "m", MapType(2, kind, 3, "string"))))[0]
+
+    assert update(holding(key)).union_by_name(holding(key)).apply() == holding(key)
+    with pytest.raises(InvalidSchema, match=r"'m'.*keys never change"):
+        update(holding(key)).union_by_name(holding(other)).apply()

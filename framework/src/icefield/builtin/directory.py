@@ -18,7 +18,6 @@ from icefield.abc import (
     FileSystemAbility,
     NamespaceName,
     Page,
-    Storage,
     TableName,
 )
 from icefield.builtin.namespaces import NamespaceFolder, folders_in, is_table
@@ -33,6 +32,7 @@ from icefield.errors import (
 )
 from icefield.metadata import decode_metadata
 from icefield.metadata.file_names import METADATA_FOLDER, metadata_folder
+from icefield.storage import FileIO
 from icefield.toolkit.table_folders import note_folder
 from icefield.toolkit.versioned_strategy import VersionedStrategy
 
@@ -47,7 +47,7 @@ class DirectoryBackend(CatalogBackend):
 
     abilities = frozenset({CatalogAbility.REGISTRATION, CatalogAbility.NESTED_NAMESPACES})
 
-    def __init__(self, name: str, properties: Mapping[str, str], io: Storage) -> None:
+    def __init__(self, name: str, properties: Mapping[str, str], io: FileIO) -> None:
         super().__init__(name, properties, io)
         warehouse = self.properties.get("warehouse")
         if not warehouse:

@@ -19,7 +19,9 @@ from icefield.types import (
     NestedField,
     StringType,
     StructType,
+    TimestampNanoType,
     TimestampType,
+    TimeType,
     UnknownType,
     UUIDType,
     VariantType,
@@ -149,6 +151,15 @@ def test_fractions_of_a_second_may_be_short_or_absent_on_read():
     for text in ("2017-11-16T22:31:08", "2017-11-16T22:31:08.0", "2017-11-16T22:31"):
         assert from_json(TimestampType(), text) is not None
     assert from_json(TimestampType(), "2017-11-16T22:31:08") == 1510871468000000
+
+
+@pytest.mark.spec("SVJ-06", "SVJ-07")
+@pytest.mark.parametrize("fraction", ["000000", "000001", "000010", "001000", "100000", "999999"])
+def test_the_zeros_of_a_fraction_are_written_on_both_sides(fraction):
+    micros = ((22 * 60 + 31) * 60 + 8) * 10**6 + int(fraction)
+    assert to_json(TimeType(), micros) == f"22:31:08.{fraction}"
+    assert to_json(TimestampType(), micros) == f"1970-01-01T22:31:08.{fraction}"
+    assert to_json(TimestampNanoType(), micros * 1000 + 1) == f"1970-01-01T22:31:08.{fraction}001"
 
 
 @pytest.mark.slow
