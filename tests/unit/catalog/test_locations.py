@@ -240,3 +240,44 @@ def test_the_doctor_names_tables_that_overlap(catalog, tmp_path):
     assert "db.copy and db.t: the same table is registered under two names" in said
     assert "db.x and db.y: one folder of data or metadata for both" in said
     assert "db.x and db.inside: one is inside the folder of data or metadata of the other" in said
+
+
+@pytest.mark.parametrize("path", ["write.metadata.path", "write.data.path"])
+def test_a_location_of_a_table_with_a_folder_elsewhere_is_refused(catalog, tmp_path, path):
+    place, elsewhere = f"file://{tmp_path}/place", f"file://{tmp_path}/elsewhere"
+    properties = {path: elsewhere if path == "write.metadata.path" else f"{place}/data"}
+    location = place if path == "write.metadata.path" else elsewhere
+    catalog.create_table("db.first", SCHEMA, location=location, properties=properties).append(rows(1))
+    with pytest.raises(LocationInUse, match=r"db\.first"):
+        catalog.create_table("db.second", SCHEMA, location=place)
+    catalog.drop_table("db.first")
+    catalog.create_table("db.second", SCHEMA, location=place)
+
+
+@pytest.mark.parametrize("below", ["", "/data", "/data/deep"])
+def test_orphans_of_a_table_in_whose_folder_another_writes_are_refused(catalog, tmp_path, below):
+    second = catalog.create_table("db.second", SCHEMA)
+    second.append(rows(2))
+    first = catalog.create_table("db.first", SCHEMA)
+    first.set_properties({"write.data.path": f"{second.location()}{below}"})
+    first.append(rows(1))
+    age(tmp_path)
+    with pytest.raises(InvalidArgument, match=r"db\.first has files there"):
+        second.maintenance.remove_orphan_files(dry_run=False)
+    assert ids(catalog, "db.first") == [1]
+    assert first.maintenance.remove_orphan_files(dry_run=False).undeleted == 0
+    catalog.drop_table("db.first")
+    assert second.maintenance.remove_orphan_files(dry_run=True).files > 0
+
+
+def test_a_table_that_moves_in_beside_one_with_its_metadata_elsewhere_is_refused(catalog, tmp_path):
+    place = f"file://{tmp_path}/place"
+    elsewhere = {"write.metadata.path": f"file://{tmp_path}/elsewhere"}
+    catalog.create_table("db.first", SCHEMA, location=place, properties=elsewhere).append(rows(1))
+    second = catalog.create_table("db.second", SCHEMA, properties={"write.metadata.path": f"file://{tmp_path}/x"})
+    with pytest.raises(LocationInUse), second.transaction() as tx:
+        tx.update_location(place)
+    with second.transaction() as tx:
+        tx.update_location(f"file://{tmp_path}/free")
+    with pytest.raises(LocationInUse, match=r"db\.second"):
+        catalog.create_table("db.third", SCHEMA, location=f"file://{tmp_path}/free")

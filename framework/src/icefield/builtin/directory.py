@@ -113,7 +113,7 @@ class DirectoryBackend(CatalogBackend):
         metadata = decode_metadata(self.io.read_metadata(metadata_location), metadata_location)
         place = metadata_folder(metadata.location, metadata.properties)
         with suppress(IcefieldError):  # its files may be where nobody may write
-            note_folder(self.io.storage(place), place, f"{self._path(table)}/{METADATA_FOLDER}")
+            note_folder(self.io.storage(place), place, f"{self._path(table)}/{METADATA_FOLDER}", metadata.table_uuid)
         if isinstance(self.strategy(table).commit(None, creation_of(metadata)), Conflict):
             raise TableExists(f"table {'.'.join(table)} exists already", table=table)
 

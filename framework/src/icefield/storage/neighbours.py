@@ -26,8 +26,10 @@ from icefield.metadata.property_checks import callers_level
 from icefield.storage.file_io import OWNED_ONLY, FileIO, local_path
 from icefield.storage.locations import LocationProvider
 from icefield.toolkit.table_folders import (
+    TABLE_FOLDERS,
     folders_around,
     folders_noted,
+    has_metadata_of,
     is_used,
     metadata_of_another,
     plain_folder,
@@ -66,6 +68,14 @@ def check_location(io: FileIO, strategy: CommitStrategy, location: str, uuid: st
             found = metadata_of_another(io.storage(place), place, uuid)
         except (AccessDenied, LocationRefused, MissingPlugin):
             continue
+        # A table may have its metadata elsewhere, or nothing but data here.
+        folders = (place, *(f"{place}/{each}" for each in TABLE_FOLDERS))
+        noted = [each for folder in folders for each in tables_noted(io, strategy, folder, uuid)]
+        if noted:
+            raise LocationInUse(
+                f"{location} is in use by {', '.join(noted[:5])} of this catalog: give another location",
+                location=location,
+            )
         if found is None:
             continue
         known = tables_in(io, strategy, found)
@@ -138,10 +148,30 @@ def tables_in(
             if _folder(io, location) == wanted:
                 found[name] = name, location
         try:
-            left += folders_noted(io.storage(folder), folder)
+            left += [each for each, _ in folders_noted(io.storage(folder), folder)]
         except AccessDenied:  # nothing is known
             continue
     return [each for each in found.values() if uuid is None or _uuid_in(io, each[1]) == uuid]
+
+
+def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid: str | None) -> list[str]:
+    """The other tables with files in a folder, by the note there: names, or metadata folders where nobody knows those.
+
+    ``uuid`` is that of the table that asks.
+    """
+    try:
+        noted = [each for each in folders_noted(io.storage(folder), folder) if each[1] != uuid]
+    except (AccessDenied, LocationRefused, MissingPlugin):
+        return []
+    found: list[str] = []
+    for place, other in noted:
+        if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
+            found += [place] if has_metadata_of(io.storage(place), place, other) else []
+        else:
+            wanted = _folder(io, f"{place}/-")
+            here = [each for each in strategy.tables_in(place) if _folder(io, each[1]) == wanted]
+            found += [name for name, location in here if _uuid_in(io, location) == other]
+    return sorted(set(found))
 
 
 def refuse_twins(

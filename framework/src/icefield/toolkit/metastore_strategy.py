@@ -25,7 +25,7 @@ from icefield.toolkit.backoff import Backoff
 from icefield.toolkit.deletions import to_be_deleted
 from icefield.toolkit.from_catalogs import checked_pointer
 from icefield.toolkit.publishing import delete_quietly, read_whole
-from icefield.toolkit.table_folders import metadata_files, note_folder, plain_folder
+from icefield.toolkit.table_folders import folders_to_note, metadata_files, note_folder, plain_folder
 
 __all__ = ["MetastoreStrategy", "OutcomeUnknown"]
 
@@ -76,11 +76,8 @@ class MetastoreStrategy(CommitStrategy):
         Raises ``LocationInUse`` for a new table where another one is, or is being made at the same time.
         """
         staged = self.__written(base, proposal)
+        self.__leave_notes(base, staged, proposal)
         if base is not None:
-            before, after = (each.location.rpartition("/")[0] for each in (base, staged))
-            if before != after:
-                with suppress(IcefieldError):  # who may not write there any more cannot leave a note
-                    note_folder(self.file_system, before, after)
             return staged
         # The file is written first, and then the others are looked for: of two creators at least one sees the other.
         for wait in _CREATE_AGAIN.waits(_CREATE_TRIES):
@@ -95,6 +92,17 @@ class MetastoreStrategy(CommitStrategy):
             time.sleep(wait)
             staged = self.__written(base, proposal)
         return staged
+
+    def __leave_notes(self, base: Pointer | None, staged: Pointer, proposal: Proposal) -> None:
+        """Say in the folders that a version is the first to use, or leaves, where the table's metadata is."""
+        known = set() if proposal.base is None else set(folders_to_note(proposal.base))
+        folders = [each for each in folders_to_note(proposal.metadata) if each not in known]
+        after = staged.location.rpartition("/")[0]
+        if base is not None and (before := base.location.rpartition("/")[0]) != after:
+            folders = [before, *folders_to_note(proposal.metadata)]
+        for folder in folders:
+            with suppress(IcefieldError):  # who may not write there cannot leave a note
+                note_folder(self.file_system, folder, after, proposal.metadata.table_uuid)
 
     def __has_rival(self, place: str, ours: str) -> bool:
         """Whether somebody may be making another table at a location. Raises ``LocationInUse`` where there is one."""

@@ -14,8 +14,9 @@ import msgspec
 
 from icefield.abc import FileInfo, FileSystem, FileSystemAbility, PutMode
 from icefield.errors import FileMissing, InvalidMetadata
-from icefield.metadata import decode_metadata
-from icefield.metadata.file_names import METADATA_FOLDER, is_metadata_file
+from icefield.metadata import TableMetadata, decode_metadata
+from icefield.metadata.file_names import METADATA_FOLDER, folder_below, is_metadata_file, metadata_folder
+from icefield.metadata.properties import FOLDER_STORAGE_PATH, OBJECT_STORAGE_PATH, WRITE_DATA_PATH
 from icefield.structs import decodable
 from icefield.toolkit.publishing import read_whole, whole_of
 
@@ -24,8 +25,9 @@ _UUID_AT_THE_START: Final = re.compile(
     rb'\s*\{\s*"format-version"\s*:\s*[0-9]+\s*,\s*"table-uuid"\s*:\s*"([0-9A-Fa-f-]{36})"\s*,'
 )
 _SLASHES: Final = re.compile("//+")
-_NOTE: Final = ".icefield-elsewhere.json"
-_TABLE_FOLDERS: Final = ("data", METADATA_FOLDER)
+NOTE: Final = ".icefield-elsewhere.json"
+_DATA_PATHS: Final = (WRITE_DATA_PATH.name, OBJECT_STORAGE_PATH.name, FOLDER_STORAGE_PATH.name)
+TABLE_FOLDERS: Final = ("data", METADATA_FOLDER)
 _MOST_READ: Final = 64
 """Metadata files of one folder whose uuids are read: the latest."""
 
@@ -37,9 +39,19 @@ class _Identity(msgspec.Struct):
 
 def metadata_files(system: FileSystem, location: str) -> list[FileInfo]:
     """The metadata files of tables and views at a location, the latest first; none where the store cannot list."""
+    return _metadata_files_in(system, f"{location.rstrip('/')}/{METADATA_FOLDER}")
+
+
+def has_metadata_of(system: FileSystem, folder: str, uuid: str | None) -> bool:
+    """Whether a metadata file of a table is in a folder. Of very many the latest are looked at."""
+    some = _metadata_files_in(system, folder)[:_MOST_READ]
+    return any(not is_of_another(system, each.location, uuid) for each in some)
+
+
+def _metadata_files_in(system: FileSystem, folder: str) -> list[FileInfo]:
     if FileSystemAbility.LIST not in system.abilities:
         return []
-    listed = system.list_files(f"{location.rstrip('/')}/{METADATA_FOLDER}", shallow=True)
+    listed = system.list_files(folder, shallow=True)
     found = [each for each in listed if is_metadata_file(each.location)]
     return sorted(found, key=lambda each: (each.modified_ms or 0, each.location), reverse=True)
 
@@ -106,29 +118,39 @@ def folders_around(location: str) -> Iterator[str]:
     scheme, separator, path = location.rstrip("/").rpartition("://")
     parts = path.split("/")
     for depth in range(len(parts) - 1, 0, -1):
-        if parts[depth] in _TABLE_FOLDERS:
+        if parts[depth] in TABLE_FOLDERS:
             yield f"{scheme}{separator}{'/'.join(parts[:depth])}"
 
 
-def folders_noted(system: FileSystem, folder: str) -> list[str]:
-    """The metadata folders to which tables went that have files in a folder: see ``note_folder``."""
+def folders_to_note(metadata: TableMetadata) -> list[str]:
+    """The folders of a table in which nothing would show whose files are there: see ``note_folder``."""
+    location, properties = metadata.location.rstrip("/"), metadata.properties
+    home = f"{location}/{METADATA_FOLDER}"
+    data = (folder_below(location, properties[each]) for each in _DATA_PATHS if properties.get(each))
+    found = [each for each in data if not each.startswith(f"{location}/")]
+    return found if metadata_folder(location, properties) == home else [home, *found]
+
+
+def folders_noted(system: FileSystem, folder: str) -> list[tuple[str, str | None]]:
+    """The metadata folders of tables that have files in a folder, each with the table's uuid: see ``note_folder``."""
     try:
-        return msgspec.json.decode(read_whole(system, f"{folder}/{_NOTE}"), type=list[str])[:_MOST_READ]
+        noted = msgspec.json.decode(read_whole(system, f"{folder}/{NOTE}"), type=list[tuple[str, str | None]])
+        return noted[:_MOST_READ]
     except (FileMissing, InvalidMetadata, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
 
 
-def note_folder(system: FileSystem, folder: str, other: str) -> None:
-    """Leave a note in a metadata folder that a table whose files are there has its metadata files elsewhere.
+def note_folder(system: FileSystem, folder: str, other: str, uuid: str | None) -> None:
+    """Leave a note in a folder that a table whose files are there, or may be, has its metadata files elsewhere.
 
-    It moved, or is registered at a place of its own. Without the note nothing in the folder would show that another
-    table needs the files, which has the same uuid. A note of a table that is gone does no harm: it is looked for there.
+    It moved, is registered at a place of its own, or its properties say so. Without the note nothing in the folder
+    would show that a table needs the files. A note of a table that is gone does no harm: it is looked for there.
     """
     if plain_folder(f"{folder}/") == plain_folder(f"{other}/"):
         return
     noted = folders_noted(system, folder)
-    if other not in noted:
-        system.put(f"{folder}/{_NOTE}", msgspec.json.encode([*noted, other][-_MOST_READ:]), PutMode.OVERWRITE)
+    if (other, uuid) not in noted:
+        system.put(f"{folder}/{NOTE}", msgspec.json.encode([*noted, (other, uuid)][-_MOST_READ:]), PutMode.OVERWRITE)
 
 
 def plain_folder(location: str) -> str:

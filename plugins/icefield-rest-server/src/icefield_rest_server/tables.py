@@ -102,7 +102,11 @@ def create_table(state: State, call: Call) -> Answer:
 
 def _begun(state: State, name: tuple[str, ...], schema: Schema, given: dict[str, Any]) -> Transaction[Table]:
     """The creation of a table that the client may make; without a stated location, at a place that is free."""
-    begun = state.catalog.create_table_transaction(name, schema, **given)
+    try:
+        begun = state.catalog.create_table_transaction(name, schema, **given)
+    except LocationInUse:
+        state.check_place(name, given["location"])  # before somebody hears whose it is
+        raise
     state.check_made(name, begun.shape)
     return begun
 

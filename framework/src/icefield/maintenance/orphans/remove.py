@@ -27,7 +27,7 @@ from icefield.metadata.timestamps import Timestamp
 from icefield.secrets import without_userinfo
 from icefield.storage import FileIO
 from icefield.storage.locations import LocationProvider
-from icefield.storage.neighbours import refuse_twins
+from icefield.storage.neighbours import refuse_twins, tables_noted
 from icefield.toolkit.table_folders import folders_around, metadata_of_another
 
 
@@ -94,6 +94,14 @@ def _refuse_shared_folder(target: Target, places: Places, listing: Listing, vers
     if not strangers:
         around = (metadata_of_another(io.storage(each), each, metadata.table_uuid) for each in folders_around(root))
         strangers = [each for each in around if each is not None]
+    noted = (tables_noted(io, target.strategy, each.rpartition("/")[0], metadata.table_uuid) for each in listing.notes)
+    if users := sorted({each for some in noted for each in some}):
+        raise InvalidArgument(
+            f"{without_userinfo(root)} is not the folder of one table alone: {without_userinfo(', '.join(users[:5]))} "
+            "has files there, which would be taken for orphans. Nothing was deleted. Move one of the tables; where no "
+            "other needs a file of the folder, say so by exclusive=True",
+            location=root,
+        )
     if strangers:
         first = without_userinfo(strangers[0])
         raise InvalidArgument(
