@@ -166,12 +166,19 @@ def tables_noted(io: FileIO, strategy: CommitStrategy | None, folder: str, uuid:
     found: list[str] = []
     for place, other in noted:
         if strategy is None or type(strategy).tables_in is CommitStrategy.tables_in:
-            found += [place] if has_metadata_of(io.storage(place), place, other) else []
+            found += [place] if _may_have_metadata_of(io, place, other) else []
         else:
             wanted = _folder(io, f"{place}/-")
             here = [each for each in strategy.tables_in(place) if _folder(io, each[1]) == wanted]
             found += [name for name, location in here if _uuid_in(io, location) == other]
     return sorted(set(found))
+
+
+def _may_have_metadata_of(io: FileIO, folder: str, uuid: str | None) -> bool:
+    try:
+        return has_metadata_of(io.storage(folder), folder, uuid)
+    except (AccessDenied, LocationRefused, MissingPlugin):  # nothing says that the table is gone
+        return True
 
 
 def refuse_twins(
