@@ -220,13 +220,14 @@ def _rewrite(context: Context, table: Table, given: dict[str, Any]) -> Rows:
 
 def _spelt(context: Context, table: Table, item: Cursor) -> str:
     """A term of a sort order, with its column as the table spells it."""
-    column, _ = term(Cursor(item.statement, item.at, item.end))
-    own, written = spelling_of(context, table.schema(), column), item.rest()
-    if own == column:
-        return written
-    # The last mention of the column: before it stands at most the name of its transform.
-    before, found, after = written.rpartition(column)
-    return f"{before}{own}{after}" if found else written
+    direction = Cursor(item.statement, item.at, item.end)
+    column, _ = term(direction)
+    own, written = spelling_of(context, table.schema(), column), item.statement.between(item.at, direction.at)
+    if own != column:
+        # The last mention of the column: before it stands at most the name of its transform.
+        before, found, after = written.rpartition(column)
+        written = f"{before}{own}{after}" if found else written
+    return f"{written} {direction.rest()}".rstrip()
 
 
 def _where(context: Context, table: Table, given: dict[str, Any]) -> BooleanExpression | str | None:
