@@ -122,7 +122,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
 def _sorts_as_python(kind: pa.DataType) -> bool:
     # Python compares strings by code point, which is the order of their UTF-8.
     types = pa.types
-    return (
+    return bool(
         types.is_string(kind)
         or types.is_large_string(kind)
         or types.is_binary(kind)
