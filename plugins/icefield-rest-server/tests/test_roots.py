@@ -64,8 +64,7 @@ def test_a_server_for_others_opens_nothing_outside_its_warehouse_or_does_not_sta
     settings = options.settings()
     try:
         catalog = served_catalog(options, settings, **properties(tmp_path, WAREHOUSES[name]))
-    except UnsafeCommit as error:
-        assert "location.allowed-roots" in str(error)
+    except UnsafeCommit:
         assert "a location" not in name
         return
     with catalog:
