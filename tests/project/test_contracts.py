@@ -52,9 +52,16 @@ def test_a_plugin_is_held_to_public_modules(tmp_path: Path, statement: str, brok
 def test_no_plugin_is_left_out_of_the_contracts_and_none_has_an_exception() -> None:
     settings = tomllib.loads(CONTRACTS)["tool"]["importlinter"]
     packages = {path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py")} | {"icefield_arrow_ipc"}
-    _, public, independent = settings["contracts"]
+    kernel, public, independent = settings["contracts"]
     assert {*settings["root_packages"]} == {"icefield", *packages}
     assert {*public["source_modules"]} == packages
     # The package by which Spark finds the data source is of the same distribution as icefield_spark.
     assert {*independent["modules"]} == packages - {"pyspark_icefield"}
-    assert not [contract["name"] for contract in settings["contracts"] if "ignore_imports" in contract]
+    assert not [contract["name"] for contract in (public, independent) if "ignore_imports" in contract]
+    # What the kernel names upwards are types, for a type checker alone.
+    for upward in kernel["ignore_imports"]:
+        module, _, room = upward.partition(" -> ")
+        text = text_of(Path("framework/src", *module.split(".")).with_suffix(".py"))
+        above, _, below = text.partition("if TYPE_CHECKING:")
+        assert f"from {room} import" in below.partition("\n\n")[0]
+        assert f"{room} import" not in above

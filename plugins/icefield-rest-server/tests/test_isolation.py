@@ -291,6 +291,7 @@ def refused(lake: Lake, ask: Ask, location: str, properties: dict[str, str]) -> 
     assert "TOPSECRET" not in answer.text
 
 
+@pytest.mark.counted
 @pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_no_place_of_others_is_taken_by_a_location_or_a_folder(lake: Lake, endpoint: str) -> None:

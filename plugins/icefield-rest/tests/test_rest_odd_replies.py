@@ -14,14 +14,7 @@ import pyarrow as pa
 import pytest
 from http_between import Answered, Asked, Between, Forward
 from icefield import Catalog, load_catalog
-from icefield.errors import (
-    AccessDenied,
-    IcefieldError,
-    InvalidArgument,
-    NoSuchNamespace,
-    NoSuchTable,
-    StorageError,
-)
+from icefield.errors import AccessDenied, IcefieldError, InvalidArgument, NoSuchNamespace, NoSuchTable, StorageError
 from icefield_rest.auth.authenticator import Nobody
 from icefield_rest.connection import Connection
 from icefield_rest.service import Service

@@ -367,23 +367,6 @@ def test_a_change_that_is_visible_and_not_durable_is_not_acknowledged():
     assert ids(table.refresh()) == [1]
 
 
-@pytest.mark.spec("FS-13")
-def test_a_strategy_that_fails_after_it_created_the_table_costs_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(attempt: int, outcome: Any) -> Any:
-        raise RuntimeError("a bug")
-
-    catalog = memory_catalog()
-    backend = catalog._backend
-    make = backend.strategy
-    monkeypatch.setattr(backend, "strategy", lambda *given: Around(make(*given), after=crash))
-    creation = catalog.create_table_transaction("db.t", rows([]).schema)
-    creation.append(rows([1]))
-    table = creation.commit_transaction()
-    monkeypatch.undo()
-    assert ids(table) == ids(catalog.load_table("db.t")) == [1]
-    assert orphans(table) == set()
-
-
 def test_a_failure_that_may_pass_is_retried_like_a_conflict():
     def busy(attempt: int) -> None:
         if attempt < 3:

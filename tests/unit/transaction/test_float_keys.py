@@ -55,7 +55,6 @@ def shown(keys: list[tuple[Any, str]], values: list[int]) -> list[str]:
     return sorted(repr((*key, value)) for key, value in zip(keys, values, strict=True))
 
 
-@pytest.mark.counted
 @settings(max_examples=240, deadline=None)
 @given(
     FILES,
@@ -112,7 +111,6 @@ FILTERS = {
 }
 
 
-@pytest.mark.counted
 @settings(max_examples=150, deadline=None)
 @given(
     FILES,

@@ -142,7 +142,6 @@ FIELD = st.sampled_from([(name, transform) for name, found in TRANSFORMS.items()
 SPEC = st.lists(FIELD, min_size=1, max_size=2, unique_by=lambda field: field[0])
 
 
-@pytest.mark.counted
 @settings(max_examples=300, deadline=None)
 @given(SPEC, SPEC, ROWS, ROWS.filter(len))
 def test_rows_of_a_replaced_partition_go_or_the_overwrite_is_refused(first, then, old, new):

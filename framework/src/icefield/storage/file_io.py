@@ -45,11 +45,11 @@ from icefield.errors import (
 from icefield.limits import MAX_LOCATION_LENGTH, MAX_METADATA_BYTES
 from icefield.plugins import Plugins
 from icefield.secrets import has_password, without_userinfo
-from icefield.toolkit.authority import CREDENTIALS_FOR, has_dot_segments, scheme_of, shown, split_location
+from icefield.storage.maps import MAP, completed, joined, map_of
+from icefield.toolkit.authority import CREDENTIALS_FOR, scheme_of, shown, split_location
 from icefield.toolkit.bounded_reads import read_bounded
 from icefield.toolkit.input_files import as_input_file
 
-_MAP = "location.map."
 _ALLOWED_SCHEMES, _ALLOWED_ROOTS = "location.allowed-schemes", "location.allowed-roots"
 OWNED_ONLY: Final = "location.owned-only"
 _LISTS: Final = (_ALLOWED_SCHEMES, _ALLOWED_ROOTS, CREDENTIALS_FOR)
@@ -81,7 +81,7 @@ class FileIO:
         self._of_the_table: Mapping[str, str] = {}
         self._judge: Callable[[str], bool] | None = None
         self._maps = sorted(
-            (_map_of(key, value) for key, value in self.properties.items() if key.startswith(_MAP)),
+            (map_of(key, value) for key, value in self.properties.items() if key.startswith(MAP)),
             key=lambda pair: -len(pair[0]),
         )
         _check_limits(self.properties)
@@ -299,7 +299,7 @@ class FileIO:
     def _mapped(self, location: str) -> str:
         for prefix, target in self._maps:
             if location == prefix or location.startswith(prefix if prefix.endswith("/") else prefix + "/"):
-                return _joined(target, location[len(prefix) :], prefix, location)
+                return joined(target, location[len(prefix) :], prefix, location)
             if location + "/" == prefix:  # the folder itself, of a map that is written with a slash at the end
                 return target.rstrip("/")
         return location
@@ -308,7 +308,7 @@ class FileIO:
         if scheme_of(location, default=""):
             return location
         if location.startswith("/"):
-            return location if self.base is None else _completed(location, self.base)
+            return location if self.base is None else completed(location, self.base)
         raise LocationRefused(
             f"{shown(location)!r} is a relative location: write an absolute one, such as file:///folder/file. (Before "
             "format version 4 metadata has no others; where it does, the property location.map.<prefix> states where "
@@ -428,57 +428,11 @@ def local_path(location: str) -> str:
     return path
 
 
-def _joined(target: str, below: str, prefix: str, location: str) -> str:
-    """What is below a mapped folder, below the target. It is refused where it would leave the target."""
-    joined = target + below
-    whole_scheme = prefix.endswith((":", "://")) and target.endswith((":", "://"))
-    leaves = has_dot_segments(below)
-    if not leaves and not whole_scheme and scheme_of(target) != "file":
-        leaves = split_location(joined)[:2] != split_location(f"{target}/")[:2]
-    if leaves:
-        raise LocationRefused(
-            f"{shown(location)} is refused: it could leave the folder that location.map.{prefix} leads to",
-            location=location,
-        )
-    return joined
-
-
-def _completed(path: str, base: str) -> str:
-    """A location without a scheme, with scheme and authority of a table's location."""
-    scheme = scheme_of(base, default="")
-    if not scheme:
-        return path
-    if path.startswith("//"):  # after a scheme it would name an authority
-        raise LocationRefused(f"{shown(path)} is refused: it has two slashes before its first name", location=path)
-    rest = base[len(scheme) + 1 :]
-    authority = f"//{rest[2:].partition('/')[0]}" if rest.startswith("//") else ""
-    return f"{base[: len(scheme)]}:{authority}{path}"
-
-
-def _map_of(key: str, target: str) -> tuple[str, str]:
-    """A map's prefix and target, both with a slash at the end or both without one.
-
-    A target is what the user typed, never a table's: without a scheme it is a path of this machine, whatever the scheme
-    of the locations that it is for. It gets its scheme here, so that a location that was resolved stays as it is.
-    """
-    prefix = key[len(_MAP) :]
-    if not scheme_of(target, default=""):
-        if not target.startswith("/"):
-            raise InvalidArgument(
-                f"{key} leads to {target!r}, which is no absolute location: write one, such as "
-                f"{os.path.abspath(target)} or s3://bucket/folder"
-            )
-        target = f"file://{target}"
-    if prefix.endswith("/"):
-        return prefix, target if target.endswith("/") else f"{target}/"
-    return prefix, target if target.endswith("://") else target.rstrip("/")
-
-
 def _check_limits(properties: Mapping[str, str]) -> None:
     """Refuse a misspelt or an empty limit, which would allow everything."""
     for key in properties:
-        if key.startswith("location.") and not key.startswith(_MAP) and key not in (*_LISTS, OWNED_ONLY):
-            raise InvalidArgument(f"no property '{key}': there are {_MAP}<prefix>, {', '.join(_LISTS)}")
+        if key.startswith("location.") and not key.startswith(MAP) and key not in (*_LISTS, OWNED_ONLY):
+            raise InvalidArgument(f"no property '{key}': there are {MAP}<prefix>, {', '.join(_LISTS)}")
     for key, value in properties.items():
         is_place = key.startswith("location.") or _HOLDS_A_PLACE.search(key)
         if is_place and (has_password(value) or has_password(f"host://{value}")):
@@ -490,7 +444,7 @@ def _check_limits(properties: Mapping[str, str]) -> None:
         if key in properties and not _listed(properties[key]):
             raise InvalidArgument(f"{key} lists nothing, so that nothing could be opened; remove it to allow all")
     for key, value in properties.items():
-        if key.startswith(_MAP) and scheme_of(value) != "file" and not value.endswith(":"):
+        if key.startswith(MAP) and scheme_of(value) != "file" and not value.endswith(":"):
             split_location(value)
     for location in _listed(properties.get(CREDENTIALS_FOR)):
         if scheme_of(location, default="") in _LOCAL or not split_location(location).authority:
