@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.predicates import filter_of
+from icefield_spark.catalog.predicates import Described, Filters
 from icefield_spark.planned import Planned, planned
 from icefield_spark.wap import branch_read
 
@@ -71,13 +71,14 @@ class Scan(Remote):
         table: Table,
         version: Version,
         columns: spark_types.StructType,
-        row_filter: BooleanExpression,
+        predicates: Sequence[Described],
     ) -> None:
         self._spark = spark
         self._table = table
         self._version = version
         self._columns = columns
-        self.row_filter = row_filter
+        self._filters = Filters(version.scan(table).schema)
+        self.row_filter = self._filters.keeping(predicates)
         self._run_time: list[BooleanExpression] = []
         self._planned: Planned | None = None
 
@@ -105,7 +106,7 @@ class Scan(Remote):
 
     def on_filter(self, predicates: str) -> str:
         """Leave out more files, by the values that another part of the query found."""
-        self._run_time.append(filter_of(json.loads(predicates)))
+        self._run_time.append(self._filters.keeping(json.loads(predicates)))
         self._planned = None
         return self.on_describe(None)
 

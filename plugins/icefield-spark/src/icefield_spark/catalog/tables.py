@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as spark_types
 
 from icefield_spark.catalog.bridge import Remote, reply
-from icefield_spark.catalog.predicates import exact_filter_of, filter_of
+from icefield_spark.catalog.predicates import Filters
 from icefield_spark.catalog.scans import Scan, Version
 from icefield_spark.places import ROW, place_in_spark
 from icefield_spark.row_changes import OPERATION, columns_of, commit_changes
@@ -40,6 +40,7 @@ class SparkTable(Remote):
         self._catalog_name = catalog_name
         self._table = table
         self._version = version.pinned(ice.spark, table)
+        self._filters = Filters(self._version.scan(table).schema)
 
     @property
     def spark(self) -> SparkSession:
@@ -77,7 +78,7 @@ class SparkTable(Remote):
     def _scan(self, asked: Mapping[str, Any]) -> Scan:
         version = self._version.with_options(asked["options"], self.spark, self._table)
         columns = spark_types.StructType.fromJson(asked["columns"])
-        return Scan(self.spark, self._table, version, columns, filter_of(asked["predicates"]))
+        return Scan(self.spark, self._table, version, columns, asked["predicates"])
 
     def on_write(self, asked: str) -> Write:
         """Begin a write, whose rows come next."""
@@ -90,11 +91,11 @@ class SparkTable(Remote):
 
     def on_can_overwrite(self, predicates: str) -> str:
         """Whether the rows to replace are stated by a filter of the kernel, exactly."""
-        return reply(exact_filter_of(json.loads(predicates)) is not None)
+        return reply(self._filters.exact(json.loads(predicates)) is not None)
 
     def on_can_delete(self, predicates: str) -> str:
         """Whether a filter takes whole files, by their partitions, so that nothing needs to be read."""
-        where = exact_filter_of(json.loads(predicates))
+        where = self._filters.exact(json.loads(predicates))
         if where is None or not self._version.is_writable:
             return reply(False)
         scan = self._version.scan(self._table).filter(where)
@@ -102,7 +103,7 @@ class SparkTable(Remote):
 
     def on_delete(self, predicates: str) -> None:
         """Delete the rows of whole files."""
-        where = exact_filter_of(json.loads(predicates))
+        where = self._filters.exact(json.loads(predicates))
         if where is None:
             raise InvalidArgument("the rows to delete are not stated by a filter of the table")
         self._ice.delete(self._table.name(), where, branch=self._version.branch)  # type: ignore[arg-type]
@@ -123,7 +124,7 @@ class Write(Remote):
         self._mode = asked["mode"]
         self._where: BooleanExpression | None = None
         if self._mode == "overwrite":
-            self._where = exact_filter_of(asked["predicates"])
+            self._where = Filters(table.schema()).exact(asked["predicates"])
             if self._where is None:
                 raise InvalidArgument("the rows to replace are not stated by a filter of the table")
         options = {name.lower(): value for name, value in asked["options"].items()}
